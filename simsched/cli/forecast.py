@@ -12,6 +12,7 @@ from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import READING, add_reading, read_inputs
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.output import write
+from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
-_OF_WORKLOADS = ("transform", "limit", "constrain", "strict")
+_OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
 """Arguments that do not apply to a queue snapshot."""
 
+SNAPSHOT = Clock(0)
+"""The clock of a queue snapshot whose times count from 1970."""
 RULES = (*NAMES, "epilog", "failures", "outages", "config", "option")
 
 
@@ -50,8 +53,8 @@ def register(subparsers: Subparsers) -> None:
     forecast.add_argument(
         "--at",
         metavar="T",
-        help="time of the forecast: seconds or a duration (3d) from 0, or after the time of the queue "
-        "snapshot (+2h); required for a workload without --resume",
+        help="time of the forecast: seconds or a duration (3d) from 0, a date (2024-03-01T08:00), or after "
+        "the time of the queue snapshot (+2h); required for a workload without --resume",
     )
     forecast.add_argument(
         "--resume", metavar="FILE", help="simulate from a checkpoint instead of from the start"
@@ -76,6 +79,7 @@ def run_forecast(args: argparse.Namespace) -> int:
 
     from simsched.errors import ConfigError
     from simsched.simulation.forecast.start_times import forecast_at
+    from simsched.simulation.options.dated_times import time_of_run
 
     site = place_site(args, "cluster", "workload")
     if site is not None and args.workload is not None and (Path(args.workload) / "run.json").is_file():
@@ -101,12 +105,14 @@ def run_forecast(args: argparse.Namespace) -> int:
     at = None if args.at is None else time_of(args.at, "--at")
     cluster, workload = read_inputs(args, site)
     seen: list[float] = []
+    at = time_of_run(at, workload, "--at")
+    clock = workload.clock
     ends = (workload.span[0], at)
     with heartbeat("forecast", lambda spent: _state(seen[-1:], ends, spent), quiet=args.quiet):
         at, found = forecast_at(
             cluster, workload, at, resume=args.resume, progress=lambda e: seen.append(e.now), **options
         )
-    _put(found, at, args.format)
+    _put(found, at, args.format, clock)
     return 0
 
 
@@ -139,7 +145,10 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
 
 def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[str, Any]) -> int:
     """Print the forecasts of a queue snapshot."""
+    from dataclasses import replace
+
     from simsched.errors import ConfigError
+    from simsched.formats.rfc.clock import seconds_on
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.forecast.live_cluster import live_at
     from simsched.workload.queue_snapshot.snapshot import Spread
@@ -147,12 +156,16 @@ def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[st
     given = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
     if given is not None:
         raise ConfigError(
-            "the option does not apply to a queue snapshot", where=f"--{given}", expected="a workload"
+            "the option does not apply to a queue snapshot",
+            where=f"--{given.replace('_', '-')}",
+            expected="a workload",
         )
+    clock = _clock_of(picture, args.time_zone)
+    picture = replace(picture, zone=args.time_zone)
     at = None
     if args.at is not None:
-        later = args.at.startswith("+")
-        at = time_of(args.at.removeprefix("+"), "--at") + (picture.time if later else 0)
+        at = seconds_on(time_of(args.at.removeprefix("+"), "--at"), clock, "--at")
+        at += picture.time if args.at.startswith("+") else 0
     at, found = live_at(load_cluster(args.cluster), picture, at, **options)
     without = sum(isinstance(run.holds, Spread) for run in picture.running)
     if without:
@@ -160,8 +173,17 @@ def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[st
             f"{without} running jobs have no R and are placed by their nodes and numbers of cores "
             "(see --details)\n"
         )
-    _put(found, at, args.format, dates=picture.epoch)
+    _put(found, at, args.format, clock)
     return 0
+
+
+def _clock_of(picture: QueueSnapshot, zone: str | None) -> Clock | None:
+    """Return the clock of a queue snapshot; None if its times are not dates."""
+    from simsched.formats.rfc.clock import zone_name
+
+    if not picture.epoch:
+        return None
+    return SNAPSHOT if zone is None else Clock(0, zone_name(zone, "--time-zone"))
 
 
 def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
@@ -204,11 +226,11 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _put(found: list[Forecast], at: float, form: str, *, dates: bool = False) -> None:
+def _put(found: list[Forecast], at: float, form: str, clock: Clock | None) -> None:
     if form == "json":
         write(_as_json(found) + "\n", "json")
     else:
-        write(_as_text(found, at, dates=dates) + "\n")
+        write(_as_text(found, at, clock) + "\n")
 
 
 def _as_json(found: list[Forecast]) -> str:
@@ -221,25 +243,33 @@ def _as_json(found: list[Forecast]) -> str:
     return json.dumps(plain, indent=1, ensure_ascii=False)
 
 
-def _as_text(found: list[Forecast], at: float, *, dates: bool = False) -> str:
-    """Return a table; times are in seconds, or dates (UTC) if they count from the epoch."""
+def _as_text(found: list[Forecast], at: float, clock: Clock | None) -> str:
+    """Return a table; times are dates if the clock is known, and else seconds.
+
+    A line above the table names the zone, unless each date does: those of a queue snapshot end with Z.
+    """
     head = ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
     rows = [[*head, "REASON" if any(job.reason for job in found) else ""]]
     for job in found:
         start, wait = "unknown", ""
         if job.start != float("inf"):
-            start, wait = _time(job.start, dates=dates), _wait(job.start - at, dates=dates)
+            start, wait = _time(job.start, clock), _wait(job.start - at, clock)
         who = [job.id, job.user or "-", job.queue or "-", str(job.place or "-")]
-        rows.append([*who, _time(job.submit, dates=dates), start, wait, job.shape, job.reason or ""])
-    wide = 20 if dates else 12
-    return "\n".join(table_lines(rows, range(7), least=[10, 10, 10, 5, wide, wide, 12], gap=" "))
+        rows.append([*who, _time(job.submit, clock), start, wait, job.shape, job.reason or ""])
+    wide = 20 if clock is not None else 12
+    lines = table_lines(rows, range(7), least=[10, 10, 10, 5, wide, wide, 12], gap=" ")
+    if clock is not None and clock != SNAPSHOT:
+        lines.insert(0, f"as of {clock.text(at)}, {clock.zone_text}")
+    return "\n".join(lines)
 
 
-def _time(seconds: float, *, dates: bool) -> str:
+def _time(seconds: float, clock: Clock | None) -> str:
     from simsched.formats.rfc.duration import format_date
 
-    return format_date(seconds) if dates else f"{seconds:.12g}"
+    if clock == SNAPSHOT:
+        return format_date(seconds)
+    return f"{seconds:.12g}" if clock is None else clock.text(seconds)
 
 
-def _wait(seconds: float, *, dates: bool) -> str:
-    return human.seconds(round(seconds) if dates else seconds)
+def _wait(seconds: float, clock: Clock | None) -> str:
+    return human.seconds(seconds if clock is None else round(seconds))

@@ -47,9 +47,14 @@ def register(subparsers: Subparsers) -> None:
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending selects the format")
     report.add_argument("--format", choices=FORMATS, help="text (default), json, html, csv or markdown")
     report.add_argument(
-        "--warm-up", metavar="D", default="0", help="ignore jobs submitted in the first D, such as 3d"
+        "--warm-up",
+        metavar="D",
+        default="0",
+        help="ignore jobs submitted in the first D, such as 3d, or before a date",
     )
-    report.add_argument("--drain", metavar="D", default="0", help="ignore jobs submitted in the last D")
+    report.add_argument(
+        "--drain", metavar="D", default="0", help="ignore jobs submitted in the last D, or after a date"
+    )
     report.add_argument(
         "--by",
         choices=BY,
@@ -90,9 +95,14 @@ def register(subparsers: Subparsers) -> None:
 
 def _add_view(part: argparse._ArgumentGroup) -> None:
     part.add_argument(
-        "--from", dest="start", metavar="T", help="begin T after the first submission, such as 2d"
+        "--from",
+        dest="start",
+        metavar="T",
+        help="begin T after the first submission, such as 2d, or at a date",
     )
-    part.add_argument("--until", dest="end", metavar="T", help="end T after the first submission")
+    part.add_argument(
+        "--until", dest="end", metavar="T", help="end T after the first submission, or at a date"
+    )
     part.add_argument("--nodes", metavar="NODES", help="show these ranks (0-15) or hosts (n[0-15])")
     part.add_argument(
         "--user", action="append", metavar="NAME", help="show this user's jobs (may be repeated)"
@@ -143,11 +153,23 @@ def _kind_of(output: str | None) -> str:
 
 def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
     """Return the runs without the warm-up and drain that the options give."""
+    from simsched.formats.rfc.clock import DateText, is_date, parse_date, seconds_on
     from simsched.formats.rfc.duration import parse_duration
 
-    warm_up = parse_duration(args.warm_up, where="--warm-up")
-    drain = parse_duration(args.drain, where="--drain")
-    return [run.steady(warm_up, drain) for run in runs] if warm_up or drain else runs
+    warm_up, drain = (
+        parse_date(text, where) if is_date(text) else parse_duration(text, where=where)
+        for text, where in ((args.warm_up, "--warm-up"), (args.drain, "--drain"))
+    )
+    if not (warm_up or drain):
+        return runs
+
+    def cut(run: RunTables) -> RunTables:
+        begin, end = float(run.jobs["submit"].min()), float(run.jobs["submit"].max())
+        first = seconds_on(warm_up, run.clock, "--warm-up") - begin * isinstance(warm_up, DateText)
+        last = seconds_on(drain, run.clock, "--drain")
+        return run.steady(max(first, 0.0), max(end - last, 0.0) if isinstance(drain, DateText) else last)
+
+    return [cut(run) for run in runs]
 
 
 def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
@@ -222,12 +244,12 @@ def run_plot(args: argparse.Namespace) -> int:
 
 def _view(args: argparse.Namespace) -> GanttView | None:
     """Return the part of a Gantt chart that the options choose; None if there is no such option."""
-    from simsched.formats.rfc.duration import parse_time
+    from simsched.formats.rfc.clock import parse_when
     from simsched.report.data.gantt_view import GanttView
 
     chosen: dict[str, Any] = {
-        "start": None if args.start is None else parse_time(args.start, "--from"),
-        "end": None if args.end is None else parse_time(args.end, "--until"),
+        "start": None if args.start is None else parse_when(args.start, "--from"),
+        "end": None if args.end is None else parse_when(args.end, "--until"),
         "nodes": args.nodes,
         "users": tuple(args.user or ()),
         "queues": tuple(args.queue or ()),

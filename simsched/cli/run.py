@@ -64,7 +64,9 @@ def register(subparsers: Subparsers) -> None:
 
 def _add_times(run: argparse.ArgumentParser) -> None:
     times = run.add_argument_group(
-        "times", "T is in seconds, or a duration such as 3d, on the clock of the workload"
+        "times",
+        "T is in seconds, a duration such as 3d on the clock of the workload, or a date such as "
+        "2024-03-01T08:00 in its time zone",
     )
     times.add_argument("--until", metavar="T", help="end the run at this time and report its state")
     times.add_argument(
@@ -95,6 +97,7 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.cli.options.recorded_command import command_of
     from simsched.cli.support.signals import stopping
     from simsched.folders import refuse_foreign
+    from simsched.simulation.options.dated_times import notes_on_outages
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
     site = place_site(args, "cluster", "workload")
@@ -106,6 +109,9 @@ def run_run(args: argparse.Namespace) -> int:
     cluster, workload = read_inputs(args, site)
     if not len(workload):
         note("the workload has no jobs")
+    for text in notes_on_outages(options.get("outages", ()), workload):
+        note(text)
+    options |= _on_clock(options, workload)
     with stopping() as stop, RunDirectory(args.output) as directory:
         if directory.recovered:
             note(f"recovered a finished run in {args.output} whose process was killed")
@@ -159,12 +165,25 @@ def _write_left_out(result: RunResult) -> bool:
 
 
 def _times(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the times of the command line."""
+    """Return the times of the command line; dates become seconds once the workload is read."""
     return {
         "until": None if args.until is None else time_of(args.until, "--until"),
         "measure_from": None if args.from_ is None else time_of(args.from_, "--from"),
         "checkpoints": {time_of(at, "--checkpoint-at"): path for at, path in args.checkpoint_at},
         "resume": args.resume,
+    }
+
+
+def _on_clock(options: dict[str, Any], workload: Workload) -> dict[str, Any]:
+    """Return the times of `_times` as seconds of the workload; errors name their options."""
+    from simsched.simulation.options.dated_times import time_of_run
+
+    return {
+        "until": time_of_run(options["until"], workload, "--until"),
+        "measure_from": time_of_run(options["measure_from"], workload, "--from"),
+        "checkpoints": {
+            time_of_run(at, workload, "--checkpoint-at"): path for at, path in options["checkpoints"].items()
+        },
     }
 
 

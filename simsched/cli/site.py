@@ -100,10 +100,9 @@ def _text(site: Site) -> Iterator[str]:
     rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
     yield ""
     yield from table_lines([NODES, *rows], right=[0])
-    queues = queue_rows(site)
-    if queues:
+    if site.queues:
         yield ""
-        yield from table_lines([QUEUES, *queues], right=[1, 2])
+        yield from table_lines([QUEUES, *queue_rows(site)], right=[1, 2])
     for heading, notes in notes_by_kind(site).items():
         yield ""
         yield f"{heading}:"

@@ -74,9 +74,15 @@ def _groups_of_jobs(run: RunTables, key: str) -> pd.DataFrame:
 
 
 def of_jobs(run: RunTables) -> pd.DataFrame:
-    """Return all jobs by id, even those that never ran, with the column ``wait`` (s)."""
+    """Return all jobs by id, even those that never ran, with the column ``wait`` (s).
+
+    Where dates are known, the last columns are the local dates of submission, start and end.
+    """
     jobs = run.jobs.set_index("id")
     jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
+    if run.clock is not None:
+        for name in ("submit", "start", "end"):
+            jobs[f"{name}_date"] = run.clock.texts(jobs[name].to_numpy(dtype="float64"))
     return jobs
 
 
@@ -134,7 +140,13 @@ def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[st
     frame = grouped(runs, key)
     names = list(OF_A_JOB if key == "job" else frame.columns[2:])
     units = OF_A_JOB if key == "job" else COLUMNS | PLAIN
-    head = [*(["run"] if several else []), key, *(heading(name) for name in names)]
+    if key == "job" and all(run.clock is not None for run in runs):
+        names = [f"{name}_date" if name in ("submit", "end") else name for name in names]
+        units = {**OF_A_JOB, "submit_date": "text", "end_date": "text"}
+    zones = {run.clock.zone for run in runs if run.clock is not None}
+    zone = f" ({zones.pop()})" if len(zones) == 1 else ""
+    titles = [heading(name).replace(" date", zone) for name in names]
+    head = [*(["run"] if several else []), key, *titles]
     rows = []
     for row in frame.to_dict("records"):
         shown = [_shown(row[name], str(name), units) for name in names]

@@ -14,6 +14,7 @@ from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_class
 from simsched.report.metrics.summary import metric
+from simsched.report.recorded_waits import dates_of, recorded_waits
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def _head(run: RunTables, width: int) -> str:
     ]
     if inputs:
         lines.append(clip_end(f"workload {', '.join(inputs)}", width))
+    if dates := dates_of(run):
+        lines.append(clip_end(f"dates {dates}", width))
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
 
@@ -194,15 +197,14 @@ def _waits(run: RunTables, width: int) -> str:
 
 def _recorded_waits(run: RunTables, width: int) -> list[str]:
     """Return the recorded beside the simulated waits of the same jobs; [] for a log without starts."""
-    done = m.measured(run.jobs)
-    known = done[done["recorded_wait"].notna()]
-    if known.empty:
+    number, waits = recorded_waits(m.measured(run.jobs))
+    if not number:
         return []
-    rows = []
-    for label, column in (("recorded", "recorded_wait"), ("simulated", "wait")):
-        d = m.describe(known[column])
-        rows.append([f"{label} wait", *(human.seconds(round(d[k], 6)) for k in ("mean", "p50", "p95"))])
-    head = [f"waits of {len(known):,} jobs", "mean", "median", "p95"]
+    rows = [
+        [f"{label} wait", *(human.seconds(round(d[k], 6)) for k in ("mean", "p50", "p95"))]
+        for label, d in waits
+    ]
+    head = [f"waits of {number:,} jobs", "mean", "median", "p95"]
     return [fitted_table(head, rows, width, ["median"])]
 
 

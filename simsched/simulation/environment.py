@@ -149,9 +149,9 @@ class FutureEvents:
         """Whether an event of a kind is to come."""
         return any(event.kind == kind for event in self.pending())
 
-    def only(self, kind: str) -> bool:
-        """Whether all events to come are of one kind; checkpoints and the end of the run do not count."""
-        return all(call.entry[2] == kind for call in self._pending if _counts(call))
+    def only(self, *kinds: str) -> bool:
+        """Whether all events to come are of these kinds; checkpoints and the end of the run do not count."""
+        return all(call.entry[2] in kinds for call in self._pending if _counts(call))
 
     def pending(self) -> Iterator[FutureEvent]:
         """Yield the events to come in their order, without checkpoints and the end of the run.

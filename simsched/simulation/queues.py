@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc import constraint as rfc31
+from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.hostlist import Hostlist
+from simsched.simulation.weekly_hours import EXPECTED, WeeklyHours
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.formats.rfc.constraint import Constraint
+    from simsched.simulation.weekly_hours import Window
 
 KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts", "enabled", "started")
 WHERE = ("requires", "hosts")
@@ -51,7 +55,7 @@ class Queue:
     longest : most seconds that a job may request; jobs without a duration may get it (`admission.admit`).
     most, least : resource type → most and least units that a job may request.
     default_duration : seconds for jobs without a duration.
-    closed : times (stop, start) between which nothing of the queue starts.
+    closed : times (stop, start) between which nothing of the queue starts, and weekly hours.
     enabled : whether it accepts jobs; a queue that is not `started` is closed for ever.
     preempts : whether its jobs may preempt running jobs that are preemptible.
     """
@@ -63,7 +67,7 @@ class Queue:
     most: Mapping[str, int] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
     default_duration: float | None = None
-    closed: tuple[tuple[float, float], ...] = ()
+    closed: tuple[Window, ...] = ()
     preempts: bool = False
     enabled: bool = True
 
@@ -72,6 +76,36 @@ class Queue:
         """Whether jobs of the queue ever start: it is not closed from the beginning without an end."""
         return self.closed != STOPPED
 
+    @property
+    def windows(self) -> list[tuple[float, float]]:
+        """The times (stop, start) without weekly hours, in seconds of the run."""
+        pairs = [window for window in self.closed if isinstance(window, tuple)]
+        found = [(a, b) for a, b in pairs if not isinstance(a, DateText) and not isinstance(b, DateText)]
+        assert len(found) == len(pairs), "the dates of the queue are not on a clock yet"
+        return found
+
+    @property
+    def weekly(self) -> list[WeeklyHours]:
+        """The weekly hours."""
+        return [window for window in self.closed if isinstance(window, WeeklyHours)]
+
+    def on_clock(self, clock: Clock | None) -> Queue:
+        """Return the queue with its dates as seconds of the run."""
+        if all(isinstance(window, tuple) and not _is_dated(window) for window in self.closed):
+            return self
+        where = f"queues.{self.name}.closed"
+        found: list[tuple[float, float]] = []
+        weekly: list[Window] = []
+        for window in self.closed:
+            if isinstance(window, WeeklyHours):
+                weekly.append(window.on_clock(clock, where))
+                continue
+            stop, start = (seconds_on(time, clock, where) for time in window)
+            _refuse_backwards(stop, start, window, where)
+            if start > 0:
+                found.append((max(stop, 0), start))
+        return replace(self, closed=(*_merged(sorted(found)), *weekly))
+
 
 @dataclass(frozen=True, slots=True)
 class Queues:
@@ -79,6 +113,21 @@ class Queues:
 
     queues: Mapping[str, Queue]
     default: str | None = None
+
+    def on_clock(self, clock: Clock | None) -> Queues:
+        """Return the queues with their dates as seconds of the run.
+
+        Raises
+        ------
+        ConfigError
+            For dates without a clock, and windows that end before they begin.
+        """
+        made = {name: queue.on_clock(clock) for name, queue in self.queues.items()}
+        return (
+            self
+            if all(made[name] is queue for name, queue in self.queues.items())
+            else replace(self, queues=made)
+        )
 
     @classmethod
     def from_dict(
@@ -183,9 +232,7 @@ def _flag(value: Any, place: str) -> bool:
     return value
 
 
-def _closed(
-    entry: Mapping[str, Any], above: tuple[tuple[float, float], ...], place: str
-) -> tuple[tuple[float, float], ...]:
+def _closed(entry: Mapping[str, Any], above: tuple[Window, ...], place: str) -> tuple[Window, ...]:
     """Return the times at which nothing of a queue starts; `above` are those of its parent."""
     windows = _windows(entry["closed"], f"{place}.closed") if "closed" in entry else above
     if "started" not in entry:
@@ -196,18 +243,34 @@ def _closed(
     return () if windows == STOPPED else windows
 
 
-def _windows(value: Any, place: str) -> tuple[tuple[float, float], ...]:
-    found = []
+def _windows(value: Any, place: str) -> tuple[Window, ...]:
+    found: list[tuple[float, float]] = []
+    dated: list[Window] = []
     if not isinstance(value, list | tuple):
-        raise ConfigError("not a list of windows", where=place, expected='[["8h", "18h"], …]')
+        raise ConfigError("not a list of windows", where=place, expected=f"[{EXPECTED}, …]")
     for item in value:
+        if isinstance(item, str):
+            dated.append(WeeklyHours.parse(item, place))
+            continue
         if not isinstance(item, list | tuple) or len(item) != 2:
-            raise ConfigError("not a window", where=place, expected='[["8h", "18h"], …]')
-        stop, start = (parse_time(text, where=place) for text in item)
-        if not stop < start:
-            raise ConfigError(f"the window {item} ends before it begins", where=place)
+            raise ConfigError("not a window", where=place, expected=EXPECTED)
+        stop, start = (parse_when(time, place) for time in item)
+        if isinstance(stop, DateText) or isinstance(start, DateText):
+            dated.append((stop, start))
+            continue
+        _refuse_backwards(stop, start, item, place)
         found.append((stop, start))
-    return tuple(_merged(sorted(found)))
+    return (*_merged(sorted(found)), *dated)
+
+
+def _is_dated(window: tuple[Any, ...]) -> bool:
+    return any(isinstance(time, DateText) for time in window)
+
+
+def _refuse_backwards(stop: float, start: float, window: Any, place: str) -> None:
+    if not stop < start:
+        shown = [str(time) for time in window] if _is_dated(tuple(window)) else window
+        raise ConfigError(f"the window {shown} ends before it begins", where=place)
 
 
 def _merged(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -20,15 +20,12 @@ from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
+from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
-from simsched.simulation.outages.disruption import (
-    Disruption,
-    QueueHours,
-    closures_of,
-    refuse_endless_failures,
-)
+from simsched.simulation.outages.disruption import Disruption, closures_of, refuse_endless_failures
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.preemption import Preemption
+from simsched.simulation.queue_hours import QueueHours, stops_until
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
 
     from simpy import Environment
 
+    from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
@@ -65,9 +63,9 @@ def simulate(
     eventlog: bool = False,
     sink: BinaryIO | None = None,
     inputs: Mapping[str, str | Path] | None = None,
-    until: float | None = None,
-    measure_from: float | None = None,
-    checkpoints: Mapping[float, str | Path] | None = None,
+    until: float | str | DateText | None = None,
+    measure_from: float | str | DateText | None = None,
+    checkpoints: Mapping[Any, str | Path] | None = None,
     resume: str | Path | None = None,
     env: Environment | None = None,
     progress: Callable[[Engine], None] | None = None,
@@ -83,22 +81,22 @@ def simulate(
     allocations, eventlog : whether to record R documents (slower) and events (RFC 18 and 21).
     sink : a binary file that takes the allocations during the run; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be recorded with their digests.
-    until : end the run at this time (s); running jobs are then RUNNING, waiting jobs PENDING.
-    measure_from : the figures are those of the jobs submitted from this time (s) on; all are played.
-    checkpoints : time (seconds) → file for the state at the start of that instant.
+    until : end the run at this time (s, or a date); running jobs are then RUNNING, waiting jobs PENDING.
+    measure_from : the figures are those of jobs submitted from this time (s, or a date) on; all are played.
+    checkpoints : time (s, or a date) → file for the state at the start of that instant.
     resume : a checkpoint of this very run; the run continues from it as if never interrupted.
-    env : a simpy environment to share; it runs until this run is over.  Its present time is second 0 of
-        the workload.
+    env : a simpy environment to share, at second 0 of the workload; it runs until this run is over.
     progress : called every few hundred passes with the engine.
     stop : once set, the run ends after the current pass; ``meta["complete"]`` is then false.
 
     Raises
     ------
     ConfigError, FormatError, RunError
-        For an option that does not exist, a time outside of the run, a file that is not a checkpoint
-        of this run, or a checkpoint that cannot be written.
+        For an option that does not exist, a time outside of the run, or a checkpoint that cannot be used.
     """
-    config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+    options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
+    config = make_config(**options).on_clock(workload.clock)
+    until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
     began = time.perf_counter()
     with collector_paused():  # nearly all objects that a run makes live to its end
         engine, prepared, workload = engine_of(
@@ -112,8 +110,20 @@ def simulate(
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        meta = {**_identity(), **times, **_description(config, files, cluster, workload)}
+        meta = {**_identity(), **times, **_description(config, files, cluster, workload, engine.now)}
         return _result(engine, prepared, workload, meta, began)
+
+
+def _times(
+    workload: Workload, until: Any, measure_from: Any, checkpoints: Mapping[Any, str | Path] | None
+) -> tuple[float | None, float | None, dict[float, str | Path] | None]:
+    """Return the times of a run in seconds; checkpoints remain None if there are none."""
+    files = {time_of_run(at, workload, "checkpoint"): file for at, file in (checkpoints or {}).items()}
+    return (
+        time_of_run(until, workload, "until"),
+        time_of_run(measure_from, workload, "from"),
+        None if checkpoints is None else files,
+    )
 
 
 def _result(
@@ -129,10 +139,15 @@ def _result(
 
 
 def _description(
-    config: RunConfig, files: Sequence[Mapping[str, Any]], cluster: Cluster, workload: Workload
+    config: RunConfig,
+    files: Sequence[Mapping[str, Any]],
+    cluster: Cluster,
+    workload: Workload,
+    end: float,
 ) -> dict[str, Any]:
-    """Return the description of a run for ``run.json``."""
+    """Return the description of a run for ``run.json``; `end` is its last second."""
     queues = {} if config.queues is None else config.queues.queues
+    clock = workload.clock
     return {
         "seed": config.seed,
         "config": config.to_dict(),
@@ -140,7 +155,8 @@ def _description(
         "inputs": list(files),
         "cluster": {"name": cluster.name, "targets": len(cluster.index), "totals": totals_of(cluster)},
         "workload": {"name": workload.name, "skipped": dict(workload.skipped_counts)},
-        "queue_stops": {name: list(queue.closed) for name, queue in queues.items() if queue.closed},
+        "queue_stops": {name: stops_until(queue, end) for name, queue in queues.items() if queue.closed},
+        **({} if clock is None else {"clock": clock.to_dict()}),
     }
 
 
@@ -160,6 +176,7 @@ def engine_of(
     Unless `counted`, the matcher decides each match, even where counts alone could.
     """
     index = cluster.index
+    config = config.on_clock(workload.clock)
     refuse_odd_jobs(workload.jobs)
     admission = None
     if config.queues is not None:
@@ -214,7 +231,7 @@ def _horizon(prepared: Prepared, config: RunConfig) -> float:
     windows = [
         window
         for queue in (config.queues.queues.values() if config.queues else ())
-        for window in queue.closed
+        for window in queue.windows
     ]
     fixed = [
         *prepared.submits[-1:],
@@ -254,7 +271,9 @@ def _refuse_times(workload: Workload, until: float | None, measure_from: float |
     if measure_from is not None:
         refuse_time(measure_from, 0, None, "measured")
         if not any(job.submit >= measure_from for job in workload.jobs[-1:]):
-            raise ConfigError(f"no job is submitted at {measure_from:g} s or later", where="from")
+            clock, span = workload.clock, span_of(workload)
+            since = f"{measure_from:g} s" if clock is None else f"{clock.text(measure_from)}"
+            raise ConfigError(f"no job is submitted at {since} or later{span and f': {span}'}", where="from")
 
 
 def refuse_time(time: float, begin: float, end: float | None, what: str) -> None:

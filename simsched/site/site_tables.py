@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.rfc.clock import DateText
 from simsched.formats.rfc.duration import format_duration
 from simsched.human import plural
 from simsched.site.log_use import queues_of
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.simulation.queues import Queue
+    from simsched.simulation.weekly_hours import Window
     from simsched.site.site import Site
 
 NODES = ("nodes", "hosts", "each holds", "properties", "status")
@@ -52,7 +54,7 @@ def queue_rows(site: Site) -> list[tuple[str, ...]]:
             _time(queue.longest),
             _time(queue.default_duration),
             ", ".join(_sizes(queue)) or MISSING,
-            ", ".join(f"{_time(stop)} to {_time(start)}" for stop, start in queue.closed) or MISSING,
+            ", ".join(map(_window, queue.closed)) or MISSING,
         )
         for name, queue in queues.queues.items()
     ]
@@ -61,6 +63,12 @@ def queue_rows(site: Site) -> list[tuple[str, ...]]:
 def _amount(kind: str, amount: object) -> str:
     """Return an amount with its type: ``1 core``, ``32 cores``, ``256,000 MiB memory``."""
     return f"{amount} {kind if str(amount) == '1' else plural(kind)}"
+
+
+def _window(window: Window) -> str:
+    if not isinstance(window, tuple):
+        return str(window)
+    return " to ".join(str(time) if isinstance(time, DateText) else _time(time) for time in window)
 
 
 def _time(seconds: float | None) -> str:

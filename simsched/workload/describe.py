@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.workload.job import Workload
 
     Floats = npt.NDArray[np.float64]
@@ -49,6 +50,7 @@ def describe(workload: Workload, *, capacity: int | None = None) -> dict[str, An
             {"reason": reason, "count": count, "first": places}
             for reason, count, places in workload.skip_table()
         ],
+        **_dates(workload),
         "span_seconds": float(submit[-1] - submit[0]) if len(jobs) else 0.0,
         "capacity": capacity,
         "shapes": len({id(job.jobspec) for job in jobs}),
@@ -56,10 +58,10 @@ def describe(workload: Workload, *, capacity: int | None = None) -> dict[str, An
         "runtime": _spread(run),
         "work_processor_hours": float((procs * run).sum()) / 3600,
         "load": _load(submit, procs * run, capacity),
-        "weeks": _weeks(submit, procs * run, capacity),
+        "weeks": _weeks(submit, procs * run, capacity, workload.clock),
         "sizes": _sizes(procs),
         "run_times": _times(run),
-        "hours_of_day": _hours(submit, workload.header),
+        "hours_of_day": _hours(submit, workload),
         "estimates": _estimates(run, limit),
         "users": _ranked([job.user for job in jobs], procs * run),
         "queues": _ranked([job.queue for job in jobs], procs * run),
@@ -97,7 +99,7 @@ def _load(submit: Floats, work: Floats, capacity: int | None) -> float | None:
     return float(work.sum() / (capacity * (submit[-1] - submit[0])))
 
 
-def _weeks(submit: Floats, work: Floats, capacity: int | None) -> list[dict[str, Any]]:
+def _weeks(submit: Floats, work: Floats, capacity: int | None, clock: Clock | None) -> list[dict[str, Any]]:
     import numpy as np
 
     if not len(submit):
@@ -108,6 +110,7 @@ def _weeks(submit: Floats, work: Floats, capacity: int | None) -> list[dict[str,
     return [
         {
             "week": int(number) + 1,
+            **({} if clock is None else {"begin": clock.text(float(submit[0] + number * WEEK))}),
             "jobs": int(count),
             "processor_hours": float(done) / 3600,
             "load": float(done) / (capacity * WEEK) if capacity else None,
@@ -144,12 +147,23 @@ def _times(run: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def _hours(submit: Floats, header: Any) -> list[int]:
+def _dates(workload: Workload) -> dict[str, Any]:
+    """The clock of the workload and the dates of its first and last submission; {} if they are not known."""
+    clock = workload.clock
+    if clock is None or not len(workload):
+        return {}
+    first, last = map(clock.text, workload.span)
+    return {"clock": {**clock.to_dict(), "zone_text": clock.zone_text}, "first": first, "last": last}
+
+
+def _hours(submit: Floats, workload: Workload) -> list[int]:
     """Jobs by hour of the day, in local time if the header has the start and the time zone."""
     import numpy as np
 
+    header, clock = workload.header, workload.clock
     offset = sum(_integer(header.get(key, "")) for key in ("UnixStartTime", "TimeZone"))
-    hours = ((submit + offset) // 3600 % 24).astype(np.int64)
+    local = submit + offset if clock is None else clock.local_seconds(submit)
+    hours = (local // 3600 % 24).astype(np.int64)
     return [int(count) for count in np.bincount(hours, minlength=24)]
 
 

@@ -16,12 +16,15 @@ import msgspec
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
+from simsched.formats.rfc.clock import clock_of
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from simsched.formats.rfc.clock import Clock
 
 MAX_JOBS = 10_000_000
 """The most jobs that a document, a model or a transform makes."""
@@ -175,6 +178,11 @@ class Workload:
     def span(self) -> tuple[float, float]:
         """First and last submit time in seconds; (0, 0) of an empty workload."""
         return (self.jobs[0].submit, self.jobs[-1].submit) if self.jobs else (0, 0)
+
+    @property
+    def clock(self) -> Clock | None:
+        """The dates of the workload's seconds; None if they are not known."""
+        return clock_of(self.header, self.span[0])
 
     def with_jobs(self, jobs: Iterable[Job], note: str) -> Workload:
         """Return the same workload with other jobs, put in submit order, and a line of history."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, texts
 from simsched.errors import ConfigError, LimitError, SimschedError
+from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
@@ -20,6 +21,7 @@ from simsched.workload.source import Source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from simsched.formats.rfc.clock import DateText
     from simsched.formats.sss import Names
     from simsched.workload.readers.tables.column_map import ColumnMap
 
@@ -93,6 +95,8 @@ def load_workload(
     columns: ColumnMapLike | None = None,
     delimiter: str | None = None,
     on_site: Mapping[str, Any] | None = None,
+    time_zone: str | None = None,
+    start_date: str | None = None,
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, the name of a bundled one, or a data frame.
 
@@ -110,6 +114,7 @@ def load_workload(
         header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
     on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
+    time_zone, start_date : the zone of the log's dates (``Europe/Rome``, ``+01:00``); the date of second 0.
 
     Raises
     ------
@@ -119,6 +124,7 @@ def load_workload(
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names)
     source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
+    zone, start = _dates(time_zone, start_date)
     reading = ReadOptions(
         **_place_of(source),
         table=table,
@@ -131,19 +137,33 @@ def load_workload(
         columns=columns,
         delimiter=_text_option("delimiter", delimiter),
         on_site=SiteReading.from_dict(on_site),
+        time_zone=zone,
     )
     reading.job_map()  # a bad map is refused before anything is read
-    if source is _FRAME:
-        return READERS["table"].parse(path_or_bundled, reading)
-    try:
-        return _read(source, reading, as_)
-    except SimschedError as error:
-        raise _as_given(error, source.name, given) from error.__cause__
+    found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
+    return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
+
+
+def _dates(zone: str | None, start: str | None) -> tuple[str | None, DateText | None]:
+    """Return the time zone and the date of second 0 that the options give."""
+    check("time_zone", zone, str | None, "the name of a time zone")
+    name = None if zone is None else zone_name(zone, "time_zone")
+    return name, None if start is None else parse_date(start, "start_date")
 
 
 def _place_of(source: Source) -> dict[str, Any]:
     folder = None if source.content is not None else source.path.parent
     return {"source": source.name, "name": source.stem, "folder": folder}
+
+
+def _read_as_given(source: Any, reading: ReadOptions, insisted: str | None, given: str) -> Workload:
+    """Read a source, or a data frame; errors have the path as the user gave it."""
+    if is_frame(source):
+        return READERS["table"].parse(source, reading)
+    try:
+        return _read(source, reading, insisted)
+    except SimschedError as error:
+        raise _as_given(error, source.name, given) from error.__cause__
 
 
 def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:

@@ -387,7 +387,7 @@ class ReadOptions:
     constraint: ``features``, ``partition``.  `names` gives the cluster's hosts and properties,
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
     header line, and `delimiter` separates them.  `on_site` is how a log is read on the site it is from.
-    `table` is the column map of a table.
+    `table` is the column map of a table.  `time_zone` is that of times without a zone (None: UTC).
     """
 
     source: str = "workload"
@@ -403,6 +403,7 @@ class ReadOptions:
     delimiter: str | None = None
     on_site: SiteReading | None = None
     table: ColumnMap | None = None
+    time_zone: str | None = None
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""

@@ -43,6 +43,8 @@ def _lines(data: Mapping[str, Any]) -> Iterator[str]:
 def _body(data: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"submitted over   {seconds(data['span_seconds'])}"
+    if "clock" in data:
+        yield f"dates            {data['first']} to {data['last']}, {data['clock']['zone_text']}"
     yield f"work             {data['work_processor_hours']:,.0f} processor hours"
     if data["load"] is not None:
         yield f"offered load     {data['load']:.3f} of {data['capacity']:,} processors"
@@ -66,12 +68,17 @@ def _weeks(data: Mapping[str, Any]) -> Iterator[str]:
     weeks = data["weeks"][:_MOST_WEEKS]
     if data["load"] is None:
         yield from _section(
-            "processor hours by week", [(str(w["week"]), round(w["processor_hours"])) for w in weeks]
+            "processor hours by week", [(_week(w), round(w["processor_hours"])) for w in weeks]
         )
     else:
-        yield from _section("load by week, %", [(str(w["week"]), round(100 * w["load"], 1)) for w in weeks])
+        yield from _section("load by week, %", [(_week(w), round(100 * w["load"], 1)) for w in weeks])
     if len(data["weeks"]) > _MOST_WEEKS:
         yield f"  … and {len(data['weeks']) - _MOST_WEEKS} weeks more"
+
+
+def _week(row: Mapping[str, Any]) -> str:
+    """Return the number of a week, or the date on which it begins."""
+    return str(row.get("begin", row["week"]))[:10]
 
 
 def _estimates(data: Mapping[str, Any]) -> Iterator[str]:

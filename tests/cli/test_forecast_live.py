@@ -132,7 +132,8 @@ def test_a_run_of_a_log_with_active_jobs_is_still_a_run(place, capsys):
     assert main(["run", "tiny", "log.json", "-o", "out", "--quiet"]) == 0
     capsys.readouterr()
     status, out, _ = typed(capsys, "out", "--at", "5")
-    assert (status, [line.split()[0] for line in out.splitlines()]) == (0, ["JOB", "5"])
+    assert (status, [line.split()[0] for line in out.splitlines()]) == (0, ["as", "JOB", "5"])
+    assert out.startswith("as of 2024-03-27T22:53:25, UTC (assumed")
     assert typed(capsys, "tiny", "log.json", "--as", "flux", "--at", "5")[1] == out
     assert "ƒ2ARxLQf" in typed(capsys, "tiny", "log.json")[1]
 

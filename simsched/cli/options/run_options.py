@@ -9,6 +9,7 @@ from simsched.cli.options.workloads import whole
 if TYPE_CHECKING:
     import argparse
 
+    from simsched.formats.rfc.clock import When
     from simsched.site.site import Site
 
 NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
@@ -48,7 +49,9 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--epilog", metavar="E", help="time that a node needs for cleanup after a job: 30s, or 10s..2m"
     )
     rules.add_argument(
-        "--outages", metavar="FILE", help="outages: a list of {ranks, start, end, kind} in JSON or YAML"
+        "--outages",
+        metavar="FILE",
+        help="outages: a list of {ranks, start, end, kind} in JSON or YAML; times are durations or dates",
     )
     rules.add_argument(
         "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
@@ -161,12 +164,14 @@ def _listed(outages: Any) -> list[Any]:
     return found
 
 
-def time_of(text: str, where: str) -> float:
-    """Read a time of 0 or more; whole seconds stay integers."""
+def time_of(text: str, where: str) -> When:
+    """Read a time of 0 or more, or a date; whole seconds stay integers."""
     from simsched.errors import ConfigError
-    from simsched.formats.rfc.duration import parse_time
+    from simsched.formats.rfc.clock import parse_when
 
-    seconds = parse_time(text, where=where)
+    seconds = parse_when(text, where)
     if seconds == float("inf"):
-        raise ConfigError("the time is infinite", where=where, expected="seconds, or a finite duration")
+        raise ConfigError(
+            "the time is infinite", where=where, expected="seconds, a finite duration, or a date"
+        )
     return seconds

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TRANSFORMS = """\
 transforms of the workload, in order, each with -t:
-  slice(BEGIN, END)  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
+  slice(BEGIN, END), of durations or dates  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
   load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
   release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
@@ -28,7 +28,7 @@ transforms of the workload, in order, each with -t:
 
 READING = (
     "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
-    "on_site",
+    "on_site", "time_zone", "start_date",
 )  # fmt: skip
 """The arguments of `add_reading`; `on_site` has no option, a site sets it."""
 
@@ -61,6 +61,14 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--delimiter", metavar="TEXT", help="separator of the columns (default that of the header)"
     )
+    group.add_argument(
+        "--time-zone",
+        metavar="ZONE",
+        help="time zone of the log's dates, such as Europe/Rome or +01:00 (default that of the log, or UTC)",
+    )
+    group.add_argument(
+        "--start-date", metavar="DATE", help="date of second 0, for a log without dates: 2024-03-01T08:00"
+    )
     group.add_argument("--limit", type=whole, metavar="N", help="read at most N records")
     group.add_argument(
         "--strict",
@@ -85,10 +93,15 @@ def read_workloads(
     site: Site | None = None,
 ) -> Workload:
     """Read workloads, merge and transform them; `cluster` resolves host patterns in SSS Job Objects."""
+    from simsched.formats.rfc.clock import parse_date, zone_name
     from simsched.workload.load import load_workload
     from simsched.workload.transforms.steps import apply_steps
     from simsched.workload.transforms.transforms import merge
 
+    if args.time_zone is not None:
+        zone_name(args.time_zone, "--time-zone")
+    if args.start_date is not None:
+        parse_date(args.start_date, "--start-date")
     parts = [
         load_workload(
             name,
@@ -102,13 +115,20 @@ def read_workloads(
             columns=args.columns,
             delimiter=args.delimiter,
             on_site=args.on_site,
+            time_zone=args.time_zone,
+            start_date=args.start_date,
         )
         for name in names
     ]
     for part in parts:
         write_notes(part, site, mapped=bool(args.map))
     workload = parts[0] if len(parts) == 1 else merge(parts)
-    return apply_steps(workload, args.transform, generator(args)) if args.transform else workload
+    if args.transform:
+        known = workload.notes
+        workload = apply_steps(workload, args.transform, generator(args))
+        for text in workload.notes[len(known) :]:
+            note(text)
+    return workload
 
 
 def read_inputs(args: argparse.Namespace, site: Site | None = None) -> tuple[Cluster, Workload]:

@@ -95,6 +95,7 @@ class TimeCharts {
     this.model = model;
     this.range = model("time");
     this.ranks = model("ranks");
+    this.axes = doc.all_models ? [...doc.all_models].filter((m) => m.name === `${spec.prefix}-time-axis`) : [];
     this.sums = {};
     if (line) for (const name of Object.keys(line)) if (name !== "time") this.sums[name] = this.integrate(line[name]);
     this.range.properties.start.change.connect(() => this.later());
@@ -114,10 +115,52 @@ class TimeCharts {
   }
   refresh() {
     const started = performance.now();
+    if (this.spec.clock) this.drawDates();
     if (this.line) this.drawLines();
     if (this.boxes) this.drawBoxes();
     window.simsched.renders += 1;
     window.simsched.lastRender = performance.now() - started;
+  }
+  // Dates at the ticks: local times of the log's zone; the offsets are those of its changes.
+  ahead(t) {
+    let found = this.spec.clock.offsets[0][1];
+    for (const [at, offset] of this.spec.clock.offsets) if (at <= t) found = offset;
+    return found;
+  }
+  local(t) { return t + this.ahead(t); }
+  epoch(local) { return local - this.ahead(local - this.ahead(local)); }
+  dateOf(t) { return new Date(Math.round(this.local(t)) * 1000).toISOString().slice(0, 19); }
+  ticks(low, high, most) {
+    const day = 86400, first = this.local(low), last = this.local(high), monday = 4 * day;
+    const step = [60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, day, 2 * day, 7 * day, 14 * day, 28 * day]
+      .find((s) => (last - first) / s <= most);
+    const found = [];
+    if (step) {
+      const base = step % (7 * day) ? 0 : monday;
+      for (let t = Math.ceil((first - base) / step) * step + base; t <= last; t += step) found.push(t);
+      return [step, found];
+    }
+    const months = [1, 2, 3, 6, 12, 24, 60, 120].find((m) => (last - first) / (30 * day * m) <= most) ?? 1200;
+    const begin = new Date(first * 1000), at = (m) => Date.UTC(begin.getUTCFullYear(), m) / 1000;
+    for (let m = 0; at(m) <= last; m += months) if (at(m) >= first) found.push(at(m));
+    return [30 * day, found];
+  }
+  drawDates() {
+    const { clock, unit_seconds: unit } = this.spec;
+    const wide = byId(`${this.spec.prefix}-gantt`).clientWidth - 90;
+    const most = Math.max(2, Math.min(12, Math.floor(wide / 110)));
+    const [step, found] = this.ticks(clock.origin + this.range.start * unit, clock.origin + this.range.end * unit, most);
+    const days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"], labels = new Map(), ticks = [];
+    for (const t of found) {
+      const shown = new Date(t * 1000), text = shown.toISOString(), x = (this.epoch(t) - clock.origin) / unit;
+      const date = `${days[shown.getUTCDay()]} ${text.slice(0, 10)}`, midnight = text.slice(11, 16) === "00:00";
+      ticks.push(x);
+      labels.set(x, step >= 86400 || (midnight && ticks.length > 1) ? date : ticks.length > 1 ? text.slice(11, 16) : `${text.slice(11, 16)}\n${date}`);
+    }
+    for (const axis of this.axes) {
+      axis.major_label_overrides = labels;
+      axis.ticker = new (Bokeh.Models.get("FixedTicker"))({ ticks });
+    }
   }
   // Step functions: means over bins of about one pixel, from the integral, so that nothing is lost.
   integrate(values) {
@@ -237,7 +280,8 @@ class TimeCharts {
   }
   told(rows, scale) {
     const b = this.boxes, jobs = this.jobs, s = this.spec, colours = this.colours();
-    const at = (t) => t === NEVER ? "-" : `${(t * scale).toFixed(3)} ${s.unit}`;
+    const at = (t) => t === NEVER ? "-" : s.clock ? this.dateOf(s.clock.origin + t * s.tick)
+      : `${(t * scale).toFixed(3)} ${s.unit}`;
     const hex = (c) => "#" + (((c & 255) << 16) | (c & 0xff00) | ((c >> 16) & 255)).toString(16).padStart(6, "0");
     const each = (f) => Array.from(rows, f);
     return {

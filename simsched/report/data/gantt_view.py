@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import ConfigError, RunError, did_you_mean
+from simsched.formats.rfc.clock import DateText, seconds_on
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import COLOURS
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from simsched.formats.rfc.clock import When
     from simsched.report.data.gantt import Chart
     from simsched.report.data.tables import RunTables
 
@@ -37,7 +39,7 @@ class GanttView:
 
     Attributes
     ----------
-    start, end : seconds since the first submission; `end` None: until the last job has ended.
+    start, end : seconds since the first submission, or dates; `end` None: until the last job has ended.
     nodes : ranks (``0-15``) or hosts (``n[0-15]``); None: all.
     users, queues : only these jobs; empty: all.
     colour : one of `COLOURS`; None: by job, and of more than `MAX_JOBS_SHOWN` rectangles the use of nodes.
@@ -45,8 +47,8 @@ class GanttView:
     waits : whether a thin bar leads from the submission of a job to its start.
     """
 
-    start: float = 0.0
-    end: float | None = None
+    start: When = 0.0
+    end: When | None = None
     nodes: str | None = None
     users: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
@@ -58,7 +60,8 @@ class GanttView:
         """Refuse a colour that is not known, and an end before the start."""
         if self.colour is not None and self.colour not in COLOURS:
             raise ConfigError(f"colours cannot stand for {self.colour!r}", expected=", ".join(COLOURS))
-        if self.end is not None and self.end <= self.start:
+        times = (self.start, self.end)
+        if all(isinstance(time, int | float) for time in times) and times[1] <= times[0]:  # type: ignore[operator]
             raise ConfigError("the view ends before it begins", expected="an end after the start")
 
 
@@ -93,11 +96,7 @@ def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
     origin, last = span(run.jobs)
     if last <= origin:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
-    window = (view.start, min(last - origin, np.inf if view.end is None else view.end))
-    if window[1] <= window[0]:
-        raise ConfigError(
-            f"the view begins after the last job has ended, at {last - origin:g} s", where=run.name
-        )
+    window = _window(run, view, origin, last)
     boxes = drawn.boxes[_chosen_jobs(run, view)[drawn.boxes["job"].to_numpy(dtype=np.int64)]]
     boxes = boxes.assign(start=boxes["start"] - origin, end=boxes["end"] - origin)
     boxes = boxes[(boxes["end"] > window[0]) & (boxes["start"] < window[1])]
@@ -109,6 +108,25 @@ def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
         return GanttPart(boxes, drawn.rows, (), window)
     ranks = _ranks(run, drawn.rows, view.nodes)
     return GanttPart(_at_rows(boxes, ranks), len(ranks), _labels(run, ranks), window)
+
+
+def _window(run: RunTables, view: GanttView, origin: float, last: float) -> tuple[float, float]:
+    """Return the first and last second of a view since the first submission, `origin`."""
+    clock = run.clock
+    start, end = (
+        seconds_on(time, clock, where) - (origin if isinstance(time, DateText) else 0)
+        for time, where in ((view.start, "--from"), (np.inf if view.end is None else view.end, "--until"))
+    )
+    window = (max(start, 0.0), min(last - origin, end))
+    if window[1] > window[0]:
+        return window
+    at = f"{last - origin:g} s" if clock is None else clock.text(last)
+    if start >= last - origin:
+        raise ConfigError(f"the view begins after the last job has ended, at {at}", where=run.name)
+    if 0 < end <= start:
+        raise ConfigError("the view ends before it begins", expected="an end after the start")
+    begin = "0 s" if clock is None else clock.text(origin)
+    raise ConfigError(f"the view ends before the first submission, at {begin}", where=run.name)
 
 
 def _chosen_jobs(run: RunTables, view: GanttView) -> npt.NDArray[np.bool_]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError
+from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.frames import read_frame, shaped
@@ -136,6 +137,14 @@ class RunTables:
         if stored and stored.is_file():
             return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
         return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+
+    @cached_property
+    def clock(self) -> Clock | None:
+        """The dates of the run's seconds; None if its log had none."""
+        clock = Clock.from_dict(self.meta.get("clock"))
+        if clock is None and len(self.jobs):  # a run of an earlier version whose times are dates
+            clock = clock_of({}, float(self.jobs["submit"].min()))
+        return clock
 
     @property
     def warm_up(self) -> float:

@@ -51,7 +51,7 @@ def gantt(figure: Figure, runs: Sequence[RunTables], view: GanttView) -> None:
     drawn = chart(run)
     part = part_of(run, drawn, view)
     axes = figure.add_subplot()
-    seconds = time_axis(axes, *part.window)
+    seconds = time_axis(axes, runs[:1], *part.window)
     if view.colour is None and len(part.boxes) > MAX_JOBS_SHOWN:
         _draw_use(figure, axes, part, seconds)
         by = ", share in use"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,13 +12,15 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.data.series import binned, busiest, types_in_use
+from simsched.report.figures.date_axis import mark_dates, mark_weeks
 from simsched.report.metrics import metrics as m
-from simsched.report.metrics.classes import has_dates, weekdays
+from simsched.report.metrics.classes import weekdays
 from simsched.report.metrics.spread import node_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.report.data.tables import RunTables
 
 Figure = Any
@@ -35,21 +39,27 @@ def _window(run: RunTables) -> tuple[float, float]:
     return low, high
 
 
-def time_axis(axes: Axes, low: float, high: float) -> float:
+def time_axis(axes: Axes, runs: Sequence[RunTables], low: float, high: float) -> float:
     """Label an axis of seconds since the first submission; return the seconds of its unit.
 
-    A short view far from the beginning has a larger unit, so that its numbers stay short.
+    A short view far from the beginning has a larger unit, so that its numbers stay short.  The ticks are
+    dates if these are known, and equal in all runs.
     """
     seconds, unit = human.time_unit(max(high - low, low / 3))
-    axes.set_xlabel(f"time since the first submission ({unit})")
     axes.set_xlim(low / seconds, high / seconds)
+    begins = {(run.clock, m.span(run.jobs)[0]) for run in runs}
+    clock, first = begins.pop()
+    if clock is None or begins:
+        axes.set_xlabel(f"time since the first submission ({unit})")
+    else:
+        mark_dates(axes, clock, first, (low, high), seconds)
     return seconds
 
 
 def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the mean use over bins of time: of each type for one run, of the main type for several."""
     axes = figure.add_subplot()
-    seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
+    seconds = time_axis(axes, runs, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         kinds = types_in_use(run)
         kinds = kinds if len(runs) == 1 else [k for k in ("core", *kinds) if k in kinds][:1]
@@ -75,7 +85,7 @@ def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
 def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
     """Draw the largest number of queued jobs in each bin of time and, for one run, of running jobs."""
     axes = figure.add_subplot()
-    seconds = time_axis(axes, 0, max(w[1] - w[0] for w in map(_window, runs)))
+    seconds = time_axis(axes, runs, 0, max(w[1] - w[0] for w in map(_window, runs)))
     for run, colour in zip(runs, palette.cycle(len(runs)), strict=True):
         edges, running = binned(run.timeline, "running_jobs", BINS, _window(run))
         queued = busiest(run.timeline, "queued_jobs", edges)
@@ -98,19 +108,36 @@ def calendar(figure: Figure, runs: Sequence[RunTables]) -> None:
     kind = next((k for k in ("core", *m.types(run.timeline)) if run.totals.get(k)), None)
     if kind is None:
         raise RunError(UNKNOWN_SIZE, where=run.name)
-    first = int(low // 86400)
-    days = int(high // 86400) + 1 - first
-    _, used = binned(run.timeline, f"used_{kind}", days, (first * 86400.0, (first + days) * 86400.0))
-    offset = (first + 3 if has_dates(low) else first) % 7
+    first, midnights = _midnights(run.clock, low, high)
+    days = len(midnights) - 1
+    used = [binned(run.timeline, f"used_{kind}", 1, pair)[1][0] for pair in pairwise(midnights)]
+    offset = first % 7
     cells = np.full(7 * -(-(offset + days) // 7), np.nan)
-    cells[offset : offset + days] = 100 * used / run.totals[kind]
+    cells[offset : offset + days] = 100 * np.array(used) / run.totals[kind]
     axes = figure.add_subplot()
     image = axes.imshow(cells.reshape(-1, 7).T, aspect="auto", cmap="cividis", vmin=0, vmax=100)
-    axes.set_yticks(range(7), weekdays(low))
+    axes.set_yticks(range(7), weekdays(run.clock))
     axes.set_xlabel("week")
+    if run.clock is not None:
+        mark_weeks(axes, first - offset, len(cells) // 7)
     axes.grid(visible=False)
     axes.set_title(f"{run.name}: {human.plural(kind)} in use by day")
     figure.colorbar(image, ax=axes, label="% of all", fraction=0.03)
+
+
+def _midnights(clock: Clock | None, low: float, high: float) -> tuple[int, list[float]]:
+    """Return the first day, as days since a Monday, and the second at which each day begins, to the last end.
+
+    Days are those of the local calendar, some of which have 23 or 25 hours; without a clock they are
+    those of the trace.
+    """
+    if clock is None:
+        first = int(low // 86400)
+        return first, [86400.0 * day for day in range(first, int(high // 86400) + 2)]
+    begin = clock.local(low).date()
+    days = (clock.local(high).date() - begin).days + 2
+    midnights = [clock.at(datetime.combine(begin + timedelta(days=n), time())) for n in range(days)]
+    return begin.toordinal() - 1, midnights  # day 1 of the calendar is a Monday
 
 
 def cluster_map(figure: Figure, runs: Sequence[RunTables]) -> None:

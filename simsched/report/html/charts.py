@@ -102,11 +102,10 @@ def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
     return chart
 
 
-def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: int) -> Figure:
+def _over_time(x_range: Range1d, time: str, y: str, y_range: Range1d, height: int) -> Figure:
     """Return a chart over time that shares its range with the others: drag, wheel and box zoom along time."""
-    chart = empty_chart(
-        f"time since the first submission ({unit})", y, height, x_range=x_range, y_range=y_range
-    )
+    chart = empty_chart(time, y, height, x_range=x_range, y_range=y_range)
+    chart.xaxis.name = f"{x_range.name}-axis"  # the page sets the dates of its ticks
     pan = PanTool(dimensions="width")
     # without Ctrl the wheel scrolls the page
     wheel = WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
@@ -118,17 +117,17 @@ def _over_time(x_range: Range1d, unit: str, y: str, y_range: Range1d, height: in
     return chart
 
 
-def time_charts(charts: Charts, prefix: str, end: float, unit: str, gantt: Chart, kinds: list[str]) -> None:
+def time_charts(charts: Charts, prefix: str, end: float, time: str, gantt: Chart, kinds: list[str]) -> None:
     """Add the linked charts over time: Gantt, use of each type, queue."""
     x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
-    charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, unit, gantt))
-    charts.add(f"{prefix}-use", _use(prefix, x_range, unit, kinds))
-    charts.add(f"{prefix}-queue", _queue(prefix, x_range, unit))
+    charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, time, gantt))
+    charts.add(f"{prefix}-use", _use(prefix, x_range, time, kinds))
+    charts.add(f"{prefix}-queue", _queue(prefix, x_range, time))
 
 
-def _gantt(prefix: str, x_range: Range1d, unit: str, gantt: Chart) -> Figure:
+def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     y_range = Range1d(start=0, end=gantt.rows, bounds=(0, gantt.rows))
-    chart = _over_time(x_range, unit, gantt.label, y_range, 460)
+    chart = _over_time(x_range, time, gantt.label, y_range, 460)
     image = ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0], "y": [0], "dw": [1], "dh": [1]},
         name=f"{prefix}-image",
@@ -147,8 +146,8 @@ def _gantt(prefix: str, x_range: Range1d, unit: str, gantt: Chart) -> Figure:
     return chart
 
 
-def _use(prefix: str, x_range: Range1d, unit: str, kinds: list[str]) -> Figure:
-    chart = _over_time(x_range, unit, "in use (% of all)", Range1d(start=0, end=102), 200)
+def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
+    chart = _over_time(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
     for kind in kinds:
         source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-use-{kind}")
         colour = palette.TYPE.get(kind, palette.GREY)
@@ -159,8 +158,8 @@ def _use(prefix: str, x_range: Range1d, unit: str, kinds: list[str]) -> Figure:
     return chart
 
 
-def _queue(prefix: str, x_range: Range1d, unit: str) -> Figure:
-    chart = _over_time(x_range, unit, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
+def _queue(prefix: str, x_range: Range1d, time: str) -> Figure:
+    chart = _over_time(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
     for name, colour, label in (
         ("queued", palette.VERMILION, "queued (most at once)"),
         ("running", palette.GREEN, "running (mean)"),

@@ -67,7 +67,8 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 <noscript><p class="sorry">The charts of this page need JavaScript; its tables do not.</p></noscript>
 {body}
 </main>
-<footer>Times count from the first submission. The CSV button of a chart or table downloads its data.</footer>
+<footer>Times count from the first submission, unless they are dates.
+The CSV button of a chart or table downloads its data.</footer>
 <script type="application/json" id="page-data">{data}</script>
 <script>{bokeh}</script>
 <script>{_asset("page.js")}</script>

@@ -14,8 +14,9 @@ from simsched.report.html import machine_section, markup
 from simsched.report.html.charts import Charts, cdf_chart, heat_chart
 from simsched.report.html.time_section import over_time
 from simsched.report.metrics import metrics as m
-from simsched.report.metrics.classes import has_dates, run_time_class, size_class, weekday_hour, weekdays
+from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.metrics.summary import metric
+from simsched.report.recorded_waits import dates_of, recorded_waits
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -28,11 +29,15 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
     parts = [_title(run, prefix), markup.cards(run)]
     if len(done):
         drawn = Charts()
-        parts += [over_time(run, prefix, drawn, charts, islands), _distributions(done, prefix, drawn)]
+        parts += [
+            _recorded(done, prefix),
+            over_time(run, prefix, drawn, charts, islands),
+            _distributions(run, done, prefix, drawn),
+        ]
         parts += [
             machine_section.section(run, prefix, drawn),
             _groups(run, done, prefix),
-            _longest(done, prefix),
+            _longest(run, done, prefix),
         ]
         charts[-1].update(drawn.as_json(run.name))
     else:
@@ -45,12 +50,23 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
 
 def _title(run: RunTables, prefix: str) -> str:
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
-    facts = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy)]
+    facts = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy), dates_of(run)]
     lead = escape(" · ".join(filter(None, facts)))
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
 
 
-def _distributions(done: pd.DataFrame, prefix: str, drawn: Charts) -> str:
+def _recorded(done: pd.DataFrame, prefix: str) -> str:
+    """Return the recorded beside the simulated waits of the same jobs; empty for a log without starts."""
+    number, waits = recorded_waits(done)
+    if not number:
+        return ""
+    head = (("wait", "text"), *((name, "s") for name in ("mean", "median", "95 %", "longest")))
+    rows = [[name, d["mean"], d["p50"], d["p95"], d["max"]] for name, d in waits]
+    note = f"The {number:,} jobs whose start the log has."
+    return markup.table(f"{prefix}-recorded", "Recorded and simulated waits", head, rows, note)
+
+
+def _distributions(run: RunTables, done: pd.DataFrame, prefix: str, drawn: Charts) -> str:
     blue = [palette.BLUE]
     drawn.add(f"{prefix}-waits", cdf_chart({"wait": curve(done["wait"], 1.0)}, "wait", blue, "time"))
     slow = {"bounded slowdown": curve(done["bounded_slowdown"], 1.0)}
@@ -61,15 +77,14 @@ def _distributions(done: pd.DataFrame, prefix: str, drawn: Charts) -> str:
     )
     heat = heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
     drawn.add(f"{prefix}-heat", heat)
-    hours = weekday_hour(done["submit"]).assign(work=m.area(done) / 3600)
+    hours = weekday_hour(done["submit"], run.clock).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
-    first = float(done["submit"].min())
-    load.index = pd.Index([weekdays(first)[int(d)] for d in load.index])
+    load.index = pd.Index([weekdays(run.clock)[int(d)] for d in load.index])
     load = load.iloc[::-1]
     hour = (
-        "hour of the day (UTC)"
-        if has_dates(first)
-        else "hour of the day, counted from the start of the trace"
+        "hour of the day, counted from the start of the trace"
+        if run.clock is None
+        else f"hour of the day ({run.clock.zone})"
     )
     drawn.add(f"{prefix}-load", heat_chart(load, hour, "", "core hours submitted", "core h"))
     panels = (
@@ -97,13 +112,18 @@ def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
     return "".join(tables)
 
 
-def _longest(done: pd.DataFrame, prefix: str) -> str:
+def _longest(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
     rows = done.nlargest(100, "wait")
-    head = (("job", "text"), ("user", "text"), ("queue", "text"), ("wait", "s"), ("run time", "s"),
-            ("requested", "s"), ("nodes", ""), ("cores", ""), ("result", "text"))  # fmt: skip
+    clock = run.clock
+    head = [("job", "text"), ("user", "text"), ("queue", "text"), ("wait", "s"), ("run time", "s"),
+            ("requested", "s"), ("nodes", ""), ("cores", ""), ("result", "text")]  # fmt: skip
     columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
     texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
     lines = texts.to_numpy(dtype=object).tolist()
+    if clock is not None:
+        head.append((f"submitted ({clock.zone})", "text"))
+        dates = map(clock.text, rows["submit"].tolist())
+        lines = [[*line, date] for line, date in zip(lines, dates, strict=True)]
     return markup.table(f"{prefix}-longest", "The longest waits", head, lines, f"{len(rows)} jobs.")
 
 

@@ -38,7 +38,9 @@ def over_time(
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
     kinds = types_in_use(run)
-    time_charts(drawn, prefix, (last - origin) / seconds, unit, gantt, kinds)
+    clock = run.clock
+    label = f"time since the first submission ({unit})" if clock is None else f"local time ({clock.zone})"
+    time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
     spec = {
         "prefix": prefix,
         "unit": unit,
@@ -50,6 +52,9 @@ def over_time(
         "kinds": [[k, run.totals[k]] for k in kinds],
         **_names(run),
     }
+    if clock is not None:
+        changes = [[clock.origin + at, ahead] for at, ahead in clock.offsets(origin, last)]
+        spec["clock"] = {"origin": clock.origin + origin, "offsets": changes}
     spec["islands"] = {
         "line": islands.add(_packed_line(run, kinds, origin, tick)),
         "boxes": islands.add(_packed_rects(_largest(gantt.boxes), origin, tick)),

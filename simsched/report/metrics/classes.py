@@ -5,16 +5,19 @@ Most functions return an ordered category aligned with the jobs, for `metrics.by
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from simsched.report.metrics.metrics import run_time, size
 
+if TYPE_CHECKING:
+    from simsched.formats.rfc.clock import Clock
+
 #: upper bounds of the run-time classes, seconds, and their names
 RUN_TIME_CLASSES = ((60.0, "≤ 1 min"), (600.0, "≤ 10 min"), (3600.0, "≤ 1 h"), (6 * 3600.0, "≤ 6 h"),
                     (86400.0, "≤ 1 d"), (float("inf"), "> 1 d"))  # fmt: skip
-#: seconds since 1970 of the earliest time that counts as a date, 1980-01-01
-EARLIEST_DATE = 315_532_800.0
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -43,21 +46,18 @@ def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:
     return ((jobs["submit"] - start) // 86400).astype("int64").rename("day")
 
 
-def has_dates(first: float) -> bool:
-    """Whether times are seconds since 1970 and not since the trace began: the first is in 1980 or later."""
-    return first >= EARLIEST_DATE
+def weekdays(clock: Clock | None) -> tuple[str, ...]:
+    """Return the names of the seven days of a week: real ones only if the dates are known."""
+    return tuple(f"day {i}" for i in range(1, 8)) if clock is None else WEEKDAYS
 
 
-def weekdays(first: float) -> tuple[str, ...]:
-    """Return the names of the seven days of a week: real ones only if times are dates."""
-    return WEEKDAYS if has_dates(first) else tuple(f"day {i}" for i in range(1, 8))
+def weekday_hour(seconds: pd.Series[float], clock: Clock | None) -> pd.DataFrame:
+    """Return the day of the week (0 is Monday) and the hour of times of a run, on the local clock.
 
-
-def weekday_hour(seconds: pd.Series[float]) -> pd.DataFrame:
-    """Return the day of the week (0 is Monday) and the hour of seconds since 1970, UTC.
-
-    For times that start with the trace, day 0 is its first day.
+    Without a clock, day 0 is the first day of the trace.
     """
-    hours = (seconds // 3600).astype("int64")
-    offset = 3 if len(seconds) and has_dates(float(seconds.min())) else 0
+    times = seconds.to_numpy(dtype=np.float64)
+    local = pd.Series(times if clock is None else clock.local_seconds(times), index=seconds.index)
+    hours = (local // 3600).astype("int64")
+    offset = 0 if clock is None else 3
     return pd.DataFrame({"weekday": (hours // 24 + offset) % 7, "hour": hours % 24})

@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.text_table import table_lines
+
+if TYPE_CHECKING:
+    from simsched.formats.rfc.clock import Clock
 
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
@@ -77,6 +80,7 @@ class JobWait:
     running : how many jobs ran then, and their remaining requested node-seconds.
     passed : how many jobs that were submitted later started before it, and how many of them by backfill.
     sooner : changes of the request with which it would have fitted sooner, each of them tried.
+    clock : the dates of these times; None if the run has none.
     """
 
     id: str
@@ -92,6 +96,7 @@ class JobWait:
     running: tuple[int, float]
     passed: tuple[int, int]
     sooner: tuple[str, ...]
+    clock: Clock | None = None
 
     @property
     def wait(self) -> float:
@@ -110,11 +115,13 @@ class JobWait:
 
 
 def job_text(answer: JobWait) -> str:
-    """Return the answer about one job."""
+    """Return the answer about one job; times are dates if the run knows them."""
     lines = [_head(answer), _life(answer)]
+    if answer.clock is not None:
+        lines.append(f"times are local times: {answer.clock.zone_text}")
     if answer.wait > 0:
         lines += ["", *_causes(answer)]
-        lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer.periods)], indent="  ")]
+        lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer)], indent="  ")]
     if answer.holders:
         lines += ["", "resources that were short were held by", *_holders(answer)]
     lines += ["", *_others(answer)]
@@ -131,14 +138,16 @@ def _head(answer: JobWait) -> str:
 
 
 def _life(answer: JobWait) -> str:
-    submitted = f"submitted at {human.moment(answer.submit)}"
+    submitted = f"submitted at {_moment(answer.clock, answer.submit)}"
     if answer.start is None:
         return (
             f"{submitted}, never started, waited {human.seconds(answer.wait)} to its end or that of the run"
         )
     if answer.wait == 0:
         return f"{submitted}, started at once"
-    return f"{submitted}, started at {human.moment(answer.start)}, waited {human.seconds(answer.wait)}"
+    return (
+        f"{submitted}, started at {_moment(answer.clock, answer.start)}, waited {human.seconds(answer.wait)}"
+    )
 
 
 def _causes(answer: JobWait) -> list[str]:
@@ -154,8 +163,13 @@ def meaning_of(cause: str) -> str:
     return CAUSES.get(cause, CAUSES[SHORT])
 
 
-def _periods(periods: tuple[WaitPeriod, ...]) -> list[tuple[str, str, str]]:
-    rows = [(human.moment(p.start), human.seconds(p.length), _sentence(p)) for p in periods]
+def _moment(clock: Clock | None, seconds: float) -> str:
+    """Return a time of the run as a date, or counted from second 0."""
+    return human.moment(seconds) if clock is None else clock.text(seconds)
+
+
+def _periods(answer: JobWait) -> list[tuple[str, str, str]]:
+    rows = [(_moment(answer.clock, p.start), human.seconds(p.length), _sentence(p)) for p in answer.periods]
     if len(rows) <= MOST_PERIODS:
         return rows
     half = MOST_PERIODS // 2
@@ -177,7 +191,7 @@ def _holders(answer: JobWait) -> list[str]:
             holder.user,
             f"{holder.units:,}",
             f"{holder.unit_seconds / 3600:,.1f}",
-            human.moment(holder.until),
+            _moment(answer.clock, holder.until),
         )
         for holder in answer.holders
     ]
@@ -206,6 +220,7 @@ def job_document(answer: JobWait) -> dict[str, Any]:
     """Return the answer about one job as JSON data; an unlimited time is null."""
     found = asdict(answer)
     found["wait"], found["by_cause"] = answer.wait, answer.by_cause()
+    found["clock"] = None if answer.clock is None else answer.clock.to_dict()
     found["limit"] = None if answer.limit == float("inf") else answer.limit
     for holder in found["holders"]:
         holder["until"] = None if holder["until"] == float("inf") else holder["until"]

@@ -155,6 +155,7 @@ class _Inquiry:
             running=self._running(),
             passed=self._passed(),
             sooner=tuple(self._sooner(periods)),
+            clock=self.run.clock,
         )
 
     # --- before the job was eligible ---------------------------------------------------------
@@ -360,7 +361,8 @@ class _Inquiry:
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
         held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
         for period in sorted(filter(None, (refused, held_back)), key=lambda period: period.start):
-            time, state = human.moment(period.start), replay.state_at(period.start)
+            state, clock = replay.state_at(period.start), self.run.clock
+            time = human.moment(period.start) if clock is None else clock.text(period.start)
             if period is refused:
                 reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
                 yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])

@@ -113,7 +113,8 @@ class _Stage:
               for run, held in runs),
             *map(_as_waiting, picture.waiting),
         ]  # fmt: skip
-        workload = Workload(jobs=in_submit_order(jobs), name="picture", source=picture.source)
+        header = {} if picture.zone is None else {"TimeZoneString": picture.zone}
+        workload = Workload(in_submit_order(jobs), name="picture", source=picture.source, header=header)
         self._number = {str(job.id): number for number, job in enumerate(workload.jobs)}
         self._runs = {self._number[str(run.job.id)]: run for run in picture.running}
         self._held = {self._number[str(run.job.id)]: usable(selection, index) for run, selection in runs}

@@ -17,6 +17,7 @@ from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
 from simsched.schedule.profiles.gap import NEVER
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
+from simsched.simulation.options.dated_times import time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, identity_of, refuse_time
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
     from simsched.simulation.queue_groups import QueueGroup
@@ -70,7 +72,7 @@ def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) ->
 def forecast_at(
     cluster: Cluster,
     workload: Workload,
-    at: float | None,
+    at: float | str | DateText | None,
     *,
     resume: str | Path | None = None,
     progress: Callable[[Engine], None] | None = None,
@@ -80,7 +82,8 @@ def forecast_at(
 
     `progress` is called every few hundred passes, as by `simulate`.
     """
-    config = make_config(**options)
+    config = make_config(**options).on_clock(workload.clock)
+    at = time_of_run(at, workload, "at")
     engine, _, played = engine_of(cluster, workload, config, allocations=False)
     engine.on_report = progress
     if resume is not None:

@@ -21,6 +21,7 @@ from simsched.simulation.queues import Queues
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
@@ -103,6 +104,20 @@ class RunConfig:
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
+
+    def on_clock(self, clock: Clock | None) -> RunConfig:
+        """Return the configuration with the dates of outages and queues as seconds of the run.
+
+        Raises
+        ------
+        ConfigError
+            For dates without a clock, dates that the zone does not have, and ends before their starts.
+        """
+        outages = tuple(found for outage in self.outages if (found := outage.on_clock(clock)) is not None)
+        queues = None if self.queues is None else self.queues.on_clock(clock)
+        if outages == self.outages and queues is self.queues:
+            return self
+        return replace(self, outages=outages, queues=queues)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""

@@ -1,4 +1,4 @@
-"""`Disruption`: outages in a running engine, and queues that stop and start.
+"""`Disruption`: outages in a running engine.
 
 A target may be out for several reasons at once; it is up again when the last of them ends.
 """
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.outages import Failures, Outage
-    from simsched.simulation.queues import Queues
 
 #: A job that was requeued this often is not requeued again.
 MOST_REQUEUES = 100
@@ -190,30 +189,3 @@ class Disruption:
     def _hosts(self, targets: Ints, failed: Any) -> str:
         names = [self._index.hosts[target] for target in targets[failed[targets]].tolist()]
         return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-class QueueHours:
-    """Stops and starts queues at the times in their configuration."""
-
-    def __init__(self, engine: Engine, queues: Queues) -> None:
-        self._engine = engine
-        self._queues = queues
-        engine.future.handle("queue-stop", self._on_stop)
-        engine.future.handle("queue-start", self._on_start)
-
-    def schedule(self) -> None:
-        """Enter every window into the engine's events."""
-        future = self._engine.future
-        for name, queue in self._queues.queues.items():
-            for stop, start in queue.closed:
-                future.at(stop, DISRUPTION, "queue-stop", name)
-                if start != float("inf"):
-                    future.at(start, DISRUPTION, "queue-start", name)
-
-    def _on_stop(self, name: str) -> None:
-        self._engine.queues.stop(name)
-        self._engine.settle()
-
-    def _on_start(self, name: str) -> None:
-        self._engine.queues.resume(name)
-        self._engine.settle()

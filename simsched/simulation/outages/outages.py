@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.idset import Idset
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import numpy as np
+
+    from simsched.formats.rfc.clock import Clock, When
 
 
 FAILURE, DRAIN, MAINTENANCE = "failure", "drain", "maintenance"
@@ -40,7 +43,7 @@ class Outage:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str | None = None) -> Outage:
-        """Read ``{ranks, start, end, kind, note}``; times in seconds or as durations (``2d``).
+        """Read ``{ranks, start, end, kind, note}``; times in seconds, as durations (``2d``) or dates.
 
         Raises
         ------
@@ -55,14 +58,45 @@ class Outage:
         kind = document.get("kind", FAILURE)
         if kind not in KINDS:
             raise ConfigError(f"unknown kind {kind!r} of outage", where=where, expected=", ".join(KINDS))
-        start = parse_time(document["start"], where=where)
-        end = parse_time(document.get("end", "inf"), where=where)
-        if not start < end:
-            raise ConfigError(
-                f"an outage from {start} to {end}", where=where, expected="an end after the start"
-            )
+        start = parse_when(document["start"], where)
+        end = parse_when(document.get("end", "inf"), where)
         ranks = Idset.parse(str(document["ranks"]), where=where)
-        return cls(ranks, start, end, kind, str(document.get("note", "")))
+        note = str(document.get("note", ""))
+        if isinstance(start, DateText) or isinstance(end, DateText):
+            return DatedOutage(ranks, 0, kind=kind, note=note, dates=(start, end), where=where)
+        _refuse_backwards(start, end, start, end, where)
+        return cls(ranks, start, end, kind, note)
+
+    def on_clock(self, clock: Clock | None) -> Outage | None:  # noqa: ARG002 (that of dates needs it)
+        """Return the outage in seconds of the run; None if it ends before second 0."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class DatedOutage(Outage):
+    """An outage whose times are dates, until the log and its clock are known."""
+
+    dates: tuple[When, When] = (0, 0)
+    where: str | None = None
+
+    def on_clock(self, clock: Clock | None) -> Outage | None:
+        """Return the outage in seconds of the run; None if it ends before second 0.
+
+        Raises
+        ------
+        ConfigError
+            Without a clock, and for an end that is not after the start.
+        """
+        start, end = (seconds_on(time, clock, self.where) for time in self.dates)
+        _refuse_backwards(start, end, *self.dates, self.where)
+        return Outage(self.ranks, max(start, 0), end, self.kind, self.note) if end > 0 else None
+
+
+def _refuse_backwards(start: float, end: float, begins: When, ends: When, where: str | None) -> None:
+    if not start < end:
+        raise ConfigError(
+            f"an outage from {begins} to {ends}", where=where, expected="an end after the start"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,8 @@ class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
     columns: str | None = None
     delimiter: str | None = None
     on_site: dict[str, Any] | None = None
+    time_zone: str | None = None
+    start_date: str | None = None
 
     def specified(self) -> dict[str, Any]:
         """Return the arguments that are not None, by name."""

@@ -26,6 +26,8 @@ READING = {
     "columns": "columns",
     "delimiter": "delimiter",
     "strict": "strict",
+    "time-zone": "time_zone",
+    "start-date": "start_date",
 }
 MODELS = ("lublin", "mix")
 

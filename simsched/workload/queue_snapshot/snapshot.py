@@ -74,6 +74,7 @@ class QueueSnapshot:
     waiting: tuple[WaitingJob, ...] = ()
     source: str = "snapshot"
     epoch: bool = False
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ The text has a header line, then one job or step per line, separated by ``|``.  
     sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,
         ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State
 
-Times without a zone are times of one clock.  Times with an offset (``+0100``) are converted to UTC.
-A mixture is refused.  Steps (``12.batch``) are counted and ignored.
+Times without a zone are times of one clock: that of ``--time-zone``, or UTC.  Times with an offset
+(``+0100``) are converted to UTC.  A mixture is refused.  Steps (``12.batch``) are counted and ignored.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sys import intern
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
+from simsched.formats.rfc.clock import zone_of
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, whole
@@ -57,7 +58,9 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     first, head = next(numbered, (0, ""))
     layout = _layout(head, reading)
-    reader = _Reader(Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source))
+    reader = _Reader(
+        Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source, reading.time_zone)
+    )
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
     for number, line in numbered:
@@ -241,9 +244,13 @@ def _plain(text: str) -> str:
 
 @dataclass(slots=True)
 class TimeReader:
-    """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both."""
+    """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both.
+
+    Times without an offset are local times of the `zone`; None: UTC.
+    """
 
     source: str
+    zone: str | None = None
     days: dict[str, int] = field(default_factory=dict)
     zones: dict[bool, str] = field(default_factory=dict)
 
@@ -266,9 +273,21 @@ class TimeReader:
                 from datetime import date as calendar
 
                 day = self.days[date] = (calendar.fromisoformat(date).toordinal() - 719163) * 86400
+            if self.zone is not None:
+                return self._in_zone(text)
             return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
         except ValueError:
             return None
+
+    def _in_zone(self, text: str) -> int:
+        """Return the seconds of a local time; the offset of each hour is looked up once."""
+        from datetime import datetime
+
+        hour = self.days.get(text[:13])
+        if hour is None:
+            local = datetime.fromisoformat(text[:13]).replace(tzinfo=zone_of(self.zone or "UTC"))
+            hour = self.days[text[:13]] = int(local.timestamp())
+        return hour + int(text[14:16]) * 60 + int(text[17:19])
 
     def _other(self, text: str, where: str) -> float | None:
         """Read an epoch, a time with an offset, or nothing."""
@@ -282,6 +301,8 @@ class TimeReader:
         except ValueError:
             return None
         self._zone(found.tzinfo is not None, where)
+        if found.tzinfo is None and self.zone is not None:
+            found = found.replace(tzinfo=zone_of(self.zone))
         if found.tzinfo is None:
             return (found - datetime(1970, 1, 1)).total_seconds()
         return whole(found.timestamp())

@@ -1,7 +1,7 @@
 """Transforms as text, for command lines and study files: ``slice(7d, 14d)``, ``load(1.2)`` and so on.
 
 ===============================  ==================================================
-``slice(BEGIN, END)``            jobs submitted from BEGIN to END after the first submission
+``slice(BEGIN, END)``            jobs submitted from BEGIN to END after the first submission, or between dates
 ``first(N)``                     the first N jobs
 ``where(QUERY)``                 the jobs that a query names, see `query`
 ``thin(SHARE)``                  each job with this probability
@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError, SimschedError
@@ -71,6 +72,23 @@ def _time(text: str) -> float:
 
     sign = -1 if text.startswith("-") else 1
     return sign * parse_duration(text.removeprefix("-"))
+
+
+def _slice(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    """Keep the jobs of a part of the time; dates are those of the workload's clock."""
+    from simsched.formats.rfc.clock import is_date, parse_date, seconds_on
+
+    clock, first = workload.clock, workload.span[0]
+    ends = [seconds_on(parse_date(text), clock) - first if is_date(text) else _time(text) for text in given]
+    kept = transforms.time_slice(workload, *ends)
+    if clock is not None and any(map(is_date, given)):
+        between = " to ".join(given) if len(given) > 1 else f"{given[0]} on"
+        kept = replace(kept, history=(*workload.history, f"submitted from {between} ({clock.zone_text})"))
+        if not len(kept) and len(workload):
+            begin, end = map(clock.text, workload.span)
+            note = f"no job was submitted from {between}: the workload is from {begin} to {end}"
+            kept = replace(kept, notes=(*kept.notes, note))
+    return kept
 
 
 def _number(text: str) -> float:
@@ -126,7 +144,7 @@ def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> W
 
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
-    "slice": (1, 2, lambda w, given, _: transforms.time_slice(w, *map(_time, given))),
+    "slice": (1, 2, _slice),
     "first": (1, 1, lambda w, given, _: transforms.first(w, _whole(given[0]))),
     "where": (1, 1, lambda w, given, _: transforms.where(w, given[0])),
     "thin": (1, 1, lambda w, given, rng: transforms.thin(w, _number(given[0]), rng)),

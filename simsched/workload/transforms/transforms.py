@@ -6,11 +6,13 @@ job, dependencies on it are removed as well, since they could never be met.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from simsched.errors import ConfigError
+from simsched.formats.rfc.clock import later_header
 from simsched.workload.dependencies import JOB_SCHEMES
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import MAX_JOBS, Job, Workload
@@ -85,8 +87,9 @@ def shift(workload: Workload, seconds: float) -> Workload:
 
 
 def rebase(workload: Workload) -> Workload:
-    """Move the first submission to 0."""
-    return shift(workload, -workload.span[0])
+    """Move the first submission to 0; its date stays, so second 0 of the header's clock moves to it."""
+    moved = shift(workload, -workload.span[0])
+    return replace(moved, header=later_header(moved.header, workload.span[0]))
 
 
 def scale_arrivals(workload: Workload, factor: float) -> Workload:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.formats.rfc.clock import Clock
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import day, run_time_class, size_class, weekday_hour, weekdays
 
@@ -219,10 +220,13 @@ def test_days_and_hours(make_jobs):
     jobs = make_jobs([{"submit": s} for s in (100, 86399, 86500, 200000)])
     assert day(jobs).tolist() == [0, 0, 1, 2]
     # by a trace's own clock day 0 is its first; 1,577,836,800 s is Wednesday, 1 January 2020
-    assert weekday_hour(pd.Series([0.0, 8 * 86400.0 + 3600])).values.tolist() == [[0, 0], [1, 1]]
-    assert weekday_hour(pd.Series([1_577_836_800.0 + 7200])).values.tolist() == [[2, 2]]
-    assert weekdays(0.0)[0] == "day 1"
-    assert weekdays(1_577_836_800.0)[2] == "Wed"
+    assert weekday_hour(pd.Series([0.0, 8 * 86400.0 + 3600]), None).values.tolist() == [[0, 0], [1, 1]]
+    new_year = 1_577_836_800
+    assert weekday_hour(pd.Series([7200.0]), Clock(new_year)).values.tolist() == [[2, 2]]
+    assert weekday_hour(pd.Series([7200.0]), Clock(new_year, "US/Pacific")).values.tolist() == [[1, 18]]
+    assert weekday_hour(pd.Series([new_year + 7200.0]), Clock(0)).values.tolist() == [[2, 2]]
+    assert weekdays(None)[0] == "day 1"
+    assert weekdays(Clock(0))[2] == "Wed"
 
 
 # ---- against naive computation ----------------------------------------------------------

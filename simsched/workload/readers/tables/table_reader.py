@@ -6,6 +6,7 @@ requests.  Jobs are then made in blocks of `BLOCK` rows, so that ten million of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
     if columns is None:
         columns = recognised(given, reading.source)
         note = f"read as {columns.name}: {columns.dataset}"
+    if reading.time_zone is not None:
+        columns = replace(columns, zone=reading.time_zone)
     with open_relation(given, reading.source, columns) as relation:
         columns = without_absent_energy(columns, relation.columns)
         rows = Rows(relation, columns)
@@ -116,8 +119,10 @@ class _Jobs:
         header = {"UnixStartTime": str(base)}
         if self.rows.columns.name:
             header["ColumnMap"] = self.rows.columns.name
-        if self.rows.columns.zone:
-            header["TimeZoneString"] = self.rows.columns.zone
+        columns = self.rows.columns
+        submit = columns.columns.get("submit")
+        if zone := columns.zone or (submit.zone if submit is not None else None):
+            header["TimeZoneString"] = zone
         skips = self.gather.skips
         return Workload(
             jobs=jobs,
