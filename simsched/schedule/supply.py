@@ -176,7 +176,8 @@ class Supply(ABC):
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at a time (seconds) on the state of that time, beside closures."""
         if self.calendar:
-            available = self.calendar.within(available, time, time + self.table.durations[job])
+            # The limit and not a prediction: no job may still run when its target closes.
+            available = self.calendar.within(available, time, time + self.table.limits[job])
         return self.seek(self.request(job), available)
 
 

@@ -61,7 +61,7 @@ CAUSES: dict[str, str] = {
     ORDER: "it fits, but jobs before it in the queue have to start first",
 }
 """Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
-WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy")
+WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy", "easy+", "easy++")
 """Policies without backfill, and those in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""

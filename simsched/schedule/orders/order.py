@@ -117,6 +117,12 @@ def _wfp3(table: JobTable, jobs: Integers, now: float) -> Floats:
     return -((waits / _finite_durations(table, jobs)) ** 3) * table.sizes[jobs]
 
 
+def _lxf(table: JobTable, jobs: Integers, now: float) -> Floats:
+    """LXF (Chiang et al. 2002): (wait + requested time) / requested time, the largest first."""
+    waits = now - table.submits[jobs]
+    return -(waits / _finite_durations(table, jobs))
+
+
 def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
     """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
 
@@ -132,14 +138,37 @@ def _edf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     return np.full(len(jobs), np.inf) if table.deadlines is None else table.deadlines[jobs]
 
 
-def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
+def _log_submits(table: JobTable, jobs: Integers) -> Floats:
+    """Return log10 of the submit times.
 
-    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
-    order depends on the origin.
+    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the orders F1
+    to F4 depend on the origin.
     """
-    submits = np.maximum(table.submits[jobs], 1.0)
-    return np.log10(_finite_durations(table, jobs)) * table.sizes[jobs] + 870.0 * np.log10(submits)
+    return np.log10(np.maximum(table.submits[jobs], 1.0))
+
+
+def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return np.log10(times) * table.sizes[jobs] + 870.0 * _log_submits(table, jobs)
+
+
+def _f2(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F2 (as F1), the least first: sqrt(requested) size + 25600 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return np.sqrt(times) * table.sizes[jobs] + 25_600.0 * _log_submits(table, jobs)
+
+
+def _f3(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F3 (as F1), the least first: requested size + 6860000 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return times * table.sizes[jobs] + 6_860_000.0 * _log_submits(table, jobs)
+
+
+def _f4(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F4 (as F1), the least first: requested sqrt(size) + 530000 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return times * np.sqrt(table.sizes[jobs]) + 530_000.0 * _log_submits(table, jobs)
 
 
 #: Name → order.
@@ -153,8 +182,12 @@ ORDERS: dict[str, Order] = {
         Order("smallest-area", _smallest_area),
         Order("largest-area", _largest_area),
         Order("wfp3", _wfp3, static=False),
+        Order("lxf", _lxf, static=False),
         Order("unicef", _unicef, static=False),
         Order("f1", _f1),
+        Order("f2", _f2),
+        Order("f3", _f3),
+        Order("f4", _f4),
         Order("edf", _edf),
     )
 }

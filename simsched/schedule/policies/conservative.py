@@ -140,7 +140,8 @@ class Conservative:
         gap = profile.earliest(job)
         if gap.start != NEVER:
             self._keep(profile, job, gap)
-            context.promised.append((job, gap.start))
+            if not context.predicts:
+                context.promised.append((job, gap.start))
 
     def _keep(self, profile: Reservations, job: int, gap: Gap) -> None:
         profile.reserve(job, gap)

@@ -25,19 +25,49 @@ if TYPE_CHECKING:
 
 
 def _fcfs() -> QueuePolicy:
+    """First come, first served: jobs start strictly in order."""
     from simsched.schedule.policies.fcfs import Fcfs
 
     return Fcfs()
 
 
-def _easy(extra: bool = True, refresh: str = "always", reservation: str = "hard") -> QueuePolicy:
+def _easy(
+    extra: bool = True,
+    refresh: str = "always",
+    reservation: str = "hard",
+    backfill_order: str | None = None,
+    starvation: str | None = None,
+) -> QueuePolicy:
+    """EASY backfilling: later jobs pass the first that does not fit, unless they delay it (Lifka 1995)."""
     from simsched.schedule.policies.easy import REFRESH, RESERVATION, Easy, EasyOptions
 
     if not isinstance(extra, bool):
         raise ConfigError(f"unknown value {extra!r} of extra", expected="yes or no")
     _among("refresh", refresh, REFRESH)
     _among("reservation", reservation, RESERVATION)
-    return Easy(EasyOptions(extra, refresh, reservation))
+    if reservation == "none" and starvation is not None:
+        raise ConfigError("starvation with reservation=none", expected="a reservation that binds")
+    return Easy(EasyOptions(extra, refresh, reservation, backfill_order, _seconds("starvation", starvation)))
+
+
+def _easy_plus_plus(
+    extra: bool = True,
+    refresh: str = "always",
+    backfill_order: str | None = "sjf",
+    starvation: str | None = None,
+) -> QueuePolicy:
+    """EASY on predictions, with the shortest candidates first (Tsafrir, Etsion & Feitelson 2007)."""
+    return _easy(extra, refresh, "hard", backfill_order, starvation)
+
+
+def _easy_plus(
+    extra: bool = True,
+    refresh: str = "always",
+    backfill_order: str | None = None,
+    starvation: str | None = None,
+) -> QueuePolicy:
+    """EASY on predictions that are corrected (Tsafrir, Etsion & Feitelson 2007)."""
+    return _easy(extra, refresh, "hard", backfill_order, starvation)
 
 
 def _conservative(compress: str = "queue") -> QueuePolicy:
@@ -62,10 +92,18 @@ def _reserving(compress: str, depth: int | None) -> QueuePolicy:
 POLICIES: dict[str, Callable[..., QueuePolicy]] = {
     "conservative": _conservative,
     "easy": _easy,
+    "easy+": _easy_plus,
+    "easy++": _easy_plus_plus,
     "fcfs": _fcfs,
     "hybrid": _hybrid,
 }
 """Name → a function that makes the policy; its keyword arguments are the policy's options."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "easy+": {"predictor": "last-two"},
+    "easy++": {"predictor": "last-two"},
+}
+"""Name of a policy → the fields of the run's configuration that it sets unless they are given."""
 
 GROUP = "simsched.queue_policies"
 """The entry-point group in which other packages offer their policies."""
@@ -174,6 +212,15 @@ def _installed(name: str) -> Callable[..., QueuePolicy]:
             raise failed(KIND, maker, "cannot be called to make a policy", name)
         return maker
     raise unknown(KIND, name, [*sorted(POLICIES), *installed_names(GROUP)])
+
+
+def _seconds(option: str, value: Any) -> float | None:
+    """Read an option that is a time, such as ``90``, ``12h`` or ``none``."""
+    from simsched.formats.rfc.duration import parse_time
+
+    if value is None or value == "none":
+        return None
+    return parse_time(value, where=option)
 
 
 def _among(option: str, value: object, accepted: tuple[str, ...]) -> None:

@@ -16,7 +16,7 @@ def test_every_policy_is_made_without_options(name):
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("lifo", {}, "unknown queue policy 'lifo' .expected conservative, easy, fcfs, hybrid"),
+        ("lifo", {}, "unknown queue policy 'lifo' .expected conservative, easy, easy.+, fcfs, hybrid"),
         ("easy", {"depth": 3}, "'easy' has no option 'depth' .expected extra, refresh, reservation"),
         ("fcfs", {"extra": False}, "'fcfs' has no option 'extra' .expected none"),
         ("easy", {"extra": "maybe"}, "unknown value 'maybe' of extra .expected yes or no"),
