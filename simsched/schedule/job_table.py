@@ -52,6 +52,7 @@ class JobTable:
     units : units of `single` that each job needs; empty without it.
     tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
     deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
+    partitions : the number of the queue of each job. None: there are no named queues.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
     """
 
@@ -72,6 +73,7 @@ class JobTable:
     deadlines: Floats | None = None
     users: Integers | None = None
     banks: Integers | None = None
+    partitions: Integers | None = None
     limits: list[float] = field(default_factory=list)
     durations_array: Floats = field(init=False)
     kinds_array: Integers = field(init=False)

@@ -80,6 +80,48 @@ def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
     return _reserving(compress, depth)
 
 
+def _slurm(
+    interval: str | float = 30,
+    sched_interval: str | float = 0,
+    window: str | float = "1d",
+    resolution: str | float = 60,
+    max_job_test: int | None = 500,
+    max_job_start: int | None = None,
+    max_job_user: int | None = None,
+    max_job_part: int | None = None,
+    min_age_reserve: str | float = 0,
+    reservation_depth: int | None = None,
+) -> QueuePolicy:
+    """Slurm's main scheduler in priority order at events, and its backfill at intervals (slurm.conf)."""
+    from simsched.schedule.policies.slurm import Slurm, SlurmOptions
+
+    counts = (
+        ("max-job-test", max_job_test),
+        ("max-job-start", max_job_start),
+        ("max-job-user", max_job_user),
+        ("max-job-part", max_job_part),
+        ("reservation-depth", reservation_depth),
+    )
+    for name, count in counts:
+        least = 0 if name == "reservation-depth" else 1
+        if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < least):
+            raise ConfigError(f"{name} is {count!r}", expected=f"a whole number of {least} or more, or none")
+    return Slurm(
+        SlurmOptions(
+            interval=_time("interval", interval),
+            sched_interval=_time("sched-interval", sched_interval),
+            window=_time("window", window),
+            resolution=_time("resolution", resolution),
+            max_job_test=max_job_test,
+            max_job_start=max_job_start,
+            max_job_user=max_job_user,
+            max_job_part=max_job_part,
+            min_age_reserve=_time("min-age-reserve", min_age_reserve),
+            reservation_depth=reservation_depth,
+        )
+    )
+
+
 def _reserving(compress: str, depth: int | None) -> QueuePolicy:
     """Return a policy whose reservations last, or the one that plans again at each pass."""
     from simsched.schedule.policies.conservative import COMPRESS, Conservative
@@ -96,6 +138,7 @@ POLICIES: dict[str, Callable[..., QueuePolicy]] = {
     "easy++": _easy_plus_plus,
     "fcfs": _fcfs,
     "hybrid": _hybrid,
+    "slurm": _slurm,
 }
 """Name → a function that makes the policy; its keyword arguments are the policy's options."""
 
@@ -215,11 +258,16 @@ def _installed(name: str) -> Callable[..., QueuePolicy]:
 
 
 def _seconds(option: str, value: Any) -> float | None:
-    """Read an option that is a time, such as ``90``, ``12h`` or ``none``."""
+    """Read an option that is a time, such as ``90`` or ``12h``; None: there is no such time."""
+    return None if value is None else _time(option, value)
+
+
+def _time(option: str, value: Any) -> float:
+    """Read an option that is a time of 0 seconds or more."""
     from simsched.formats.rfc.duration import parse_time
 
-    if value is None or value == "none":
-        return None
+    if isinstance(value, bool) or value is None:
+        raise ConfigError(f"{option} is {value!r}", expected="a duration, such as 90 or 12h")
     return parse_time(value, where=option)
 
 
