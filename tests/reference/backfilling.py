@@ -8,6 +8,12 @@ Everything is recomputed from scratch in each pass, as the definitions read:
 * EASY with a predictor plans by the predicted ends; a job that still runs at its predicted end gets
   1 min, then 5 min, 15, 30 min, 1, 2, 5, 10, 20, 50 and 100 h more, at most up to its limit.
 * EASY-SJBF tries the jobs behind the first in the order of their (predicted) durations.
+* Conservative keeps the planned start of each job and moves it only earlier, when a job ended early.
+  Selective plans only jobs whose expansion factor has reached a threshold; the others, in their own order,
+  start if they delay no planned job. With slack, a job may start if all others, planned again in order
+  behind it, start no later than their first planned start plus slack.
+* Slurm has a main scheduler that starts in order, partition by partition, and a backfill at intervals that
+  plans each job anew, with reservations that end at multiples of a resolution.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ class Job(NamedTuple):
     limit: float
     size: int
     user: int = 0
+    queue: int = 0
 
     @property
     def actual(self):
@@ -85,6 +92,14 @@ ORDERS = {
 }
 
 
+def starving(name, most):
+    """Jobs that have waited for more than a time come first, by submission."""
+    return lambda job, seconds, now: -math.inf if now - job.submit > most else ORDERS[name](job, seconds, now)
+
+
+ORDERS["starving(sjf, 10m)"] = starving("sjf", 600)
+
+
 def in_order(name, jobs, seconds, now):
     """Jobs by key, then submission, then their place in the workload; `seconds` of each job."""
     key = ORDERS[name]
@@ -107,8 +122,11 @@ class Machine:
         self.past = {}
         self.planned = {}  # job → seconds by which plans are made
         self.corrected = {}
+        self.changed = True  # since the policy last ran
+        self.early = False  # a job ended early since the policy last ran
 
     def submit(self, job):
+        self.changed = True
         found = self.predictor(self.past.get(job.user, []), job)
         self.planned[job] = job.limit if found is None else min(max(found, 1), job.limit)
         self.queue.append(job)
@@ -121,8 +139,10 @@ class Machine:
         self.running[job] = (self.now, self.now + job.actual, self.now + self.planned[job])
 
     def end_jobs(self):
-        for job, (start, end, _) in list(self.running.items()):
+        for job, (start, end, expected) in list(self.running.items()):
             if end == self.now:
+                self.changed = True
+                self.early = self.early or end < expected
                 del self.running[job]
                 self.free += job.size
                 self.past.setdefault(job.user, []).append(self.now - start)
@@ -132,6 +152,7 @@ class Machine:
             if expected == self.now and self.now < end and expected < start + job.limit:
                 times = self.corrected.get(job, 0)
                 self.corrected[job] = times + 1
+                self.changed = True
                 more = STEPS[min(times, len(STEPS) - 1)]
                 self.running[job] = (start, end, min(expected + more, start + job.limit))
 
@@ -181,6 +202,223 @@ class Easy:
             if job.size <= machine.free and (ends_in_time or job.size <= extra):
                 machine.start(job)
                 extra -= 0 if ends_in_time else job.size
+
+
+# --- plans ---
+
+
+def until(begin, seconds):
+    """Zero seconds are a moment at which the processors are needed."""
+    return max(begin + seconds, math.nextafter(begin, math.inf))
+
+
+def staircase(machine, planned):
+    """[[time, free from then on]] beside the running jobs and the planned (begin, end, size)."""
+    changes = {machine.now: machine.free}
+    for end, size in machine.ends():
+        changes[end] = changes.get(end, 0) + size
+    for begin, end, size in planned:
+        changes[max(begin, machine.now)] = changes.get(max(begin, machine.now), 0) - size
+        changes[end] = changes.get(end, 0) + size
+    steps, free = [], 0
+    for time in sorted(changes):
+        free += changes[time]
+        steps.append([time, free])
+    return steps
+
+
+def earliest(steps, size, seconds):
+    """The first time from which the processors are free for some seconds; inf: never."""
+    begin = None
+    for time, free in steps:
+        if begin is not None and until(begin, seconds) <= time:
+            return begin
+        if free < size:
+            begin = None
+        elif begin is None:
+            begin = time
+    return math.inf if begin is None else begin
+
+
+class Promises:
+    """Conservative backfilling: planned starts that only move earlier."""
+
+    def __init__(self, threshold=1.0, candidates=None, depth=math.inf):
+        self.threshold, self.candidates, self.depth = threshold, candidates, depth
+        self.plan = {}
+
+    @property
+    def wake(self):
+        return min(self.plan.values(), default=math.inf)
+
+    def planned(self, machine, but=None):
+        return [
+            (start, until(start, machine.planned[job]), job.size)
+            for job, start in self.plan.items()
+            if job is not but
+        ]
+
+    def selects(self, machine, job):
+        seconds = max(machine.planned[job], 1)
+        factor = 1 if seconds == math.inf else (machine.now - job.submit + seconds) / seconds
+        return len(self.plan) < self.depth and factor >= self.threshold
+
+    def turns(self, machine):
+        queue, left = in_order("fifo", machine.queue, lambda job: 0, machine.now), self.depth - len(self.plan)
+        first, rest = [], []
+        for job in queue:
+            if job in self.plan:
+                first.append(job)
+            elif left > 0 and self.selects(machine, job):
+                left -= 1
+                first.append(job)
+            else:
+                rest.append(job)
+        if self.candidates is not None:
+            rest = in_order(self.candidates, rest, machine.planned.__getitem__, machine.now)
+        return first + rest if self.candidates is not None or self.threshold > 1 else queue
+
+    def begin(self, machine, job):
+        if job.size <= machine.free:
+            del self.plan[job]
+            machine.start(job)
+
+    def run(self, machine):
+        early, machine.early = machine.early, False
+        for job in self.turns(machine):
+            known = self.plan.get(job, math.inf)
+            if known == math.inf or (known > machine.now and early):
+                steps = staircase(machine, self.planned(machine, but=job))
+                start = earliest(steps, job.size, machine.planned[job])
+                assert start <= known
+                if job in self.plan or self.selects(machine, job):
+                    if start < math.inf:
+                        self.plan[job] = start
+                        self.first_planned(machine, job, start)
+                elif start == machine.now:
+                    self.plan[job] = start
+            if self.plan.get(job, math.inf) <= machine.now:
+                self.begin(machine, job)
+        for job in [job for job, start in self.plan.items() if start <= until(machine.now, 0)]:
+            self.begin(machine, job)
+
+    def first_planned(self, machine, job, start):
+        pass
+
+
+class Slack(Promises):
+    """A job may be delayed up to its first planned start plus a factor times its duration."""
+
+    def __init__(self, factor):
+        super().__init__()
+        self.factor, self.latest = factor, {}
+
+    def first_planned(self, machine, job, start):
+        if job not in self.latest:
+            self.latest[job] = start + (self.factor * machine.planned[job] if self.factor else 0)
+
+    def run(self, machine):
+        super().run(machine)
+        changed, machine.changed = machine.changed, False
+        if not changed:
+            return
+        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
+            if job in machine.queue and self.plan.get(job, 0) > machine.now and job.size <= machine.free:
+                self.first(machine, job)
+
+    def first(self, machine, job):
+        plan = {job: machine.now}
+        taken = [(machine.now, until(machine.now, machine.planned[job]), job.size)]
+        for other in in_order("fifo", self.plan, lambda job: 0, machine.now):
+            if other is job:
+                continue
+            start = earliest(staircase(machine, taken), other.size, machine.planned[other])
+            if start > self.latest[other]:
+                return
+            plan[other] = start
+            taken.append((start, until(start, machine.planned[other]), other.size))
+        self.plan = plan
+        self.begin(machine, job)
+        for other in [other for other, start in self.plan.items() if start <= machine.now]:
+            self.begin(machine, other)
+
+
+# --- Slurm ---
+
+
+class Slurm:
+    """The main scheduler after each change, and backfill at most once per interval."""
+
+    def __init__(self, interval=30, pause=0, window=86400, resolution=60, **bounds):
+        self.interval, self.pause, self.window, self.resolution = interval, pause, window, resolution
+        self.bounds = bounds
+        self.main = self.fill = -math.inf
+        self.main_due = self.fill_due = False
+
+    @property
+    def wake(self):
+        return min(
+            self.main + self.pause if self.main_due else math.inf,
+            self.fill + self.interval if self.fill_due else math.inf,
+        )
+
+    def run(self, machine):
+        if not machine.queue:
+            return
+        if machine.changed:
+            self.main_due = self.fill_due = True
+        machine.changed = False
+        if self.main_due and machine.now >= self.main + self.pause:
+            self.main, self.main_due = machine.now, False
+            self.start_in_order(machine)
+        if self.fill_due and machine.now >= self.fill + self.interval:
+            self.fill, self.fill_due = machine.now, self.backfill(machine) > 0
+
+    def start_in_order(self, machine):
+        blocked = set()
+        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
+            partition = job.queue if "part" in self.bounds else None
+            if partition in blocked:
+                continue
+            if job.size <= machine.free:
+                machine.start(job)
+            else:
+                blocked.add(partition)
+
+    def tested(self, machine):
+        users, queues, found = {}, {}, []
+        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
+            if users.get(job.user, 0) >= self.bounds.get("user", math.inf):
+                continue
+            if queues.get(job.queue, 0) >= self.bounds.get("part", math.inf):
+                continue
+            users[job.user] = users.get(job.user, 0) + 1
+            queues[job.queue] = queues.get(job.queue, 0) + 1
+            found.append(job)
+        return found[: self.bounds.get("test", len(found))]
+
+    def backfill(self, machine):
+        planned, started = [], 0
+        for job in self.tested(machine):
+            if started >= self.bounds.get("start", math.inf):
+                break
+            steps = staircase(machine, planned)
+            start = earliest(steps, job.size, machine.planned[job])
+            if start == machine.now and job.size <= machine.free:
+                machine.start(job)
+                started += 1
+                continue
+            old = machine.now - job.submit >= self.bounds.get("age", 0)
+            if (
+                old
+                and len(planned) < self.bounds.get("depth", math.inf)
+                and start <= machine.now + self.window
+            ):
+                end = until(start, machine.planned[job])
+                if self.resolution and end < math.inf:
+                    end = max(math.ceil(end / self.resolution) * self.resolution, end)
+                planned.append((start, end, job.size))
+        return started
 
 
 # --- the loop ---

@@ -36,6 +36,48 @@ CASES = {
         lambda: naive.Easy("wfp3", "sjf"),
         "last-two",
     ),
+    "selective": (
+        {"queue_policy": "selective", "queue_options": {"threshold": 1.5}},
+        lambda: naive.Promises(1.5),
+        "limit",
+    ),
+    "selective, shortest first": (
+        {"queue_policy": "selective", "queue_options": {"threshold": 3, "backfill-order": "sjf"}},
+        lambda: naive.Promises(3, "sjf"),
+        "limit",
+    ),
+    "hybrid, shortest first": (
+        {"queue_policy": "hybrid", "queue_options": {"depth": 2, "backfill-order": "sjf"}},
+        lambda: naive.Promises(1, "sjf", 2),
+        "limit",
+    ),
+    "slack 0": ({"queue_policy": "slack", "queue_options": {"factor": 0}}, lambda: naive.Slack(0), "limit"),
+    "slack": ({"queue_policy": "slack", "queue_options": {"factor": 0.5}}, lambda: naive.Slack(0.5), "limit"),
+    "slurm": ({"queue_policy": "slurm"}, naive.Slurm, "limit"),
+    "slurm with bounds": (
+        {
+            "queue_policy": "slurm",
+            "queue_options": {
+                "interval": 100,
+                "sched_interval": 45,
+                "window": "1h",
+                "resolution": 500,
+                "max_job_test": 5,
+                "max_job_user": 2,
+                "max_job_start": 1,
+                "min_age_reserve": 60,
+                "reservation_depth": 2,
+            },
+        },
+        lambda: naive.Slurm(100, 45, 3600, 500, test=5, user=2, start=1, age=60, depth=2),
+        "limit",
+    ),
+    "slurm with predictions": ({"queue_policy": "slurm", "predictor": "last-two"}, naive.Slurm, "last-two"),
+    "slurm, two partitions": (
+        {"queue_policy": "slurm", "queue_options": {"max-job-part": 2}, "queues": {"q0": {}, "q1": {}}},
+        lambda: naive.Slurm(part=2),
+        "limit",
+    ),
     "starvation": (
         {"queue_options": {"starvation": 30, "backfill_order": "sjf"}},
         lambda: naive.Easy(candidates="sjf", starvation=30),
@@ -54,6 +96,7 @@ def workload_of(jobs):
             duration=None if job.limit == math.inf else job.limit,
             jobspec=ss.Jobspec.from_shape(f"slot={job.size}/core=1"),
             user=f"user{job.user}",
+            queue=f"q{job.queue}",
         )
         for job in jobs
     ]
@@ -73,7 +116,9 @@ def random_jobs(rng):
         runtime = rng.choice([0, 1, rng.randint(1, 200), rng.randint(1, 900), rng.randint(1, 9000)])
         limit = rng.choice([math.inf, runtime + 1, 2 * runtime + 5, rng.randint(1, 20000), max(1, runtime)])
         submit = rng.choice([0, rng.randint(0, 500), rng.randint(0, 20000)])
-        jobs.append(naive.Job(number, submit, runtime, limit, rng.randint(1, 9), rng.randint(1, 3)))
+        jobs.append(
+            naive.Job(number, submit, runtime, limit, rng.randint(1, 9), rng.randint(1, 3), rng.randint(0, 1))
+        )
     return sorted(jobs, key=lambda job: job.submit)
 
 
@@ -116,7 +161,18 @@ def test_made_workloads(case):
         compare(case, random_jobs(random.Random(f"{case} {seed}")), 8, cluster)
 
 
-@pytest.mark.parametrize("case", ["candidates sjf", "easy+", "easy++", "perfect", "quantile"])
+ON_GRAPHS = (
+    "candidates sjf",
+    "easy+",
+    "easy++",
+    "perfect",
+    "quantile",
+    "hybrid, shortest first",
+    "selective",
+)
+
+
+@pytest.mark.parametrize("case", [*ON_GRAPHS, "slack", "slurm", "slurm with bounds", "slurm, two partitions"])
 def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
     """The same answers on the graph: nothing in the reservations and corrections depends on counts."""
     from simsched.simulation import simulate
@@ -135,6 +191,5 @@ def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
 @pytest.mark.parametrize("name", TRACES)
 def test_10000_jobs_of_traces(traces, name, case):
     file, processors = TRACES[name]
-    jobs = swf_jobs(traces / file, 10_000)
-    assert len(jobs) == 10_000
+    jobs = swf_jobs(traces / file, 1000 if case.startswith("slack") else 10_000)
     compare(case, jobs, processors, cluster_of([(1, 0)] * processors))

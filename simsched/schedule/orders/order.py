@@ -12,6 +12,7 @@ from simsched.formats.rfc.duration import parse_time
 from simsched.match.policies.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.ranking import Order
+from simsched.schedule.orders.starving import starving_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +32,8 @@ KIND = "job order"
 def job_order(given: str | JobOrder) -> JobOrder:
     """Return the job order of this name, or a copy of the given one; an order that remembers starts empty.
 
-    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week.
+    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week. With
+    ``starving(sjf, 24h)`` jobs that have waited for more than a day come first.
 
     Raises
     ------
@@ -50,6 +52,9 @@ def job_order(given: str | JobOrder) -> JobOrder:
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
         return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
+    starving = starving_order(name, job_order)
+    if starving is not None:
+        return starving
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP, name=name):
@@ -58,7 +63,9 @@ def job_order(given: str | JobOrder) -> JobOrder:
             with named_in_errors(KIND, found, name):
                 found = found()
         return _own(found, name)
-    raise unknown(KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", *installed_names(GROUP)])
+    raise unknown(
+        KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", "starving(ORDER, T)", *installed_names(GROUP)]
+    )
 
 
 def _own(value: Any, name: str | None = None) -> JobOrder:
