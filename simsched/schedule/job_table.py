@@ -27,14 +27,16 @@ class JobTable:
     """Columns over all jobs of a workload; times are in seconds.
 
     Most columns are arrays, which take an array of jobs as an index.  `requests`, `kinds`, `durations`,
-    `judged` and `units` are lists.
+    `judged`, `limits` and `units` are lists.
 
     Attributes
     ----------
     requests : the compiled request of each job; None if the job can never run, and so never waits.
     kinds, kinds_array : the number of each job's request; equal requests have equal numbers.
     submits : submit time.
-    durations, durations_array : requested seconds; inf if unlimited.
+    durations, durations_array : requested seconds, by which plans are made; inf if unlimited. Under a
+        predictor they are the predicted seconds.
+    limits : the seconds after which a job is ended: the requested ones, also under a predictor.
     judged, judged_array : the seconds by which a backfill candidate is judged: the requested ones or, as
         in CQSim, the actual ones.
     priorities : greater goes first (RFC 21 urgency unless the queue has a priority for the job).
@@ -50,6 +52,7 @@ class JobTable:
     units : units of `single` that each job needs; empty without it.
     tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
     deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
+    partitions : the number of the queue of each job. None: there are no named queues.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
     """
 
@@ -70,11 +73,15 @@ class JobTable:
     deadlines: Floats | None = None
     users: Integers | None = None
     banks: Integers | None = None
+    partitions: Integers | None = None
+    limits: list[float] = field(default_factory=list)
     durations_array: Floats = field(init=False)
     kinds_array: Integers = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "durations_array", np.array(self.durations, dtype=np.float64))
+        if not self.limits:
+            object.__setattr__(self, "limits", self.durations)
         object.__setattr__(self, "kinds_array", np.array(self.kinds, dtype=np.int64))
 
     def __len__(self) -> int:

@@ -80,6 +80,11 @@ class PassContext:
         self.promised: list[tuple[int, float]] = []
         self.wake = float("inf")
 
+    @property
+    def predicts(self) -> bool:
+        """Whether plans are made by predictions, which may be too short: no start can be promised."""
+        return self.table.limits is not self.table.durations
+
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits."""
         return self.supply.request(job)
@@ -103,6 +108,14 @@ class PassContext:
         selection = self.supply.claim(job, selection)
         self.queue.remove(job)
         self.started.append((job, selection, backfilled))
+
+    def expect_later(self) -> None:
+        """Note that a running job is expected to end later: reservations are made again.
+
+        A reservation that moves later may let a job pass that was refused, as after a release.
+        """
+        self.released = self.moved = True
+        self.reservations = None
 
     def open(self, now: float) -> None:
         """Begin a pass at a time, in seconds."""

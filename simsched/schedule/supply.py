@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import Profile, Reservations
+    from simsched.schedule.profiles.profile import PassProfile, Reservations
     from simsched.schedule.queue import WaitingQueue
 
     Bools = npt.NDArray[np.bool_]
@@ -138,7 +138,7 @@ class Supply(ABC):
     # -- over time ------------------------------------------------------------------------------
 
     @abstractmethod
-    def profile(self) -> Profile:
+    def profile(self) -> PassProfile:
         """Return the availability over time beside the running jobs."""
 
     @abstractmethod
@@ -176,7 +176,8 @@ class Supply(ABC):
     def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
         """Match a job that would start at a time (seconds) on the state of that time, beside closures."""
         if self.calendar:
-            available = self.calendar.within(available, time, time + self.table.durations[job])
+            # The limit and not a prediction: no job may still run when its target closes.
+            available = self.calendar.within(available, time, time + self.table.limits[job])
         return self.seek(self.request(job), available)
 
 

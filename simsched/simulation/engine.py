@@ -7,7 +7,7 @@ zero seconds ends at the instant it started, after that pass, and another pass f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from simsched.simulation.environment import (
     FutureEvents,
 )
 from simsched.simulation.jobs.epilogs import draw_epilogs
+from simsched.simulation.jobs.expected_ends import expected_ends
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
 from simsched.simulation.queue_groups import QueueGroups
 from simsched.simulation.record.recorder import CANCELED, COMPLETED, FAILED, TIMEOUT
@@ -42,20 +43,12 @@ if TYPE_CHECKING:
     from simsched.simulation.jobs.conditions import Conditions, Met
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.queue_groups import QueueGroup
     from simsched.simulation.record.recorder import Recorder
-    from simsched.simulation.run_progress import Stateful
+    from simsched.simulation.run_progress import MakesRoom, Stateful
 
 #: Passes between two reports of progress.
 REPORT_EVERY = 512
 HELD = "held: its urgency is 0 or it was submitted on hold"
-
-
-class MakesRoom(Protocol):
-    """Preempts running jobs before a pass."""
-
-    def make_room(self, group: QueueGroup, now: float) -> None:
-        """Requeue running jobs whose place a waiting job of the group takes."""
 
 
 class Engine:
@@ -70,6 +63,7 @@ class Engine:
     conditions : the dependencies of jobs; None where no job has any.
     parts : name → further parts that have a state, such as disruption.
     generators : name → generator of random numbers, so that each kind of choice has its own.
+    expected : predicted ends and their corrections; None: plans go by the limits of jobs.
     preemption : what preempts jobs before a pass, or None.
     on_report : called with the engine every few hundred passes.
     stop : once set, the run ends after the current pass; `stopped` is then true.
@@ -96,9 +90,12 @@ class Engine:
         self._epilogs = np.random.default_rng([config.seed, 2])
         self.generators = {"match": np.random.default_rng(config.seed), "epilogs": self._epilogs}
         rng = self.generators["match"]
-        self.queues = QueueGroups(prepared, self.plan, config, Calendar(closures), rng, admission)
+        self.expected = expected_ends(self)
+        predictions = None if self.expected is None else self.expected.predictions
+        calendar = Calendar(closures)
+        self.queues = QueueGroups(prepared, self.plan, config, calendar, rng, admission, predictions)
         self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
-        self.parts: dict[str, Stateful] = {}
+        self.parts: dict[str, Stateful] = {} if self.expected is None else {"expected": self.expected}
         self.preemption: MakesRoom | None = None
         self.on_report: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
@@ -319,6 +316,8 @@ class Engine:
                 recorder.log.release(job, now)
             if events is not None:
                 events.note(job, now, "release", "free", "clean")
+        if self.expected is not None:
+            self.expected.learn(job, now, ended=reason is None)
         if self.conditions is not None:
             self._note_end(job, now, result)
 
@@ -392,6 +391,8 @@ class Engine:
             self.queues.charge(job, now - self.recorder.start[job], now)
         self._free(job, now)
         progress.ends.pop(job, None)
+        if self.expected is not None:
+            self.expected.learn(job, now, ended=False)
         progress.states[job] = step(progress.states[job], "requeue")
         times = progress.requeues[job] = progress.requeues.get(job, 0) + 1
         self.recorder.requeue(job, now, f"queued again {times} times: {reason}")
@@ -433,7 +434,7 @@ class Engine:
                 started = context.close()
                 if started:
                     self._start(started, now)
-                if context.reservations is not None:
+                if context.reservations is not None or context.wake != NEVER:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
@@ -456,6 +457,8 @@ class Engine:
             else:
                 ends[job] = end
                 at(end, END, "end", job)
+            if self.expected is not None:
+                self.expected.enter(job)
             if recorder.events is not None:
                 recorder.events.note(job, now, "alloc", "start")
             if self.conditions is not None and self.conditions.start(job):

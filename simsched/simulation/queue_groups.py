@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
+    from simsched.schedule.predictors.predictions import Predictions
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
@@ -50,8 +51,11 @@ class QueueGroups:
         calendar: Calendar,
         rng: np.random.Generator,
         admission: Admission | None,
+        predictions: Predictions | None = None,
     ) -> None:
         self._prepared = prepared
+        self._predictions = predictions
+        planned = prepared.table if predictions is None else predictions.table
         self._config = config
         self.parked: dict[str, list[int]] = {}
         self.queued_cores = 0
@@ -59,7 +63,7 @@ class QueueGroups:
         self.groups: list[QueueGroup] = []
         for _ in range(admission.group_count if admission else 1):
             queue = WaitingQueue(prepared.table, job_order(config.order))
-            context = PassContext(prepared.table, plan, queue, config.match_policy, rng, calendar)
+            context = PassContext(planned, plan, queue, config.match_policy, rng, calendar)
             policy = queue_policy(config.queue_policy, config.queue_options)
             self.groups.append(QueueGroup(queue, context, policy))
         orders = [group.queue.order for group in self.groups]
@@ -83,6 +87,8 @@ class QueueGroups:
                 self.parked[named.name].append(job)
                 return
             group = self.groups[self._admission.groups[job]]
+        if self._predictions is not None:
+            self._predictions.expect(job)
         group.queue.add(job)
         self.queued_cores += self._prepared.sizes[job]
 
@@ -124,6 +130,11 @@ class QueueGroups:
                 context.released = True
             if moved:
                 context.moved = True
+
+    def expect_later(self) -> None:
+        """Note that a running job is expected to end later."""
+        for _, context, _ in self.groups:
+            context.expect_later()
 
     def charge(self, job: int, seconds: float, now: float) -> None:
         """Charge the use of a job to its user and bank in every group, whichever queue it was in."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from simsched.simulation.jobs.lifecycle import JobState
+    from simsched.simulation.queue_groups import QueueGroup
 
 NEVER = float("inf")
 
@@ -37,6 +38,13 @@ class RunProgress:
     requeues: dict[int, int] = field(default_factory=dict)
     due: float | None = None
     wake: float = NEVER
+
+
+class MakesRoom(Protocol):
+    """Preempts running jobs before a pass."""
+
+    def make_room(self, group: QueueGroup, now: float) -> None:
+        """Requeue running jobs whose place a waiting job of the group takes."""
 
 
 class Stateful(Protocol):

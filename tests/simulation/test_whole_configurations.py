@@ -227,9 +227,44 @@ def assert_clean(directory, cluster, result):
         ResourceSet.from_dict(json.loads(line)["R"])  # RFC 20
 
 
+def draw_backfill(rng):
+    """Return variations of backfilling: policies, predictors, and orders of candidates."""
+    policy = rng.choice(["easy", "easy+", "easy++", "hybrid", "selective", "slack", "slurm", "conservative"])
+    order = maybe(rng, 0.5, "sjf", "lxf", "f2", "smallest-area")
+    options = {
+        "easy": given(backfill_order=order, starvation=maybe(rng, 0.3, 5, "20s")),
+        "hybrid": given(depth=rng.randint(0, 3), backfill_order=order),
+        "selective": given(threshold=rng.choice([1, 1.5, 3]), backfill_order=order),
+        "slack": {"factor": rng.choice([0, 0.5, 2])},
+        "slurm": given(
+            interval=rng.choice([0, 3, 10]),
+            sched_interval=maybe(rng, 0.3, 2),
+            window=rng.choice([10, "1d"]),
+            resolution=rng.choice([0, 5]),
+            max_job_test=rng.choice([2, 500]),
+            max_job_user=maybe(rng, 0.3, 1),
+            max_job_part=maybe(rng, 0.3, 1),
+            min_age_reserve=maybe(rng, 0.3, 4),
+            reservation_depth=maybe(rng, 0.3, 1),
+        ),
+    }
+    predictor = maybe(rng, 0.5, "last-two", "quantile(0.5, 3)", "perfect", "limit")
+    return given(queue_policy=policy, queue_options=options.get(policy, {}), predictor=predictor)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_variations_of_backfilling(tmp_path, seed):
+    cluster, jobs, rules = draw(1000 + seed)
+    rules.pop("candidates", None)
+    assert_holds(tmp_path, cluster, jobs, rules | draw_backfill(random.Random(seed)), seed)
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_whatever_is_drawn(tmp_path, seed):
-    cluster, jobs, rules = draw(seed)
+    assert_holds(tmp_path, *draw(seed), seed)
+
+
+def assert_holds(tmp_path, cluster, jobs, rules, seed):
     whole = simulate(cluster, jobs, eventlog=True, **rules)
     written = files(whole, tmp_path / "whole")
     found = rows(whole)

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import When
     from simsched.site.site import Site
 
-NAMES = ("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit")
+NAMES = (
+    *("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit"),
+    "predictor",
+)
 """Arguments whose values need no reading."""
 
 COMMAND_LINE = "the command line"
@@ -26,13 +29,20 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )
     rules.add_argument(
-        "--queue-policy", metavar="Q", help="queue policy: fcfs, easy, conservative, hybrid (default easy)"
+        "--queue-policy",
+        metavar="Q",
+        help="queue policy: fcfs, easy, easy++, conservative, slurm … (default easy)",
     )
     rules.add_argument(
         "--match-policy", metavar="M", help="match policy: first, lonode, bestfit … (default first)"
     )
     rules.add_argument(
         "--order", metavar="O", help="order of the queue: fifo, priority, sjf, wfp3 … (default fifo)"
+    )
+    rules.add_argument(
+        "--predictor",
+        metavar="P",
+        help="run times by which plans are made: limit, last-two, quantile(P, N), perfect (default limit)",
     )
     rules.add_argument("--seed", metavar="S", type=whole, help="seed of every random choice (default 0)")
     rules.add_argument(
@@ -71,7 +81,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         action="append",
         default=[],
-        help="variation of the queue policy (extra=no, refresh=when-blocked, reservation=none) or of the "
+        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
         "simulation (passes=event, candidates=actual); may be repeated",
     )
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from simsched.simulation.outages.outages import Outage
     from simsched.workload.job import Job, Workload
 
-WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy")
+WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy", "easy+", "easy++")
 """Policies without backfill, and those in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""

@@ -12,6 +12,7 @@ from simsched.formats.rfc.duration import parse_time
 from simsched.match.policies.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.ranking import Order
+from simsched.schedule.orders.starving import starving_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +32,8 @@ KIND = "job order"
 def job_order(given: str | JobOrder) -> JobOrder:
     """Return the job order of this name, or a copy of the given one; an order that remembers starts empty.
 
-    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week.
+    ``fairshare:3d`` is ``fairshare`` with a half-life of three days instead of a week. With
+    ``starving(sjf, 24h)`` jobs that have waited for more than a day come first.
 
     Raises
     ------
@@ -50,6 +52,9 @@ def job_order(given: str | JobOrder) -> JobOrder:
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
         return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
+    starving = starving_order(name, job_order)
+    if starving is not None:
+        return starving
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=GROUP, name=name):
@@ -58,7 +63,9 @@ def job_order(given: str | JobOrder) -> JobOrder:
             with named_in_errors(KIND, found, name):
                 found = found()
         return _own(found, name)
-    raise unknown(KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", *installed_names(GROUP)])
+    raise unknown(
+        KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", "starving(ORDER, T)", *installed_names(GROUP)]
+    )
 
 
 def _own(value: Any, name: str | None = None) -> JobOrder:
@@ -117,6 +124,12 @@ def _wfp3(table: JobTable, jobs: Integers, now: float) -> Floats:
     return -((waits / _finite_durations(table, jobs)) ** 3) * table.sizes[jobs]
 
 
+def _lxf(table: JobTable, jobs: Integers, now: float) -> Floats:
+    """LXF (Chiang et al. 2002): (wait + requested time) / requested time, the largest first."""
+    waits = now - table.submits[jobs]
+    return -(waits / _finite_durations(table, jobs))
+
+
 def _unicef(table: JobTable, jobs: Integers, now: float) -> Floats:
     """UNICEF (Tang et al. 2009): wait / (log2(size) times requested time), the greatest first.
 
@@ -132,14 +145,37 @@ def _edf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     return np.full(len(jobs), np.inf) if table.deadlines is None else table.deadlines[jobs]
 
 
-def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit).
+def _log_submits(table: JobTable, jobs: Integers) -> Floats:
+    """Return log10 of the submit times.
 
-    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the
-    order depends on the origin.
+    The submit time is that of the workload's clock, in seconds from its origin and at least 1: the orders F1
+    to F4 depend on the origin.
     """
-    submits = np.maximum(table.submits[jobs], 1.0)
-    return np.log10(_finite_durations(table, jobs)) * table.sizes[jobs] + 870.0 * np.log10(submits)
+    return np.log10(np.maximum(table.submits[jobs], 1.0))
+
+
+def _f1(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F1 (Carastan-Santos & de Camargo 2017), the least first: log10(requested) size + 870 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return np.log10(times) * table.sizes[jobs] + 870.0 * _log_submits(table, jobs)
+
+
+def _f2(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F2 (as F1), the least first: sqrt(requested) size + 25600 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return np.sqrt(times) * table.sizes[jobs] + 25_600.0 * _log_submits(table, jobs)
+
+
+def _f3(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F3 (as F1), the least first: requested size + 6860000 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return times * table.sizes[jobs] + 6_860_000.0 * _log_submits(table, jobs)
+
+
+def _f4(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """F4 (as F1), the least first: requested sqrt(size) + 530000 log10(submit)."""
+    times = _finite_durations(table, jobs)
+    return times * np.sqrt(table.sizes[jobs]) + 530_000.0 * _log_submits(table, jobs)
 
 
 #: Name → order.
@@ -153,8 +189,12 @@ ORDERS: dict[str, Order] = {
         Order("smallest-area", _smallest_area),
         Order("largest-area", _largest_area),
         Order("wfp3", _wfp3, static=False),
+        Order("lxf", _lxf, static=False),
         Order("unicef", _unicef, static=False),
         Order("f1", _f1),
+        Order("f2", _f2),
+        Order("f3", _f3),
+        Order("f4", _f4),
         Order("edf", _edf),
     )
 }

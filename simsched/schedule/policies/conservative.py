@@ -54,7 +54,7 @@ class Conservative:
             if job in self.starts:
                 self._withdraw(context.reservations, job)
         profile = self.profile(context)
-        jobs, early = self._visits(context), context.moved
+        jobs, early = self._arranged(context, self._visits(context)), context.moved
         compresses = early and self.compress != "none"
         for job in profile.turns(jobs, self.starts) if compresses else jobs:
             self._visit(context, profile, job, early=early)
@@ -113,14 +113,22 @@ class Conservative:
             jobs.sort(key=lambda job: self.starts.get(job, NEVER))
         return jobs
 
+    def _arranged(self, context: PassContext, jobs: list[int]) -> list[int]:  # noqa: ARG002
+        """Return the jobs to look at in the order in which they get their turns."""
+        return jobs
+
+    def _may_reserve(self, context: PassContext, job: int) -> bool:  # noqa: ARG002
+        """Whether a job without a reservation may get one."""
+        return self.depth is None or len(self.starts) < self.depth
+
     def _visit(self, context: PassContext, profile: Reservations, job: int, *, early: bool) -> None:
         """Reserve for a job without a reservation, try to move another, and start the job if it is due."""
         start, fresh = self.starts.get(job), True
         if start is None:
-            if self.depth is not None and len(self.starts) >= self.depth:
-                self._backfill(context, profile, job)
-            else:
+            if self._may_reserve(context, job):
                 self._reserve(context, profile, job)
+            else:
+                self._backfill(context, profile, job)
         elif start > context.now and early and self.compress != "none":
             self._move(profile, job)
         else:
@@ -140,7 +148,12 @@ class Conservative:
         gap = profile.earliest(job)
         if gap.start != NEVER:
             self._keep(profile, job, gap)
-            context.promised.append((job, gap.start))
+            self._promise(context, job, gap.start)
+
+    def _promise(self, context: PassContext, job: int, start: float) -> None:
+        """Promise a job to start by a time, in seconds; a plan by predictions promises nothing."""
+        if not context.predicts:
+            context.promised.append((job, start))
 
     def _keep(self, profile: Reservations, job: int, gap: Gap) -> None:
         profile.reserve(job, gap)

@@ -13,8 +13,9 @@ The first job starts at the shadow time or earlier, if jobs end early. The other
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from simsched.schedule.orders.candidate_order import CandidateQueue, candidate_order, in_order
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
 
 REFRESH = ("always", "when-blocked")
@@ -38,11 +40,17 @@ class EasyOptions:
     refresh : when the shadow time is computed: ``always`` when it could have moved, or once,
         ``when-blocked``, and kept until the job starts.
     reservation : ``hard`` binds; ``none`` lets every job start that fits.
+    backfill_order : the order in which later jobs are tried, by name; None: the order of the queue. With
+        ``sjf`` the policy is EASY-SJBF (Tsafrir, Etsion & Feitelson 2007).
+    starvation : once the first job has waited longer than this time (seconds), no other job passes it;
+        None: never.
     """
 
     extra: bool = True
     refresh: str = "always"
     reservation: str = "hard"
+    backfill_order: str | None = None
+    starvation: float | None = None
 
 
 class Easy:
@@ -50,6 +58,7 @@ class Easy:
 
     def __init__(self, options: EasyOptions | None = None) -> None:
         self.options = options or EasyOptions()
+        self._order = candidate_order(self.options.backfill_order)
         self._shadow: Shadow | None = None
 
     def run_pass(self, context: PassContext) -> None:
@@ -59,12 +68,27 @@ class Easy:
             return
         shadow = self._shadow
         if shadow is not None and self._still_blocked(context, shadow):
-            _backfill(context, shadow, supply.candidates(queue.new_jobs()))
+            if not self._starves(context, shadow.job):
+                new = in_order(self._order, context.table, queue.new_jobs(), context.now)
+                _backfill(context, shadow, supply.candidates(new))
         elif start_in_order(context):
             shadow = self._shadow = self._reserve(context, queue.first)
-            _backfill(context, shadow, supply.candidates_behind_first(queue, shadow))
+            if not self._starves(context, shadow.job):
+                _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
+
+    def _starves(self, context: PassContext, job: int) -> bool:
+        """Whether a job has waited longer than the threshold, so that no other may pass it."""
+        most = self.options.starvation
+        return most is not None and context.now - context.table.submits[job] > most
+
+    def _candidates(self, context: PassContext, shadow: Shadow) -> Iterable[int]:
+        """Return the jobs behind the first that may start, in the order of candidates."""
+        queue = context.queue
+        if self._order is not None:
+            queue = cast("WaitingQueue", CandidateQueue(queue, self._order, context.table, context.now))
+        return context.supply.candidates_behind_first(queue, shadow)
 
     def _still_blocked(self, context: PassContext, shadow: Shadow) -> bool:
         """Whether the first job is that of the last pass, and only new jobs can start.

@@ -67,7 +67,8 @@ class CountProfile(FreeSteps):
         """Return resources that are free now, wherever they are."""
         return self._present.fit(job)
 
-    def reserve(self, job: int, gap: Gap) -> None:
-        """Reserve the job's units from the start of the gap to its requested end."""
+    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
+        """Reserve the job's units from the start of the gap to its requested end, or `until` a later time."""
         if gap.start != NEVER:
-            self.take(bisect_left(self.times, gap.start), self._units[job], self._durations[job])
+            seconds = self._durations[job] if until is None else until - gap.start
+            self.take(bisect_left(self.times, gap.start), self._units[job], seconds)

@@ -204,11 +204,11 @@ class GraphProfile:
 
     # -- reservations -----------------------------------------------------------------------
 
-    def reserve(self, job: int, gap: Gap) -> None:
-        """Reserve the gap for the job."""
+    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
+        """Reserve the gap for the job, to its requested end or `until` a later time."""
         if gap.selection is None:
             return
-        end = end_of(gap.start, self._present.table.durations[job])
+        end = end_of(gap.start, self._present.table.durations[job]) if until is None else until
         self._bookings.append(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, -1)
 

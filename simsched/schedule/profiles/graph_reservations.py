@@ -86,8 +86,8 @@ class GraphReservations(GraphProfile):
         """Whether the units of an old reservation are free over all its time, and no target of it closes."""
         selection = gap.selection
         assert selection is not None
-        duration = self._present.table.durations[job]
-        closed = self._present.calendar.closed(gap.start, gap.start + duration)
+        duration, limit = self._present.table.durations[job], self._present.table.limits[job]
+        closed = self._present.calendar.closed(gap.start, gap.start + limit)
         if closed is not None and np.isin(selection.targets, closed).any():
             return False
         at = bisect_right(self.times, gap.start) - 1

@@ -157,6 +157,19 @@ class Plan:
         _check_is_target(self.available, type_)
         return self.idle
 
+    def extend(self, job: int, end: float) -> None:
+        """Give a running job another expected end, in seconds: a prediction was too short."""
+        at = bisect_left(self._ends, self._until[job])
+        while self._jobs[at] != job:
+            at += 1
+        del self._ends[at]
+        del self._jobs[at]
+        self._until[job] = end
+        at = bisect_right(self._ends, end)
+        self._ends.insert(at, end)
+        self._jobs.insert(at, job)
+        self._forget()
+
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
         return self._until[job]

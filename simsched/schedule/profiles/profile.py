@@ -80,6 +80,13 @@ class Profile(Protocol):
         """Reserve a gap for the job, from its start to the requested end."""
 
 
+class PassProfile(Profile, Protocol):
+    """Availability over time whose reservations may be longer than their jobs."""
+
+    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
+        """Reserve a gap for the job, from its start to the requested end, or `until` a later time."""
+
+
 class Reservations(Profile, Protocol):
     """Availability over time beside reservations that last from pass to pass."""
 

@@ -30,7 +30,7 @@ AS_SUBMITTED = {
 #: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")
 #: Queue policies that mark every job that starts before an earlier one as ``backfilled``.
-TELL_BACKFILLS = ("fcfs", "easy")
+TELL_BACKFILLS = ("fcfs", "easy", "easy+", "easy++")
 
 
 def wrong_row(

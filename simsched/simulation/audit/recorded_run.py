@@ -135,7 +135,7 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         complete=meta.get("complete", True) is True,
         disrupted=bool(config.get("outages") or config.get("failures")),
         seeds=(meta.get("seed"), config.get("seed")),
-        replans=(config.get("queue_options") or {}).get("compress") == "replan",
+        replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
         chance="random failures" if config.get("failures") else None,
         stops={
             name: tuple((stop, INF if start is None else start) for stop, start in windows)

@@ -100,7 +100,8 @@ def prepare(
         judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
     if admission is not None:
-        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64))
+        queues = _numbered([None if queue is None else queue.name for queue in admission.of])
+        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64), partitions=queues)
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(table.single, index)
     holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)

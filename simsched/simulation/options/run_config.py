@@ -62,6 +62,8 @@ class RunConfig:
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
+    predictor : the run times by which plans are made: the ``limit`` of each job, or predictions (see
+        `schedule.predictors`). Limits end jobs under each predictor.
     no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
         has one and no default, or a ``reject``.
     """
@@ -80,6 +82,7 @@ class RunConfig:
     failures: Failures | None = None
     on_failure: str = "requeue"
     no_limit: str = "queue"
+    predictor: str = "limit"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,6 +92,10 @@ class RunConfig:
             value = getattr(self, option)
             if value not in accepted:
                 raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
+        if self.candidates == "actual" and self.predictor != "limit":
+            raise ConfigError(
+                f"candidates=actual with the predictor {self.predictor}", expected="one of the two"
+            )
         least, most = self.epilog
         if not 0 <= least <= most <= MAX_SECONDS:
             raise ConfigError(
@@ -124,6 +131,8 @@ class RunConfig:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["queue_options"] = dict(self.queue_options)
         plain.update((name, name_of(plain[name])) for name in BY_NAME)
+        if self.predictor == "limit":
+            del plain["predictor"]  # as before there were predictors
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["failures"] = self.failures and asdict(self.failures)
         plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
@@ -204,6 +213,7 @@ OPTIONS: dict[str, RunOption] = {
     "think-times": RunOption("think_times"),
     "on-failure": RunOption("on_failure"),
     "no-limit": RunOption("no_limit"),
+    "predictor": RunOption("predictor"),
     "policy-options": RunOption("queue_options", dict, _policy_options),
     "epilog": RunOption("epilog", object, read_epilog),
     "failures": RunOption("failures", object, _failures),
@@ -214,7 +224,7 @@ KEYS = (*OPTIONS, "policy")
 """The keys of a document; ``policy`` holds the settings common to all `queues`."""
 _READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
 #: Key among the options of a queue policy → field of `RunConfig`: variations of EASY that change the run.
-_LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates"}
+_LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates", "predictor": "predictor"}
 
 
 def from_document(document: Mapping[str, Any], where: str = "config") -> dict[str, Any]:
@@ -272,10 +282,13 @@ def make_config(**options: Any) -> RunConfig:
     """
     from simsched.match.policies.policy import find_policy
     from simsched.schedule.orders.order import job_order
-    from simsched.schedule.policies.registry import known_options, queue_policy
+    from simsched.schedule.policies.registry import PRESETS, known_options, queue_policy
+    from simsched.schedule.predictors.predictor import find_predictor
 
     known = [field.name for field in fields(RunConfig)]
     options = _lifted(options)
+    if isinstance(options.get("queue_policy"), str):
+        options = {**PRESETS.get(options["queue_policy"], {}), **options}
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
@@ -286,6 +299,7 @@ def make_config(**options: Any) -> RunConfig:
     config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
     queue_policy(config.queue_policy, config.queue_options)
     job_order(config.order)
+    find_predictor(config.predictor)
     return config
 
 

@@ -10,6 +10,7 @@
 ``copies(FACTOR)``               offered load, by leaving out jobs or copying them
 ``runtime(FACTOR)``              run times and limits
 ``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
+``estimates(uniform, F)``        drawn from 1 to F times it (the f-model), or
 ``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
 ``release``                      held jobs are released
 ``anonymise``                    users, groups, banks and names
@@ -110,10 +111,12 @@ def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -
         return transforms.tsafrir_estimates(
             workload, _time(given[1]) if len(given) > 1 else max(longest, 3600), rng
         )
-    if len(given) > 1:
+    if given[0] == "uniform" and len(given) > 1:
+        return transforms.uniform_estimates(workload, _number(given[1]), rng)
+    if len(given) > 1 or given[0] == "uniform":
         raise ConfigError(
-            "there are too many arguments",
-            expected="exact, a factor, or tsafrir, LIMIT",
+            "there are too many arguments" if len(given) > 1 else "the greatest factor is missing",
+            expected="exact, a factor, uniform, F, or tsafrir, LIMIT",
         )
     return transforms.factor_estimates(workload, 1.0 if given[0] == "exact" else _number(given[0]))
 

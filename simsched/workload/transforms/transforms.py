@@ -201,6 +201,26 @@ def factor_estimates(workload: Workload, factor: float) -> Workload:
     return workload.with_jobs(map(estimated, workload.jobs), note)
 
 
+def uniform_estimates(workload: Workload, factor: float, rng: np.random.Generator) -> Workload:
+    """Set every limit to the run time times a number drawn evenly from 1 to `factor`, of each job.
+
+    The f-model of Mu'alem & Feitelson 2001, "Utilization, predictability, workloads, and user runtime
+    estimates in scheduling the IBM SP2 with backfilling". Whole seconds stay whole; a limit is at least 1 s.
+    """
+    if not 1 <= factor < float("inf"):
+        raise ConfigError(f"a factor of {factor:g} is out of range", expected="1 or more")
+    drawn = iter(rng.uniform(1.0, factor, len(workload)).tolist())
+
+    def estimated(job: Job, times: float) -> Job:
+        # No limit is shorter than the run time: a limit that ends the job would not be an estimate of it.
+        if job.runtime is None:
+            return job
+        return change(job, duration=max(_times(job.runtime, times, least=1) or 1, job.runtime))
+
+    note = f"estimates 1 to {factor:g} times the run time"
+    return workload.with_jobs((estimated(job, next(drawn)) for job in workload.jobs), note)
+
+
 def tsafrir_estimates(workload: Workload, max_estimate: float, rng: np.random.Generator) -> Workload:
     """Replace the limits by estimates of Tsafrir's model up to `max_estimate` seconds."""
     import numpy as np

@@ -95,8 +95,8 @@ def test_a_site_becomes_queues_and_run_options():
     found = read(CONF)
     defaults = {"jobspec": {"defaults": {"system": {"duration": "1h"}}}}
     assert found.config == {
-        "queue-policy": "easy",
-        "policy-options": {"queue-depth": 500},
+        "queue-policy": "slurm",
+        "policy-options": {"window": 259200, "max-job-test": 500},
         "order": "fairshare:14d",
         "policy": {"jobspec": {"defaults": {"system": {"queue": "cpu"}}}},
         "queues": {
@@ -125,7 +125,6 @@ def test_a_site_says_what_it_assumes_and_leaves_out():
     found = read(CONF)
     assert texts(found, "fault") == []
     assert texts(found, "left out") == [
-        "slurm.conf:8: SchedulerParameters: bf_window=4320, bf_continue",
         "slurm.conf:20: partition gpu: AllowAccounts=ml,chem (the accounts that may use it)",
     ]
     assert texts(found, "assumed")[0] == (
@@ -392,11 +391,33 @@ def test_settings_that_run_options_hold(lines, config):
     make_config(**from_document(found.config))
 
 
+def test_the_parameters_of_backfill_become_options_of_the_policy_slurm():
+    line = (
+        "SchedulerParameters=bf_interval=60,bf_window=2880,bf_resolution=300,bf_max_job_test=1000,"
+        "bf_max_job_user=20,bf_max_job_part=0,bf_min_age_reserve=3600,bf_continue,defer,sched_interval=120"
+    )
+    found = read(f"{line}\nNodeName=n1\n", {})
+    options = {
+        "interval": 60,
+        "window": 172800,
+        "resolution": 300,
+        "max-job-test": 1000,
+        "max-job-user": 20,
+        "min-age-reserve": 3600,
+        "sched-interval": 120,
+    }
+    assert found.config == {"queue-policy": "slurm", "policy-options": options}
+    assert "bf_continue without effect" in "\n".join(texts(found, "assumed"))
+    assert texts(found, "left out") == []
+    make_config(**from_document(found.config))
+
+
 @pytest.mark.parametrize(
     ("line", "note"),
     [
         ("PriorityWeightJobSize=10", "the weights of the priority (PriorityWeightJobSize=10)"),
-        ("SchedulerParameters=bf_window=10,defer", "SchedulerParameters: bf_window=10, defer"),
+        ("SchedulerParameters=bf_window=10,bf_busy_nodes", "SchedulerParameters: bf_busy_nodes"),
+        ("SchedulerParameters=defer", "SchedulerParameters: defer"),
         ("PreemptType=preempt/qos\nPreemptMode=REQUEUE", "preemption with preempt/qos"),
         ("DefMemPerCPU=4000", "DefMemPerCPU=4000 (the default memory per CPU)"),
         ("SelectTypeParameters=CR_LLN,CR_Core_Memory", "CR_LLN: the order in which nodes are used"),

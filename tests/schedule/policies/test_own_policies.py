@@ -154,7 +154,7 @@ def test_an_option_of_the_command_line_reaches_the_policy_as_a_number(theirs, li
         (("--queue-policy", "agin"), "did you mean 'aging'?"),
         (("--order", "lastfirst"), "did you mean 'last-first'?"),
         (("--match-policy", "wholelats"), "did you mean 'wholelast'?"),
-        (("--order", "nothing-like-it"), "fairshare[:HALF-LIFE], last-first, broken, short"),
+        (("--order", "nothing-like-it"), "starving(ORDER, T), last-first, broken, short"),
         (("--queue-policy", "nothing-like-it"), f"{', '.join(sorted(POLICIES))}, aging, failing, nopass"),
     ],
 )

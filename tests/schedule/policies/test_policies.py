@@ -16,8 +16,12 @@ def test_every_policy_is_made_without_options(name):
 @pytest.mark.parametrize(
     ("name", "options", "says"),
     [
-        ("lifo", {}, "unknown queue policy 'lifo' .expected conservative, easy, fcfs, hybrid"),
-        ("easy", {"depth": 3}, "'easy' has no option 'depth' .expected extra, refresh, reservation"),
+        (
+            "lifo",
+            {},
+            "unknown queue policy 'lifo' .expected conservative, easy, easy.+, fcfs, hybrid, selective",
+        ),
+        ("easy", {"depth": 3}, "'easy' has no option 'depth'; did you mean queue-depth"),
         ("fcfs", {"extra": False}, "'fcfs' has no option 'extra' .expected none"),
         ("easy", {"extra": "maybe"}, "unknown value 'maybe' of extra .expected yes or no"),
         ("easy", {"refresh": ""}, "unknown value '' of refresh .expected always, when-blocked"),

@@ -138,6 +138,12 @@ def test_estimates(three):
     model = tr.tsafrir_estimates(three, 3600, np.random.default_rng(1))
     assert all(j.duration >= j.runtime and j.duration % 60 == 0 for j in model)
     assert tr.factor_estimates(workload(job(1, 0, runtime=0)), 1).jobs[0].duration == 1
+    drawn = tr.uniform_estimates(
+        workload(*(job(n, 0, runtime=100) for n in range(2000))), 3, np.random.default_rng(1)
+    )
+    limits = np.array([j.duration for j in drawn.jobs])
+    assert (limits.min(), limits.max()) == (100, 300)
+    assert limits.mean() == pytest.approx(200, abs=4)
 
 
 def test_history_tells_what_was_done(three):
@@ -260,6 +266,7 @@ def test_no_text_breaks_the_query_parser(text):
         (["runtime(2)", "where(runtime == 80)"], [2]),
         (["estimates(exact)", "where(duration == 40)"], [2]),
         (["estimates(3)", "where(duration == 120)"], [2]),
+        (["estimates(uniform, 1)", "where(duration == 40)"], [2]),
         (["estimates(tsafrir, 1h)", "where(duration <= 1h)"], [1, 2, 3]),
         (["release", "where(id == 2)"], [2]),
         (["anonymise", "where(user == user2)"], [2]),
@@ -291,6 +298,8 @@ def test_every_step_is_tried_above():
         ("load(x)", "'x' is not a number"),
         ("slice(a)", "slice"),
         ("estimates(exact, 3)", "too many arguments"),
+        ("estimates(uniform)", "the greatest factor is missing"),
+        ("estimates(uniform, 0.5)", "a factor of 0.5 is out of range"),
         ("where(x)", "where"),
         ("", "unknown transform ''"),
     ],

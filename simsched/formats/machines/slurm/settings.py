@@ -21,6 +21,7 @@ from simsched.formats.machines.slurm.notation import (
     whole_number,
 )
 from simsched.formats.machines.slurm.partition_records import LEFT_OUT
+from simsched.formats.machines.slurm.scheduler_parameters import scheduler_options
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
@@ -111,26 +112,22 @@ class Settings:
         """Return the queue policy for SchedulerType and SchedulerParameters."""
         kind, where = self.get("schedulertype"), self.where("schedulertype")
         if kind == "sched/builtin":
-            self._note_parameters(frozenset())
+            parameters = self._parameters().items()
+            self._note_parameters([f"{name}={value}" if value else name for name, value in parameters])
             return {"queue-policy": "fcfs"}
         if kind not in ("", "sched/backfill"):
             self.notes.left_out(f"SchedulerType={self.values['schedulertype']}", where)
+        place = self.where("schedulerparameters")
+        options, left = scheduler_options(self._parameters(), self.notes, place)
+        self._note_parameters(left)
+        if options:
+            return {"queue-policy": "slurm", "policy-options": options}
         text = (
             "queue-policy = easy: it reserves for the first waiting job; Slurm's backfill plans a start for "
-            "each of the jobs that it tests, which is closer to hybrid or conservative"
+            "each of the jobs that it tests, which is closer to slurm, hybrid or conservative"
         )
         self.notes.assumed(text, where)
-        config: dict[str, Any] = {"queue-policy": "easy"}
-        depth = self._parameters().get("bf_max_job_test", "")
-        if depth:
-            place = self.where("schedulerparameters")
-            number = self.notes.attempt(
-                lambda value: whole_number(value, least=1), depth, place, "bf_max_job_test"
-            )
-            if number is not None:
-                config["policy-options"] = {"queue-depth": number}
-        self._note_parameters(frozenset({"bf_max_job_test"}))
-        return config
+        return {"queue-policy": "easy"}
 
     def _parameters(self) -> dict[str, str]:
         parts = stated(self.values, "schedulerparameters").split(",")
@@ -138,12 +135,7 @@ class Settings:
             name.strip().lower(): value for name, _, value in (part.partition("=") for part in parts) if name
         }
 
-    def _note_parameters(self, held: frozenset[str]) -> None:
-        left = [
-            f"{name}={value}" if value else name
-            for name, value in self._parameters().items()
-            if name not in held
-        ]
+    def _note_parameters(self, left: list[str]) -> None:
         if left:
             self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))
 

@@ -1,0 +1,185 @@
+"""Slurm's two schedulers: starts in priority order at events, and backfill at intervals.
+
+After slurm.conf(5), SchedulerParameters, and the Scheduling Configuration Guide of Slurm:
+
+1. The main scheduler runs when something has changed. Jobs start in order, partition by partition: a job
+   that does not fit keeps the jobs behind it in its partition from starting.
+2. The backfill scheduler runs at most once per `interval`, and only after a change. It plans anew: in order,
+   each job that it tests gets the earliest start beside the running jobs and the reservations before it.
+   Jobs whose start is now are started. Reservations last for one pass.
+
+A pass takes no time, so there is no difference between a plan that is continued after an interruption and one
+that is not (``bf_continue``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.schedule.policies.fcfs import start_in_order
+from simsched.schedule.policies.replanning import Replanning
+from simsched.schedule.profiles.gap import NEVER, end_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.profiles.profile import PassProfile
+
+    Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmOptions:
+    """The options of both schedulers; times in seconds, and None is no bound.
+
+    Attributes
+    ----------
+    interval : the least time between two backfill passes (bf_interval).
+    sched_interval : the least time between two passes of the main scheduler; 0: it runs after each event.
+    window : how far ahead reservations begin at most (bf_window).
+    resolution : the ends of reservations are rounded up to multiples of it (bf_resolution).
+    max_job_test, max_job_start : the most jobs that a backfill pass tests and starts.
+    max_job_user, max_job_part : the most jobs per user and per partition that it tests.
+    min_age_reserve : a job that has waited for less gets no reservation (bf_min_age_reserve).
+    reservation_depth : the most reservations of a pass.
+    """
+
+    interval: float = 30
+    sched_interval: float = 0
+    window: float = 86_400
+    resolution: float = 60
+    max_job_test: int | None = 500
+    max_job_start: int | None = None
+    max_job_user: int | None = None
+    max_job_part: int | None = None
+    min_age_reserve: float = 0
+    reservation_depth: int | None = None
+
+
+class Slurm:
+    """The main scheduler and the backfill scheduler; each runs after a change and its interval."""
+
+    def __init__(self, options: SlurmOptions | None = None) -> None:
+        self.options = options or SlurmOptions()
+        self._last_main = self._last_backfill = -NEVER
+        self._main_due = self._backfill_due = False
+        """Whether something has changed since the last pass of each scheduler."""
+
+    def run_pass(self, context: PassContext) -> None:
+        """Run the schedulers that are due, and ask for a pass when the next one is."""
+        now, options = context.now, self.options
+        queue = context.queue
+        if context.released or context.moved or queue.fresh or queue.gone:
+            self._main_due = self._backfill_due = True
+        if self._main_due and now >= self._last_main + options.sched_interval:
+            self._last_main, self._main_due = now, False
+            _start_by_partition(context)
+        if self._backfill_due and now >= self._last_backfill + options.interval:
+            before = len(context.started)
+            self._last_backfill = now
+            Backfill(options).run_pass(context)
+            # Starts are changes, too: the next pass tests jobs that this one did not reach.
+            self._backfill_due = len(context.started) > before
+        context.wake = min(
+            self._last_main + options.sched_interval if self._main_due else NEVER,
+            self._last_backfill + options.interval if self._backfill_due else NEVER,
+        )
+
+
+class Backfill(Replanning):
+    """One backfill pass."""
+
+    def __init__(self, options: SlurmOptions) -> None:
+        super().__init__(options.reservation_depth)
+        self.options = options
+
+    def run_pass(self, context: PassContext) -> None:
+        """Plan in order, up to the last job that could start now, and start the jobs that may."""
+        options, now = self.options, context.now
+        jobs = list(self._tested(context))
+        profile: PassProfile | None = None
+        reserved = started = 0
+        waits = False
+        """Whether a job that was tested, and so goes first, still waits."""
+        reach = _reach(context, jobs)
+        for at, job in enumerate(jobs):
+            if at >= reach or started == options.max_job_start:
+                return
+            plans = reserved != self.depth and now - context.table.submits[job] >= options.min_age_reserve
+            if not plans and not context.supply.could_start(job):
+                waits = True
+                continue
+            profile = profile or context.supply.profile()
+            gap = profile.earliest(job) if plans else profile.now(job)
+            if self._try(context, profile, job, gap, backfilled=waits or context.queue.first != job):
+                started, reach = started + 1, _reach(context, jobs[:reach], after=at)
+                continue
+            waits = True
+            if plans and gap.start <= now + options.window:
+                profile.reserve(
+                    job, gap, until=self._rounded(end_of(gap.start, context.table.durations[job]))
+                )
+                reserved += 1
+
+    def _rounded(self, end: float) -> float:
+        """Return the end of a reservation in the resolution of time."""
+        step = self.options.resolution
+        return end if not step or end == NEVER else max(ceil(end / step) * step, end)
+
+    def _tested(self, context: PassContext) -> Iterator[int]:
+        """Yield the jobs that the pass tests, in order."""
+        options, table = self.options, context.table
+        bounds = (table.users, options.max_job_user), (table.partitions, options.max_job_part)
+        counts: list[tuple[Integers | None, int, dict[int, int]]] = [
+            (column, most, {}) for column, most in bounds if most is not None
+        ]
+        number = 0
+        for job in context.queue.listed():
+            if number == options.max_job_test:
+                return
+            own = [(seen, 0 if column is None else int(column[job]), most) for column, most, seen in counts]
+            if any(seen.get(key, 0) >= most for seen, key, most in own):
+                continue
+            for seen, key, _ in own:
+                seen[key] = seen.get(key, 0) + 1
+            number += 1
+            yield job
+
+
+def _start_by_partition(context: PassContext) -> None:
+    """Start jobs in order; a job that does not fit blocks the jobs behind it in its partition."""
+    partitions = context.table.partitions
+    if partitions is None:
+        if context.queue.ranks:
+            start_in_order(context)
+        return
+    jobs = context.queue.jobs()
+    left = set(partitions[jobs].tolist())
+    blocked = False
+    for job, partition in zip(jobs.tolist(), partitions[jobs].tolist(), strict=True):
+        if partition not in left:
+            continue
+        selection = context.supply.fit(job)
+        if selection is not None:
+            context.start(job, selection, backfilled=blocked)
+            continue
+        blocked = True
+        left.discard(partition)
+        if not left:
+            return
+
+
+def _reach(context: PassContext, jobs: list[int], after: int = -1) -> int:
+    """Return the number of jobs up to the last, behind place `after`, that free units do not rule out.
+
+    Reservations last for one pass, so those of the jobs behind it would not matter.
+    """
+    could = context.supply.could_start_each(np.array(jobs[after + 1 :], dtype=np.int64)).nonzero()[0]
+    return after + 2 + could.item(-1) if len(could) else after + 1

@@ -1,0 +1,148 @@
+"""The predictors of run times by name: each learns from the ends of jobs and predicts the next of a user.
+
+Jobs without a user share one user. A prediction is made when the job begins to wait for resources and is
+capped by the job's limit. A user's first jobs are predicted to run to their limit.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError
+from simsched.formats.rfc.calls import parse_call
+from simsched.match.policies.plugins import unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LIMIT = "limit"
+"""The default: a job is expected to run to its limit."""
+MOST_RUNS = 1000
+"""The greatest number of run times of a user that a predictor looks at."""
+
+
+class RecentRuns:
+    """Predicts from the last run times of the same user.
+
+    Attributes
+    ----------
+    most : how many run times of a user are remembered.
+    least : how many are needed for a prediction.
+    """
+
+    def __init__(self, most: int, least: int, combine: Callable[[Sequence[float]], float]) -> None:
+        self.most, self.least = most, least
+        self._combine = combine
+        self._runs: dict[int, list[float]] = {}
+
+    def learn(self, user: int, seconds: float) -> None:
+        """Note that a job of a user ran for some seconds."""
+        runs = self._runs.setdefault(user, [])
+        runs.append(seconds)
+        del runs[: -self.most]
+
+    def predict(self, job: int, user: int) -> float | None:  # noqa: ARG002
+        """Return the predicted seconds of a job; None: its limit."""
+        runs = self._runs.get(user, ())
+        return self._combine(runs) if len(runs) >= self.least else None
+
+    def state(self) -> dict[int, list[float]]:
+        """Return the remembered run times of each user."""
+        return self._runs
+
+    def restore(self, state: dict[int, list[float]]) -> None:
+        """Take over remembered run times."""
+        self._runs = {user: list(runs) for user, runs in state.items()}
+
+
+class Perfect:
+    """Predicts the actual run time, which no scheduler knows: a bound for all predictors."""
+
+    def __init__(self, runtimes: Sequence[float]) -> None:
+        self._runtimes = runtimes
+
+    def learn(self, user: int, seconds: float) -> None:
+        """Learn nothing."""
+
+    def predict(self, job: int, user: int) -> float | None:  # noqa: ARG002
+        """Return the run time of a job, in seconds."""
+        return self._runtimes[job]
+
+    def state(self) -> dict[int, list[float]]:
+        """Return nothing: the run times are those of the workload."""
+        return {}
+
+    def restore(self, state: dict[int, list[float]]) -> None:
+        """Do nothing."""
+
+
+def _last_two(inside: str | None) -> Any:
+    """Mean of the last two run times of the same user (Tsafrir, Etsion & Feitelson 2007)."""
+    if inside is not None:
+        raise ConfigError("last-two takes no arguments", expected="last-two")
+    return lambda _runtimes: RecentRuns(2, 2, _whole_mean)
+
+
+def _quantile(inside: str | None) -> Any:
+    """``quantile(P, N)``: quantile P of the last N run times of the same user, by default 0.9 of 10.
+
+    It is the least of the run times that at least the share P of them does not exceed.
+    """
+    given = parse_call(f"quantile({inside or ''})")
+    parts = given.arguments(0, 2) if given else []
+    try:
+        share = float(parts[0]) if parts else 0.9
+        most = int(parts[1]) if len(parts) > 1 else 10
+    except ValueError:
+        share, most = -1.0, 0
+    if not (0 < share <= 1 and 1 <= most <= MOST_RUNS):
+        expected = f"quantile(P, N) with P above 0 and at most 1, and N from 1 to {MOST_RUNS}"
+        raise ConfigError(f"quantile({inside or ''}) is not a predictor", expected=expected)
+
+    def combine(runs: Sequence[float]) -> float:
+        # Rounded, because 0.9 * 10 is not exactly 9 in all such products.
+        return sorted(runs)[max(ceil(round(share * len(runs), 9)), 1) - 1]
+
+    return lambda _runtimes: RecentRuns(most, 1, combine)
+
+
+def _perfect(inside: str | None) -> Any:
+    """Actual run time, as a bound for all predictors."""
+    if inside is not None:
+        raise ConfigError("perfect takes no arguments", expected="perfect")
+    return Perfect
+
+
+def _whole_mean(runs: Sequence[float]) -> float:
+    """Return the mean in whole seconds, rounded down: the times of a log stay whole."""
+    return floor(sum(runs) / len(runs))
+
+
+PREDICTORS: dict[str, Callable[[str | None], Any]] = {
+    "last-two": _last_two,
+    "quantile": _quantile,
+    "perfect": _perfect,
+}
+"""Name → a function from the text in parentheses (None without) to a maker, which gets the run times."""
+
+
+def find_predictor(name: str) -> Callable[[Sequence[float]], RecentRuns | Perfect] | None:
+    """Return a function that makes the predictor of this name from the run times; None for ``limit``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no predictor of this name, or it does not take its arguments.
+
+    >>> find_predictor("limit") is None, find_predictor("quantile(0.5, 4)")([]).most
+    (True, 4)
+    """
+    if name == LIMIT:
+        return None
+    plain, bracket, rest = name.partition("(")
+    known = PREDICTORS.get(plain.strip())
+    if known is None or (bracket and not rest.endswith(")")):
+        raise unknown("predictor", name, [LIMIT, "last-two", "quantile(P, N)", "perfect"])
+    made: Callable[[Sequence[float]], RecentRuns | Perfect] = known(rest[:-1] if bracket else None)
+    return made
