@@ -121,8 +121,7 @@ class LimitKeeper:
             self._bar(job, *over)
             return
         group.queue.add(job)
-        for counter in self._jobs.of[job]:
-            counter.waiting.add(job)
+        self._watch((job,))
 
     def forget(self, job: int, group: QueueGroup) -> None:
         """Forget a waiting job that was cancelled or whose queue was stopped."""
@@ -144,11 +143,16 @@ class LimitKeeper:
         """End a pass: jobs behind a blocking limit come back, and policies learn which jobs were barred."""
         queue, self._queue = self._queue, None
         if self._behind and queue is not None:
-            queue.unbar(sorted(self._behind))
-            for job in sorted(self._behind):
-                for counter in self._jobs.of[job]:
-                    counter.waiting.add(job)
+            behind, free = sorted(self._behind), []
             self._behind.clear()
+            for job in behind:  # starts of this pass may have used up a limit of theirs
+                over = self._first_over(job)
+                if over is None:
+                    free.append(job)
+                else:
+                    self._bar(job, *over)
+            queue.unbar(free)
+            self._watch(free)
         for job in self._gone:  # a policy withdraws its reservation at the next pass
             self._engine.queues.group_of(job).queue.gone.append(job)
         self._gone.clear()
@@ -274,7 +278,11 @@ class LimitKeeper:
                 self._bar(job, *over)
         for group, jobs in self._by_group(free):
             group.queue.unbar(jobs)
-        for job in free:
+        self._watch(free)
+
+    def _watch(self, jobs: Iterable[int]) -> None:
+        """Note that jobs are in view, so that each start under one of their limits looks at them."""
+        for job in jobs:
             for counter in self._jobs.of[job]:
                 counter.waiting.add(job)
 
@@ -408,9 +416,7 @@ class LimitKeeper:
             self._take_in(job)
         self._wake = state["wake"]
         for group in queues:
-            for job in group.queue:
-                for counter in self._jobs.of[job]:
-                    counter.waiting.add(job)
+            self._watch(group.queue)
 
 
 def _units(demand: Sequence[float] | None, at: int) -> float:
