@@ -127,21 +127,26 @@ class WaitingQueue:
             if self._present is not None:
                 self._present.reviewed(self.ranks)
 
-    def bar(self, jobs: list[int]) -> None:
+    def bar(self, jobs: set[int]) -> None:
         """Take jobs that wait for a limit out of view until `unbar`."""
         if jobs:
-            self.barred.update(jobs)
-            ranks = [self._rank[job] for job in jobs]
-            self.fresh = [rank for rank in self.fresh if rank not in ranks]
-            self.hide(ranks)
+            self.barred |= jobs
+            ranks = jobs if self._plain else {self._rank[job] for job in jobs}
+            self.ranks = array("q", [rank for rank in self.ranks if rank not in ranks])
+            if self.fresh:
+                self.fresh = [rank for rank in self.fresh if rank not in ranks]
+            if self._present is not None:
+                self._present.reviewed(self.ranks)
 
-    def unbar(self, jobs: list[int]) -> None:
+    def unbar(self, jobs: set[int]) -> None:
         """Put barred jobs back; to the policies they are new."""
         if jobs:
-            self.barred.difference_update(jobs)
-            ranks = [self._rank[job] for job in jobs]
+            self.barred -= jobs
+            ranks = list(jobs) if self._plain else [self._rank[job] for job in jobs]
             self.fresh += ranks
-            self.show(ranks)
+            self.ranks = array("q", sorted([*self.ranks, *ranks]))
+            if self._present is not None:
+                self._present.reviewed(self.ranks)
 
     def with_barred(self, jobs: list[int]) -> list[int]:
         """Return the jobs in view and some of the barred ones, in order."""

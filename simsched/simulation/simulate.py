@@ -203,7 +203,9 @@ def _engine(
     from simsched.simulation.limits.limited_engine import LimitedEngine
     from simsched.simulation.limits.limited_jobs import limit_jobs
 
-    limited, prepared = limit_jobs(jobs, prepared, config.limits, index)
+    limited, prepared = limit_jobs(
+        jobs, prepared, config.limits, index, more["admission"] and more["admission"].groups
+    )
     return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
 
 

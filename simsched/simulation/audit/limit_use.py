@@ -207,7 +207,8 @@ class LimitAudit:
         for rule in self._rules:
             if not _about(rule, job):
                 continue
-            scope = tuple((name, getattr(job, _PROPERTIES[name])) for name in rule.scope)
+            named = {name: ", ".join(given) for name, given in rule.names}
+            scope = tuple((name, named.get(name, getattr(job, _PROPERTIES[name]))) for name in rule.scope)
             if any(value is None for _, value in scope):
                 continue
             for quantity, value in rule.most:
@@ -234,7 +235,7 @@ class LimitAudit:
 
 
 def _about(rule: LimitRule, job: Job) -> bool:
-    return all(getattr(job, _PROPERTIES[name]) == value for name, value in rule.names)
+    return all(getattr(job, _PROPERTIES[name]) in given for name, given in rule.names)
 
 
 def _count(units: Mapping[str, int], kind: str) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.formats.rfc.duration import format_duration
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
+    from simsched.schedule.queue import WaitingQueue
 
 MEASURES = (RUNNING, *UNITS, *SPENT, *AHEAD)
 """The quantities of which a job has an amount, by their places in its `Demand`."""
@@ -38,6 +40,9 @@ MEASURES = (RUNNING, *UNITS, *SPENT, *AHEAD)
 FIRST_SPENT, FIRST_AHEAD = MEASURES.index(SPENT[0]), MEASURES.index(AHEAD[0])
 SLACK = 1e-6
 """Unit-seconds by which a limit in hours may be exceeded: hours need not be whole seconds."""
+
+NAMED = 3
+"""Users that a reason names at most."""
 
 ANY = "*"
 """A name in a dimension that no rule names: any user, any account."""
@@ -112,13 +117,13 @@ class LimitTable:
     def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
         best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
         for rule in self.rules:
-            scope = tuple((dimension, names[dimension]) for dimension in rule.scope)
-            if any(name is None for _, name in scope) or any(names[at] != name for at, name in rule.names):
+            scope = rule.scope_of(names)
+            if scope is None:
                 continue
             for quantity, value in rule.most:
                 place = (rule.per_job or quantity == DURATION, scope)
                 entry = (-len(rule.names), self._amount(quantity, value, rule), rule)
-                mine = best.setdefault(place, {})  # type: ignore[arg-type]
+                mine = best.setdefault(place, {})
                 if quantity not in mine or entry[:2] < mine[quantity][:2]:
                     mine[quantity] = entry
         for (per_job, scope), chosen in sorted(best.items(), key=lambda item: (len(item[0][1]), item[0])):
@@ -133,7 +138,7 @@ class LimitTable:
             return float("inf")
         if quantity == "memory":
             pool = self._index.pool_types.get("memory")
-            return memory_in(value, "" if pool is None else pool.unit or "", rule.where)
+            return float("inf") if pool is None else memory_in(value, pool.unit or "", rule.where)
         assert not isinstance(value, str)
         return round(value * 3600, 3) if quantity in (*SPENT, *AHEAD) else value
 
@@ -172,14 +177,13 @@ class LimitCounter:
     rules : place in `MEASURES` → rule.
     submitted : the limit on jobs that wait or run, or None; `inside` is how many do.
     used : the amounts of running jobs and of hours that were spent, by their places in `MEASURES`.
-    running : running job → (start, expected end), in seconds.
-    waiting : the jobs in view of a queue policy.
-    barred : the jobs that wait for a limit of this counter.
-    largest : the highest amounts of any job that was entered.
+    running : running job → (amounts, start, expected end); times in seconds.
+    waiting : the cohorts of waiting jobs that are counted here.
+    decays : whether the use of a limit falls while jobs run.
     """
 
     __slots__ = (
-        *("barred", "decays", "inside", "largest", "limits", "number", "rules"),
+        *("decays", "inside", "limits", "number", "rules"),
         *("running", "scope", "submitted", "used", "waiting"),
     )
 
@@ -196,35 +200,84 @@ class LimitCounter:
         )
         self.decays = any(at >= FIRST_AHEAD for at, _ in self.limits)
         self.used: list[float] = [0] * len(MEASURES)
-        self.running: dict[int, tuple[float, float]] = {}
-        self.waiting: set[int] = set()
-        self.barred: set[int] = set()
-        self.largest: list[float] = [0] * len(MEASURES)
+        self.running: dict[int, tuple[Demand, float, float]] = {}
+        self.waiting: dict[Cohort, None] = {}
 
-    def in_use(self, at: int, now: float, demands: Sequence[Demand | None]) -> float:
+    def in_use(self, at: int, now: float) -> float:
         """Return the use of a quantity at a time (seconds)."""
         if at < FIRST_AHEAD:
             return self.used[at]
         units = at - FIRST_AHEAD + 1
-        return sum(_of(demands, job)[units] * max(0, end - now) for job, (_, end) in self.running.items())
+        return sum(demand[units] * max(0, end - now) for demand, _, end in self.running.values())
 
-    def first_over(self, demand: Demand, now: float, demands: Sequence[Demand | None]) -> int | None:
+    def first_over(self, demand: Demand, now: float) -> int | None:
         """Return the place of the first limit that a job would exceed now, or None."""
         used = self.used
         for at, most in self.limits:
-            if (used[at] if at < FIRST_AHEAD else self.in_use(at, now, demands)) + demand[at] > most:
+            if (used[at] if at < FIRST_AHEAD else self.in_use(at, now)) + demand[at] > most:
                 return at
         return None
 
-    def is_tight(self, now: float, demands: Sequence[Demand | None]) -> bool:
-        """Whether some job of the scope could exceed a limit now."""
-        return self.first_over(tuple(self.largest), now, demands) is not None
+    def falls_at(self, demand: Demand, at: int, now: float) -> float:
+        """Return the first whole second at which a job is below a limit by the passage of time, or inf."""
+        units = at - FIRST_AHEAD + 1
+        room = dict(self.limits)[at] - demand[at]
+        left = [(amounts[units], end) for amounts, _, end in self.running.values() if now < end < inf]
+        before = now
+        for end in sorted({end for _, end in left}):
+            if sum(amount * max(0, until - end) for amount, until in left) <= room:
+                rate = sum(amount for amount, until in left if until > before)
+                use = sum(amount * max(0, until - before) for amount, until in left)
+                return ceil(before + max(0, use - room) / rate) if rate else end
+            before = end
+        return inf
+
+    def reason(self, at: int, now: float, users: Sequence[str]) -> str:
+        """Return a sentence on a limit that is used up, and on the users who use it."""
+        quantity = MEASURES[at]
+        most, used = (amount_text(quantity, value) for value in (dict(self.limits)[at], self.in_use(at, now)))
+        verb, is_used = ("run", "run") if quantity == RUNNING else ("use", "are used")
+        shares: dict[str, float] = {}
+        for job, (demand, _, _) in self.running.items():
+            shares[users[job]] = shares.get(users[job], 0) + demand[at]
+        ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+        named = ", ".join(f"{user} {amount_text(quantity, amount)}" for user, amount in ranked[:NAMED])
+        more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+        text = f"limit: {scope_text(self.scope)} may {verb} {most}, and {used} {is_used}"
+        return f"{text} ({named}{more})" if named else text
 
 
-def _of(demands: Sequence[Demand | None], job: int) -> Demand:
-    demand = demands[job]
-    assert demand is not None
-    return demand
+class Cohort:
+    """Jobs that are counted in the same counters with the same amounts, so a limit allows all or none.
+
+    Attributes
+    ----------
+    jobs : those that wait, in view or barred.
+    queue : the queue in which they wait.
+    over : the counter and the place of the limit that they wait for; None if they are in view.
+    """
+
+    __slots__ = ("counters", "demand", "jobs", "over", "queue")
+
+    def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
+        self.counters = counters
+        self.demand = demand
+        self.jobs: set[int] = set()
+        self.queue: WaitingQueue | None = None
+        self.over: tuple[LimitCounter, int] | None = None
+
+    def enter(self, queue: WaitingQueue) -> None:
+        """Note that a first job waits."""
+        self.queue = queue
+        for counter in self.counters:
+            counter.waiting[self] = None
+
+    def remove(self, job: int) -> None:
+        """Note that a job does not wait any more."""
+        self.jobs.discard(job)
+        if not self.jobs:
+            for counter in self.counters:
+                counter.waiting.pop(self, None)
 
 
 def scope_text(scope: Scope) -> str:

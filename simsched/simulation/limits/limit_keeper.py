@@ -10,30 +10,25 @@ of view as well, from the beginning of each pass.
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
     FIRST_SPENT,
-    MEASURES,
     amount_text,
     scope_text,
 )
-from simsched.simulation.limits.limit_rules import RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limit_counters import LimitCounter
+    from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
-
-NAMED = 3
-"""Users that a reason names at most."""
 
 
 class LimitKeeper:
@@ -42,11 +37,9 @@ class LimitKeeper:
     def __init__(self, engine: Engine, limited: LimitedJobs) -> None:
         self._engine = engine
         self._jobs = limited
-        self._demands = limited.demands
-        self._barred: dict[int, tuple[int, int]] = {}  # job → its counter, and the place of the limit
         self._behind: set[int] = set()  # jobs out of view in this pass alone, behind a limit that blocks
-        self._gone: list[int] = []  # jobs that were barred during the present pass
-        self._blocking = 0  # how many barred jobs block others
+        self._gone: set[int] = set()  # jobs that were barred during the present pass
+        self._blocks = any(rule.blocks for counter in limited.counters for rule in counter.rules.values())
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
         self._inside: set[int] = set()  # the submitted jobs that are counted
         self._wake = inf
@@ -115,240 +108,195 @@ class LimitKeeper:
 
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""
-        over = self._first_over(job)
-        if over is not None:
-            group.queue.barred.add(job)
-            self._bar(job, *over)
+        cohort = self._jobs.of[job]
+        if cohort is None:
+            group.queue.add(job)
             return
-        group.queue.add(job)
-        self._watch((job,))
+        if not cohort.jobs:
+            cohort.enter(group.queue)
+            cohort.over = self._first_over(cohort)
+        cohort.jobs.add(job)
+        if cohort.over is None:
+            group.queue.add(job)
+        else:
+            group.queue.barred.add(job)
+            self._engine.queues.barred += 1
+            self._expect_fall(cohort)
 
     def forget(self, job: int, group: QueueGroup) -> None:
         """Forget a waiting job that was cancelled or whose queue was stopped."""
-        for counter in self._jobs.of[job]:
-            counter.waiting.discard(job)
-        if job in group.queue.barred:
-            group.queue.barred.discard(job)
-            self._behind.discard(job)
-            if job in self._barred:
-                self._unbar(job)
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            cohort.remove(job)
+            if job in group.queue.barred:
+                group.queue.barred.discard(job)
+                self._engine.queues.barred -= 1
 
     def open(self, queue: WaitingQueue) -> None:
         """Begin a pass over a queue."""
         self._queue = queue
-        if self._blocking:
+        if self._blocks and queue.barred:
             self._hide_behind(queue)
 
     def close(self) -> None:
         """End a pass: jobs behind a blocking limit come back, and policies learn which jobs were barred."""
         queue, self._queue = self._queue, None
+        if self._gone:
+            groups = self._engine.queues.groups
+            for group in groups:  # a policy withdraws their reservations at its next pass
+                group.queue.gone.extend(self._gone if len(groups) == 1 else self._gone & group.queue.barred)
+            self._gone.clear()
         if self._behind and queue is not None:
-            behind, free = sorted(self._behind), []
+            queue.unbar({job for job in self._behind if not self._is_over(job)})
             self._behind.clear()
-            for job in behind:  # starts of this pass may have used up a limit of theirs
-                over = self._first_over(job)
-                if over is None:
-                    free.append(job)
-                else:
-                    self._bar(job, *over)
-            queue.unbar(free)
-            self._watch(free)
-        for job in self._gone:  # a policy withdraws its reservation at the next pass
-            self._engine.queues.group_of(job).queue.gone.append(job)
-        self._gone.clear()
+            self._engine.queues.barred = sum(len(group.queue.barred) for group in self._engine.queues)
 
     def started(self, job: int) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
-        mine = self._jobs.of[job]
-        if mine:
-            self._count(job, self._engine.now + self._engine.prepared.table.durations[job])
-            self._bar_waiting(mine)
+        cohort = self._jobs.of[job]
+        if cohort is None:
+            return
+        cohort.remove(job)
+        self._count(job, cohort, self._engine.now + self._engine.prepared.table.durations[job])
+        for counter in cohort.counters:
+            for other in list(counter.waiting):
+                if other.over is None:
+                    at = counter.first_over(other.demand, self._engine.now)
+                    if at is not None:
+                        self._bar(other, counter, at)
 
     def occupy(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
-        self._count(job, inf if end is None else end)
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            self._count(job, cohort, inf if end is None else end)
 
     def ended(self, job: int) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
-        mine = self._jobs.of[job]
-        if not mine:
+        cohort = self._jobs.of[job]
+        if cohort is None:
             return
-        now, demand = self._engine.now, self._demands[job]
-        assert demand is not None
-        for counter in mine:
-            start, _ = counter.running.pop(job)
+        now, demand = self._engine.now, cohort.demand
+        for counter in cohort.counters:
+            _, start, _ = counter.running.pop(job)
             for at, _ in counter.limits:
                 if at < FIRST_SPENT:
                     counter.used[at] -= demand[at]
                 elif at < FIRST_AHEAD:  # hours that were requested become hours that were used
                     counter.used[at] += demand[at - FIRST_SPENT + 1] * (now - start) - demand[at]
-        self._release(mine)
+        for counter in cohort.counters:
+            if counter.waiting:
+                self._release(counter)
 
     def allows_beside(self, job: int, others: Sequence[int]) -> bool:
         """Whether the limits allow a job if other jobs, which wait as well, start before it.
 
         None is allowed in a queue that is blocked.
         """
-        demand, now = self._demands[job], self._engine.now
-        if self._blocking:
+        cohort = self._jobs.of[job]
+        if self._blocks:
             name_of = self._engine.queues.name_of
-            if any(name_of(barred) == name_of(job) for barred in self._barred if self._blocks(barred)):
+            barred = self._engine.queues.group_of(job).queue.barred
+            if any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other)):
                 return False
-        for counter in self._jobs.of[job]:
-            assert demand is not None
-            amounts = [self._demands[other] for other in others if counter in self._jobs.of[other]]
-            total = tuple(map(sum, zip(demand, *filter(None, amounts), strict=True)))
-            if counter.first_over(total, now, self._demands) is not None:
+        for counter in cohort.counters if cohort is not None else ():
+            assert cohort is not None
+            more = [self._jobs.of[other] for other in others]
+            demands = [other.demand for other in more if other is not None and counter in other.counters]
+            total = tuple(map(sum, zip(cohort.demand, *demands, strict=True)))
+            if counter.first_over(total, self._engine.now) is not None:
                 return False
         return True
 
     # -- barring ------------------------------------------------------------------------------
 
-    def _first_over(self, job: int) -> tuple[LimitCounter, int] | None:
-        mine = self._jobs.of[job]
-        if mine:
-            demand, now = self._demands[job], self._engine.now
-            assert demand is not None
-            for counter in mine:
-                at = counter.first_over(demand, now, self._demands)
-                if at is not None:
-                    return counter, at
+    def _first_over(self, cohort: Cohort) -> tuple[LimitCounter, int] | None:
+        for counter in cohort.counters:
+            at = counter.first_over(cohort.demand, self._engine.now)
+            if at is not None:
+                return counter, at
         return None
 
-    def _count(self, job: int, end: float) -> None:
-        demand = self._demands[job]
-        for counter in self._jobs.of[job]:
-            assert demand is not None
-            counter.waiting.discard(job)
-            counter.running[job] = (self._engine.now, end)
+    def _count(self, job: int, cohort: Cohort, end: float) -> None:
+        now, demand = self._engine.now, cohort.demand
+        for counter in cohort.counters:
+            counter.running[job] = (demand, now, end)
             for at, _ in counter.limits:
                 if at < FIRST_AHEAD:
                     counter.used[at] += demand[at]
 
-    def _bar_waiting(self, counters: Iterable[LimitCounter]) -> None:
-        now = self._engine.now
-        found: dict[int, tuple[LimitCounter, int]] = {}
-        for counter in counters:
-            if counter.waiting and counter.is_tight(now, self._demands):
-                for job in counter.waiting:
-                    demand = self._demands[job]
-                    assert demand is not None
-                    at = counter.first_over(demand, now, self._demands)
-                    if at is not None:
-                        found.setdefault(job, (counter, at))
-        if not found:
-            return
-        for group, jobs in self._by_group(found):
-            group.queue.bar(jobs)
-        blocking = self._blocking
-        for job in sorted(found):
-            self._bar(job, *found[job])
-            if self._queue is not None:
-                self._gone.append(job)
-        if self._blocking > blocking and self._queue is not None:
-            self._hide_behind(self._queue)
+    def _bar(self, cohort: Cohort, counter: LimitCounter, at: int) -> None:
+        """Take all jobs of a cohort out of view."""
+        cohort.over = (counter, at)
+        assert cohort.queue is not None
+        shown = cohort.jobs - self._behind if self._behind else cohort.jobs
+        cohort.queue.bar(shown)
+        self._engine.queues.barred += len(shown)
+        if self._queue is not None:
+            self._gone |= cohort.jobs
+            if self._blocks and counter.rules[at].blocks:
+                self._hide_behind(self._queue)
+        self._expect_fall(cohort)
 
-    def _bar(self, job: int, counter: LimitCounter, at: int) -> None:
-        for mine in self._jobs.of[job]:
-            mine.waiting.discard(job)
-        counter.barred.add(job)
-        self._barred[job] = (counter.number, at)
-        self._engine.queues.barred = len(self._barred)
-        self._blocking += counter.rules[at].blocks
-        if counter.decays and at >= FIRST_AHEAD:
-            self._enter_wake(counter, job, at)
+    def _release(self, counter: LimitCounter) -> None:
+        """Let the barred jobs of a counter back into view, if no limit of theirs is used up."""
+        for cohort in list(counter.waiting):
+            if cohort.over is not None and cohort.over[0] is counter:
+                cohort.over = self._first_over(cohort)
+                if cohort.over is None:
+                    assert cohort.queue is not None
+                    cohort.queue.unbar(cohort.jobs)
+                    self._engine.queues.barred -= len(cohort.jobs)
+                else:
+                    self._expect_fall(cohort)
 
-    def _unbar(self, job: int) -> None:
-        number, at = self._barred.pop(job)
-        self._engine.queues.barred = len(self._barred)
-        counter = self._jobs.counters[number]
-        counter.barred.discard(job)
-        self._blocking -= counter.rules[at].blocks
+    def _is_over(self, job: int) -> bool:
+        cohort = self._jobs.of[job]
+        return cohort is not None and cohort.over is not None
 
-    def _release(self, counters: Iterable[LimitCounter]) -> None:
-        """Let the barred jobs of some counters back into view, if no limit of theirs is used up."""
-        waiting = sorted({job for counter in counters for job in counter.barred})
-        free = []
-        for job in waiting:
-            over = self._first_over(job)
-            self._unbar(job)
-            if over is None:
-                free.append(job)
-            else:
-                self._bar(job, *over)
-        for group, jobs in self._by_group(free):
-            group.queue.unbar(jobs)
-        self._watch(free)
-
-    def _watch(self, jobs: Iterable[int]) -> None:
-        """Note that jobs are in view, so that each start under one of their limits looks at them."""
-        for job in jobs:
-            for counter in self._jobs.of[job]:
-                counter.waiting.add(job)
-
-    def _by_group(self, jobs: Iterable[int]) -> Iterable[tuple[QueueGroup, list[int]]]:
-        queues = self._engine.queues
-        found: dict[int, tuple[QueueGroup, list[int]]] = {}
-        for job in sorted(jobs):
-            group = queues.group_of(job)
-            found.setdefault(id(group), (group, []))[1].append(job)
-        return found.values()
+    def _is_blocking(self, job: int) -> bool:
+        """Whether a barred job waits for a limit that blocks the jobs behind it."""
+        cohort = self._jobs.of[job]
+        if cohort is None or cohort.over is None:
+            return False
+        counter, at = cohort.over
+        return counter.rules[at].blocks
 
     def _hide_behind(self, queue: WaitingQueue) -> None:
         """Take the jobs behind a barred one out of view where its limit blocks."""
-        blockers = {job for job in self._barred if job in queue.barred and self._blocks(job)}
+        blockers = set(filter(self._is_blocking, queue.barred))
         closed: set[str | None] = set()
-        behind = []
+        behind = set()
         name_of = self._engine.queues.name_of
         for job in queue.with_barred(sorted(blockers)):
             if job in blockers:
                 closed.add(name_of(job))
             elif name_of(job) in closed:
-                behind.append(job)
-        queue.bar(sorted(behind))
-        for job in behind:
-            for counter in self._jobs.of[job]:
-                counter.waiting.discard(job)
-        self._behind.update(behind)
-        self._gone += behind
-
-    def _blocks(self, job: int) -> bool:
-        """Whether the limit that a barred job waits for blocks the jobs behind it."""
-        number, at = self._barred[job]
-        return self._jobs.counters[number].rules[at].blocks
+                behind.add(job)
+        queue.bar(behind)
+        self._behind |= behind
+        self._gone |= behind
 
     # -- limits that fall with time -------------------------------------------------------------
 
-    def _enter_wake(self, counter: LimitCounter, job: int, at: int) -> None:
+    def _expect_fall(self, cohort: Cohort) -> None:
         """Enter a pass for the time at which running jobs have used enough of their hours."""
-        time = self._falls_at(counter, job, at)
-        if self._engine.now < time < self._wake:
-            self._wake = time
-            self._engine.future.at(time, SUBMISSION, "limit")
-
-    def _falls_at(self, counter: LimitCounter, job: int, at: int) -> float:
-        """Return the first whole second at which a job is below a limit by the passage of time, or inf."""
-        now, units = self._engine.now, at - FIRST_AHEAD + 1
-        demand = self._demands[job]
-        assert demand is not None
-        room = dict(counter.limits)[at] - demand[at]
-        ends = sorted({end for _, end in counter.running.values() if now < end < inf})
-        before = now
-        for end in ends:
-            left = [(_units(self._demands[run], units), until) for run, (_, until) in counter.running.items()]
-            if sum(amount * max(0, until - end) for amount, until in left) <= room:
-                rate = sum(amount for amount, until in left if until > before)
-                use = sum(amount * max(0, until - before) for amount, until in left)
-                return ceil(before + max(0, use - room) / rate) if rate else end
-            before = end
-        return inf
+        assert cohort.over is not None
+        counter, at = cohort.over
+        if at >= FIRST_AHEAD:
+            now = self._engine.now
+            time = counter.falls_at(cohort.demand, at, now)
+            if now < time < self._wake:
+                self._wake = time
+                self._engine.future.at(time, SUBMISSION, "limit")
 
     def _on_wake(self, _: None) -> None:
         engine = self._engine
         if self._wake <= engine.now:
             self._wake = inf
-            decaying = [counter for counter in self._jobs.counters if counter.decays and counter.barred]
-            self._release(decaying)
+            for counter in self._jobs.counters:
+                if counter.decays and counter.waiting:
+                    self._release(counter)
             engine.queues.touch(released=True, moved=False)
             engine.settle()
 
@@ -356,44 +304,38 @@ class LimitKeeper:
 
     def note_reasons(self) -> None:
         """Record for each job that is barred at present which limit it waits for, and who uses it."""
-        reasons = self._engine.recorder.reasons
-        for job, (number, at) in self._barred.items():
-            reasons[job] = self.reason(job, self._jobs.counters[number], at)
+        for group in self._engine.queues:
+            for job in group.queue.barred:
+                reason = self.reason_of(job)
+                if reason is not None:
+                    self._engine.recorder.reasons[job] = reason
 
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""
-        found = self._barred.get(job)
-        return None if found is None else self.reason(job, self._jobs.counters[found[0]], found[1])
-
-    def reason(self, job: int, counter: LimitCounter, at: int) -> str:
-        """Return a sentence on a limit that is used up for a job."""
-        demand, quantity = self._demands[job], MEASURES[at]
-        assert demand is not None
-        most = amount_text(quantity, dict(counter.limits)[at])
-        verb = "run" if quantity == RUNNING else "use"
-        used = counter.in_use(at, self._engine.now, self._demands)
-        text = f"limit: {scope_text(counter.scope)} may {verb} {most}, and {amount_text(quantity, used)} "
-        text += "run" if quantity == RUNNING else "are used"
-        shares: dict[str, float] = {}
-        for running in counter.running:
-            user = self._jobs.users[running]
-            shares[user] = shares.get(user, 0) + _units(self._demands[running], at)
-        ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
-        named = ", ".join(f"{user} {amount_text(quantity, amount)}" for user, amount in ranked[:NAMED])
-        more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
-        return f"{text} ({named}{more})" if named else text
+        cohort = self._jobs.of[job]
+        if cohort is None or cohort.over is None or job not in cohort.jobs:
+            return None
+        counter, at = cohort.over
+        return counter.reason(at, self._engine.now, self._jobs.users)
 
     # -- state --------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return the use of the limits and the barred jobs, as plain values."""
+        counters = self._jobs.counters
+        over: dict[int, tuple[int, int]] = {}
+        for group in self._engine.queues:
+            for job in group.queue.barred:
+                cohort = self._jobs.of[job]
+                if cohort is not None and cohort.over is not None:
+                    over[job] = (cohort.over[0].number, cohort.over[1])
         return {
-            "used": [list(counter.used) for counter in self._jobs.counters],
+            "used": [list(counter.used) for counter in counters],
             "running": [
-                [(job, start, end) for job, (start, end) in counter.running.items()]
-                for counter in self._jobs.counters
+                [(job, start, end) for job, (_, start, end) in counter.running.items()]
+                for counter in counters
             ],
-            "barred": [(job, number, at) for job, (number, at) in self._barred.items()],
+            "barred": [(job, *over[job]) for job in sorted(over)],
             "outside": list(self._outside.items()),
             "inside": sorted(self._inside),
             "wake": self._wake,
@@ -404,21 +346,26 @@ class LimitKeeper:
         counters, queues = self._jobs.counters, self._engine.queues
         for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
             counter.used = list(used)
-            counter.running = {job: (start, end) for job, start, end in running}
+            for job, start, end in running:
+                cohort = self._jobs.of[job]
+                assert cohort is not None
+                counter.running[job] = (cohort.demand, start, end)
         for job, number, at in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
-            self._barred[job] = (number, at)
-            counters[number].barred.add(job)
-            self._blocking += counters[number].rules[at].blocks
-        queues.barred = len(self._barred)
+            self._enter_waiting(job, (counters[number], at))
+        for group in queues:
+            for job in group.queue:
+                self._enter_waiting(job, None)
+        queues.barred = len(state["barred"])
         self._outside = dict(state["outside"])
         for job in state["inside"]:
             self._take_in(job)
         self._wake = state["wake"]
-        for group in queues:
-            self._watch(group.queue)
 
-
-def _units(demand: Sequence[float] | None, at: int) -> float:
-    assert demand is not None
-    return demand[at]
+    def _enter_waiting(self, job: int, over: tuple[LimitCounter, int] | None) -> None:
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            if not cohort.jobs:
+                cohort.enter(self._engine.queues.group_of(job).queue)
+                cohort.over = over
+            cohort.jobs.add(job)

@@ -1,7 +1,8 @@
 """`LimitRule`: one table ``[[limits]]`` of a configuration.
 
-A rule says which jobs it is about (``user``, ``account``, ``queue`` and ``qos``, each a name; without any of
-them all jobs), whether it counts them together or apart (``each``), and how much they may use::
+A rule says which jobs it is about (``user``, ``account``, ``queue`` and ``qos``, each a name or a list of
+names; without any of them all jobs), whether it counts them together or apart (``each``), and how much they
+may use::
 
     [[limits]]
     queue = "debug"
@@ -71,7 +72,7 @@ class LimitRule:
 
     Attributes
     ----------
-    names : dimension → the name that a job must have in it, in the order of `DIMENSIONS`.
+    names : dimension → the names of which a job must have one, in the order of `DIMENSIONS`.
     each : the dimensions that are counted apart; ``("job",)`` for limits on single jobs.
     most : quantity → the most units, jobs or hours, or seconds of a duration; -1: no limit.  Memory may be a
         text with a unit.
@@ -80,7 +81,7 @@ class LimitRule:
     where : its place in the configuration.
     """
 
-    names: tuple[tuple[str, str], ...]
+    names: tuple[tuple[str, tuple[str, ...]], ...]
     each: tuple[str, ...]
     most: tuple[tuple[str, float | str], ...]
     over: str = "reject"
@@ -93,6 +94,20 @@ class LimitRule:
         named = dict(self.names)
         return tuple(name for name in DIMENSIONS if name in named or name in self.each)
 
+    def scope_of(self, names: Mapping[str, str | None]) -> tuple[tuple[str, str], ...] | None:
+        """Return the scope in which a job with these names is counted, or None if the rule is not about it.
+
+        The jobs of several names that are given together are counted together.
+        """
+        given = dict(self.names)
+        found = []
+        for dimension in self.scope:
+            name, known = names[dimension], given.get(dimension)
+            if name is None or (known is not None and name not in known):
+                return None
+            found.append((dimension, name if known is None or len(known) == 1 else ", ".join(known)))
+        return tuple(found)
+
     @property
     def per_job(self) -> bool:
         """Whether the rule limits single jobs."""
@@ -100,7 +115,9 @@ class LimitRule:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as a document has it."""
-        found: dict[str, Any] = dict(self.names)
+        found: dict[str, Any] = {
+            name: given[0] if len(given) == 1 else list(given) for name, given in self.names
+        }
         if self.each:
             found["each"] = self.each[0] if len(self.each) == 1 else list(self.each)
         found |= dict(self.most)
@@ -138,7 +155,7 @@ def _rule(item: Any, where: str) -> LimitRule:
             raise ConfigError(
                 f"unknown key {key!r}{did_you_mean(key, KEYS)}", where=where, expected=", ".join(KEYS)
             )
-    names = tuple((name, _name(table[name], f"{where}.{name}")) for name in DIMENSIONS if name in table)
+    names = tuple((name, _names(table[name], f"{where}.{name}")) for name in DIMENSIONS if name in table)
     each = _each(table.get("each", ()), f"{where}.each")
     most = tuple((key, _most(key, table[key], f"{where}.{key}")) for key in QUANTITIES if key in table)
     over, blocks = table.get("over", OVER[0]), table.get("blocks", False)
@@ -151,10 +168,14 @@ def _rule(item: Any, where: str) -> LimitRule:
     return rule
 
 
-def _name(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
-    return value
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not given:
+        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text, or a list of texts")
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"{name!r} is not a name", where=where, expected="a text")
+    return tuple(dict.fromkeys(given))
 
 
 def _each(value: Any, where: str) -> tuple[str, ...]:

@@ -6,9 +6,12 @@ It also finds the jobs that a limit can never allow, which are rejected or held 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.simulation.limits.limit_counters import (
+    FIRST_AHEAD,
+    FIRST_SPENT,
+    Cohort,
     Demand,
     LimitCounter,
     LimitTable,
@@ -32,17 +35,15 @@ class LimitedJobs:
     Attributes
     ----------
     counters : all counters; the place of a counter is its number.
-    of : the counters with limits on running jobs that a job is counted in; () for most jobs.
+    of : the cohort of each job; None if no limit counts it while it runs.
     submitted : job → the counters with a limit on submitted jobs.
-    demands : the amounts of the jobs that are counted, None for the others.
     held : job → why no limit can ever allow it, for those that wait for ever.
     users : the name of each job's user, for messages.
     """
 
     counters: tuple[LimitCounter, ...]
-    of: list[tuple[LimitCounter, ...]]
+    of: list[Cohort | None]
     submitted: dict[int, tuple[LimitCounter, ...]]
-    demands: list[Demand | None]
     held: dict[int, str]
     users: list[str]
 
@@ -53,95 +54,110 @@ def names_of(job: Job) -> tuple[str | None, ...]:
 
 
 def limit_jobs(
-    jobs: Sequence[Job], prepared: Prepared, rules: Sequence[LimitRule], index: Index
+    jobs: Sequence[Job],
+    prepared: Prepared,
+    rules: Sequence[LimitRule],
+    index: Index,
+    groups: Sequence[int] | None = None,
 ) -> tuple[LimitedJobs, Prepared]:
     """Return the jobs under limits, and the prepared jobs with those that a limit rejects or holds.
+
+    `groups` is the group of queues in which each job waits; None: there is one.
 
     Raises
     ------
     ConfigError
         for an amount of memory that the cluster has no unit for.
     """
-    table = LimitTable(rules, index)
-    finder = _Finder(table, prepared)
+    finder = _Finder(LimitTable(rules, index), prepared, groups)
     rejected: dict[int, tuple[int, str]] = {}
+    submitted: dict[int, tuple[LimitCounter, ...]] = {}
+    held: dict[int, str] = {}
+    of: list[Cohort | None] = []
     for number, job in enumerate(jobs):
         if number in prepared.rejected or prepared.table.requests[number] is None:
-            finder.skip()
+            of.append(None)
             continue
-        never = finder.enter(number, names_of(job))
-        if never is not None:
-            rejected[number] = (FAILED, f"rejected: {never}")
-    found = LimitedJobs(
-        tuple(finder.counters),
-        finder.of,
-        finder.submitted,
-        finder.demands,
-        finder.held,
-        [job.user or "jobs without a user" for job in jobs],
-    )
-    return found, replace(
+        verdict = finder.verdict(number, names_of(job))
+        of.append(verdict.cohort)
+        if verdict.submitted:
+            submitted[number] = verdict.submitted
+        if verdict.rejected is not None:
+            rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
+        elif verdict.held is not None:
+            held[number] = verdict.held
+    users = [job.user or "jobs without a user" for job in jobs]
+    return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
         prepared,
         rejected={**prepared.rejected, **rejected},
-        holds=prepared.holds | finder.held.keys(),
-        special=prepared.special.union(rejected, finder.held, finder.submitted),
+        holds=prepared.holds | held.keys(),
+        special=prepared.special.union(rejected, held, submitted),
     )
+
+
+class _Verdict(NamedTuple):
+    """The result for jobs with the same names, request and duration."""
+
+    cohort: Cohort | None
+    submitted: tuple[LimitCounter, ...]
+    held: str | None = None
+    rejected: str | None = None
 
 
 class _Finder:
-    """Finds the counters of one job after the other."""
+    """Finds the cohort and the counters of one job after the other; jobs that are alike share them."""
 
-    def __init__(self, table: LimitTable, prepared: Prepared) -> None:
+    def __init__(self, table: LimitTable, prepared: Prepared, groups: Sequence[int] | None) -> None:
         self.table = table
         self.prepared = prepared
+        self.groups = groups
         self.counters: list[LimitCounter] = []
-        self.of: list[tuple[LimitCounter, ...]] = []
-        self.submitted: dict[int, tuple[LimitCounter, ...]] = {}
-        self.demands: list[Demand | None] = []
-        self.held: dict[int, str] = {}
         self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
-        self._amounts: dict[tuple[int, float], Demand] = {}
+        self._cohorts: dict[tuple[object, ...], Cohort] = {}
+        self._verdicts: dict[tuple[object, ...], _Verdict] = {}
 
-    def skip(self) -> None:
-        """Enter a job that is rejected anyway."""
-        self.of.append(())
-        self.demands.append(None)
-
-    def enter(self, number: int, names: tuple[str | None, ...]) -> str | None:
-        """Enter a job, and return why it is rejected, if it is."""
+    def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
+        """Return the cohort of a job, or why a limit can never allow it."""
         table = self.prepared.table
+        group = 0 if self.groups is None else self.groups[number]
+        key = (names, table.kinds[number], table.durations[number], group)
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = self._judge(number, names, group)
+        return found
+
+    def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:
+        limits = self.table.of(names)
+        if not limits:
+            return _Verdict(None, ())
         mine = self._by_names.get(names)
         if mine is None:
-            found = [limits for limits in self.table.of(names) if not limits.per_job]
-            mine = self._by_names[names] = tuple(map(self._counter, found))
-        if not self.table.of(names):
-            self.skip()
-            return None
-        request, duration = table.requests[number], table.durations[number]
+            mine = self._by_names[names] = tuple(self._counter(one) for one in limits if not one.per_job)
+        request, duration = self.prepared.table.requests[number], self.prepared.table.durations[number]
         assert request is not None
-        key = (table.kinds[number], duration)
-        demand = self._amounts.get(key)
-        if demand is None:
-            demand = self._amounts[key] = self.table.demand(request, duration)
+        demand = self.table.demand(request, duration)
         breaches = list(self.table.breaches(names, demand, duration))
-        rejecting = next((breach for breach in breaches if breach.limit.rule.over == "reject"), None)
-        if rejecting is not None:
-            self.skip()
-            return rejecting.text
+        for breach in breaches:
+            if breach.limit.rule.over == "reject":
+                return _Verdict(None, (), rejected=breach.text)
         submitted = tuple(counter for counter in mine if counter.submitted is not None)
-        if submitted:
-            self.submitted[number] = submitted
         if breaches:
-            self.held[number] = f"held for ever: {breaches[0].text}"
-            self.skip()
-            return None
+            return _Verdict(None, submitted, held=f"held for ever: {breaches[0].text}")
         running = tuple(counter for counter in mine if counter.limits)
-        self.of.append(running)
-        self.demands.append(demand if running else None)
-        for counter in running:
-            counter.largest = list(map(max, counter.largest, demand))
-        return None
+        return _Verdict(self._cohort(running, demand, group) if running else None, submitted)
+
+    def _cohort(self, counters: tuple[LimitCounter, ...], demand: Demand, group: int) -> Cohort:
+        """Return the cohort of jobs whose amounts are equal where a limit counts them."""
+        counted = {at for counter in counters for at, _ in counter.limits}
+        counted |= {at - FIRST_AHEAD + 1 for at in counted if at >= FIRST_AHEAD}
+        counted |= {at - FIRST_SPENT + 1 for at in counted if FIRST_SPENT <= at < FIRST_AHEAD}
+        amounts = tuple(amount if at in counted else 0 for at, amount in enumerate(demand))
+        key = (tuple(counter.number for counter in counters), amounts, group)
+        cohort = self._cohorts.get(key)
+        if cohort is None:
+            cohort = self._cohorts[key] = Cohort(counters, amounts)
+        return cohort
 
     def _counter(self, limits: ScopeLimits) -> LimitCounter:
         counter = self._by_scope.get(limits.scope)
