@@ -35,6 +35,19 @@ class QueuePolicy(Protocol):
         """Start the jobs that may start now."""
 
 
+class StartLimits(Protocol):
+    """Counts the use of limits."""
+
+    def open(self, queue: WaitingQueue) -> None:
+        """Begin a pass over a queue."""
+
+    def close(self) -> None:
+        """End the pass."""
+
+    def started(self, job: int) -> None:
+        """Count a job that the pass started, and bar waiting jobs that are over a limit now."""
+
+
 class PassContext:
     """The view and the actions of a queue policy in a scheduling pass; it lasts from pass to pass.
 
@@ -52,10 +65,11 @@ class PassContext:
     reservations : availability over time under a policy whose reservations last; None: to be rebuilt.
     promised : the jobs that were promised a start in this pass, and the starts in seconds.
     wake : when the next reservation begins: a pass is needed then, whatever else happens.
+    limits : counts each job that starts, and bars those for which a limit is used up; or None.
     """
 
     __slots__ = (
-        *("moved", "now", "plan", "promised", "queue", "released"),
+        *("limits", "moved", "now", "plan", "promised", "queue", "released"),
         *("reservations", "started", "supply", "table", "wake"),
     )
 
@@ -79,6 +93,15 @@ class PassContext:
         self.reservations: Reservations | None = None
         self.promised: list[tuple[int, float]] = []
         self.wake = float("inf")
+        self.limits: StartLimits | None = None
+
+    @property
+    def barred(self) -> set[int]:
+        """The waiting jobs that a limit keeps from starting; starts of this pass may have used it up.
+
+        They are out of the view of the queue.  A policy that goes through a list of jobs skips them.
+        """
+        return self.queue.barred
 
     @property
     def predicts(self) -> bool:
@@ -95,19 +118,23 @@ class PassContext:
 
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
-        return self.supply.fit(job)
+        return None if job in self.queue.barred else self.supply.fit(job)
 
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
         """Start a waiting job now; its expected end is now + its requested duration.
 
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
-        waiting one.  TypeError if the selection is None.
+        waiting one.  TypeError if the selection is None; ValueError for a job that is barred.
         """
+        if job in self.queue.barred:
+            raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
         selection = self.supply.claim(job, selection)
         self.queue.remove(job)
         self.started.append((job, selection, backfilled))
+        if self.limits is not None:
+            self.limits.started(job)
 
     def expect_later(self) -> None:
         """Note that a running job is expected to end later: reservations are made again.
@@ -124,6 +151,8 @@ class PassContext:
             self.supply.failed.clear()
         if not self.queue.static:
             self.queue.sort(now)
+        if self.limits is not None:
+            self.limits.open(self.queue)
 
     def close(self) -> list[Start]:
         """End the pass and return the jobs that it started, in order."""
@@ -134,6 +163,8 @@ class PassContext:
         self.moved = bool(started) and self.table.judged is not self.table.durations
         self.queue.fresh.clear()
         self.queue.gone.clear()
+        if self.limits is not None:
+            self.limits.close()
         if started:
             self.started = []
         return started

@@ -38,9 +38,10 @@ class WaitingQueue:
     ranks : the ranks that wait, sorted; empty if no job waits. Callers must not change it.
     fresh : the ranks that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
+    barred : the jobs that wait for a limit, out of view until `unbar`.
     """
 
-    __slots__ = ("_at", "_plain", "_present", "_rank", "fresh", "gone", "order", "ranks", "static")
+    __slots__ = ("_at", "_plain", "_present", "_rank", "barred", "fresh", "gone", "order", "ranks", "static")
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order = order
@@ -48,6 +49,7 @@ class WaitingQueue:
         self.ranks = array("q")
         self.fresh: list[int] = []
         self.gone: list[int] = []
+        self.barred: set[int] = set()
         self._present = None if self.static else PresentOrder(order, table)
         numbers = np.arange(len(table), dtype=np.int64)
         self._at = ranked(order, table, numbers, 0.0) if self.static else numbers
@@ -116,11 +118,48 @@ class WaitingQueue:
                 self._present.reviewed(self.ranks)
 
     def show(self, ranks: list[int]) -> None:
-        """Put hidden ranks back."""
+        """Put hidden ranks back, except for jobs that were barred meanwhile."""
+        if self.barred:
+            barred = {self._rank[job] for job in self.barred}
+            ranks = [rank for rank in ranks if rank not in barred]
         if ranks:
             self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
                 self._present.reviewed(self.ranks)
+
+    def bar(self, jobs: set[int]) -> None:
+        """Take jobs that wait for a limit out of view until `unbar`."""
+        if jobs:
+            self.barred |= jobs
+            ranks = jobs if self._plain else {self._rank[job] for job in jobs}
+            self.ranks = array("q", [rank for rank in self.ranks if rank not in ranks])
+            if self.fresh:
+                self.fresh = [rank for rank in self.fresh if rank not in ranks]
+            if self._present is not None:
+                self._present.reviewed(self.ranks)
+
+    def unbar(self, jobs: set[int]) -> None:
+        """Put barred jobs back; to the policies they are new."""
+        if jobs:
+            self.barred -= jobs
+            ranks = list(jobs) if self._plain else [self._rank[job] for job in jobs]
+            self.fresh += ranks
+            self.ranks = array("q", sorted([*self.ranks, *ranks]))
+            if self._present is not None:
+                self._present.reviewed(self.ranks)
+
+    def with_barred(self, jobs: list[int]) -> list[int]:
+        """Return the jobs in view and some of the barred ones, in order."""
+        ranks = self.ranks
+        self.ranks = array("q", sorted([*ranks, *(self._rank[job] for job in jobs)]))
+        if self._present is None:
+            found: list[int] = self._at[np.array(self.ranks, dtype=np.int64)].tolist()
+        else:
+            self._present.forget()
+            found = self._present.all(self.ranks).tolist()
+            self._present.forget()
+        self.ranks = ranks
+        return found
 
     def new_jobs(self) -> list[int]:
         """Return the jobs added since the last pass that still wait, in order."""

@@ -149,15 +149,15 @@ class Engine:
 
     @property
     def queued(self) -> int:
-        """How many jobs wait for resources."""
-        return self.queues.waiting
+        """How many jobs wait for resources or for a limit."""
+        return self.queues.waiting + self.queues.barred
 
     @property
     def is_over(self) -> bool:
         """Whether no job runs, waits for resources, waits for a time, or is still to come."""
         progress = self.progress
         coming = progress.submitted < len(progress.states) or progress.timers
-        return not (coming or self.plan.held or self.queued or self.queues.parked)
+        return not (coming or self.plan.held or self.queues.waiting or self.queues.parked)
 
     def is_running(self, job: int) -> bool:
         """Whether a job is in state RUN; one that cleans up holds resources and is not."""
@@ -214,7 +214,11 @@ class Engine:
         rejected = self.prepared.rejected.get(job)
         if rejected is not None:
             self._give_up(job, now, *rejected)
-            return
+        else:
+            self._admit(job, now)
+
+    def _admit(self, job: int, now: float) -> None:
+        """Let a submitted job wait for its dependencies, if it has any."""
         cancel_at = self.prepared.cancels.get(job)
         if cancel_at is not None:
             self.future.at(max(cancel_at, now), SUBMISSION, "cancel", job)
@@ -422,8 +426,7 @@ class Engine:
 
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
-        queues, progress = self.queues, self.progress
-        queued = 0
+        queues, progress, queued = self.queues, self.progress, 0
         for group in queues.groups:
             queue, context, policy = group
             if queue.ranks:
@@ -438,7 +441,7 @@ class Engine:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
-        self.recorder.tick(now, self.plan, queued, queues.queued_cores)
+        self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
         progress.passes += 1
         if progress.passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()

@@ -58,11 +58,14 @@ class Preemption:
     def make_room(self, group: QueueGroup, now: float) -> None:
         """Preempt for each of the first jobs of the group that preempt, one after the other."""
         engine = self._engine
+        limits, served = engine.queues.limits, list[int]()
         free = engine.plan.available.copy()
         for job in list(group.queue):
             queue = self._of[job]
             if queue is None or not queue.preempts:
                 return  # jobs of queues of higher priority come first
+            if limits is not None and not limits.allows_beside(job, served):
+                continue
             request = group.context.request(job)
             selection = first_fit(request, free)
             if selection is None:
@@ -77,6 +80,7 @@ class Preemption:
             if selection is None:
                 return
             free.claim(selection)
+            served.append(job)
 
     def _come_back(self, job: int, now: float) -> None:
         """Enter a pass for the instant at which the next running job may be preempted by this one."""

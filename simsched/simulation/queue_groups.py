@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.limits.limit_keeper import LimitKeeper
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -41,6 +42,8 @@ class QueueGroups:
     groups : the groups; without named queues there is one.
     parked : stopped queue → its jobs, which keep their places in the order of arrival.
     queued_cores : the sum of the sizes of the jobs that wait for resources.
+    limits : what keeps jobs that are over a limit out of view; None without limits.
+    barred : how many jobs wait for a limit.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class QueueGroups:
         self._config = config
         self.parked: dict[str, list[int]] = {}
         self.queued_cores = 0
+        self.limits: LimitKeeper | None = None
+        self.barred = 0
         self._admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
         for _ in range(admission.group_count if admission else 1):
@@ -75,8 +80,23 @@ class QueueGroups:
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait for resources, those of stopped queues left out."""
+        """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
         return sum(len(group.queue.ranks) for group in self.groups)
+
+    def group_of(self, job: int) -> QueueGroup:
+        """Return the group in which a job waits."""
+        return self.groups[0 if self._admission is None else self._admission.groups[job]]
+
+    def name_of(self, job: int) -> str | None:
+        """Return the name of a job's queue, or None."""
+        named = None if self._admission is None else self._admission.of[job]
+        return None if named is None else named.name
+
+    def limit(self, limits: LimitKeeper) -> None:
+        """Let the jobs of all groups wait and start under limits."""
+        self.limits = limits
+        for _, context, _ in self.groups:
+            context.limits = limits
 
     def add(self, job: int) -> None:
         """Let a job wait for resources in the queue that it belongs to."""
@@ -89,19 +109,28 @@ class QueueGroups:
             group = self.groups[self._admission.groups[job]]
         if self._predictions is not None:
             self._predictions.expect(job)
-        group.queue.add(job)
         self.queued_cores += self._prepared.sizes[job]
+        if self.limits is None:
+            group.queue.add(job)
+        else:
+            self.limits.add(job, group)
 
     def remove(self, job: int) -> None:
         """Take out a job that was cancelled, if it waits for resources."""
-        queue = self.groups[0 if self._admission is None else self._admission.groups[job]].queue
-        if job in queue:
-            queue.remove(job)
-            self.queued_cores -= self._prepared.sizes[job]
+        group = self.group_of(job)
+        if job in group.queue or job in group.queue.barred:
+            self._take_out(job, group)
             self.touch(released=True)  # the job behind it may be the first now
         for parked in self.parked.values():
             if job in parked:
                 parked.remove(job)
+
+    def _take_out(self, job: int, group: QueueGroup) -> None:
+        if job in group.queue:
+            group.queue.remove(job)
+        self.queued_cores -= self._prepared.sizes[job]
+        if self.limits is not None:
+            self.limits.forget(job, group)
 
     def stop(self, name: str) -> None:
         """Stop a queue: none of its jobs start until `resume`."""
@@ -109,11 +138,10 @@ class QueueGroups:
         of = self._admission.of
         parked = self.parked.setdefault(name, [])
         for group in self.groups:
-            for job in list(group.queue):
+            for job in [*group.queue, *sorted(group.queue.barred)]:
                 named = of[job]
                 if named is not None and named.name == name:
-                    group.queue.remove(job)
-                    self.queued_cores -= self._prepared.sizes[job]
+                    self._take_out(job, group)
                     parked.append(job)
         self.touch(released=True)
 

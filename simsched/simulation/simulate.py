@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Job, Workload
 
 RUN_FORMAT = 1
 
@@ -131,6 +131,8 @@ def _result(
 ) -> RunResult:
     """Return the records of a run as columns."""
     recorder = engine.recorder
+    if engine.queues.limits is not None:
+        engine.queues.limits.note_reasons()
     jobs = job_columns(workload, prepared, recorder)
     meta = {**meta, "counts": counts_of(jobs), **_speed(began, engine.done)}
     timeline = recorder.timeline(meta["cluster"]["totals"])
@@ -198,11 +200,30 @@ def engine_of(
     events = EventLog([job.id for job in jobs]) if eventlog else None
     recorder = Recorder([job.id for job in jobs], _pools(cluster), log, events)
     needed = conditions if conditions.conditional else None
-    engine = Engine(
-        prepared, index, config, recorder, conditions=needed, admission=admission, closures=closures, env=env
-    )
+    more: dict[str, Any] = {"conditions": needed, "admission": admission, "closures": closures, "env": env}
+    engine = _engine(jobs, prepared, index, config, recorder, more)
     _add_parts(engine, config, index, admission)
-    return engine, prepared, workload
+    return engine, engine.prepared, workload
+
+
+def _engine(
+    jobs: Sequence[Job],
+    prepared: Prepared,
+    index: Index,
+    config: RunConfig,
+    recorder: Recorder,
+    more: dict[str, Any],
+) -> Engine:
+    """Return an engine, with limits if there are any."""
+    if not config.limits:
+        return Engine(prepared, index, config, recorder, **more)
+    from simsched.simulation.limits.limited_engine import LimitedEngine
+    from simsched.simulation.limits.limited_jobs import limit_jobs
+
+    limited, prepared = limit_jobs(
+        jobs, prepared, config.limits, index, more["admission"] and more["admission"].groups
+    )
+    return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
 
 
 def _add_parts(engine: Engine, config: RunConfig, index: Index, admission: Admission | None) -> None:

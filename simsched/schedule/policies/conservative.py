@@ -62,6 +62,8 @@ class Conservative:
             profile.compressed()
         # A reservation behind a job of zero seconds begins a moment after now. The job may have ended.
         for job in self._due(end_of(context.now, 0)):
+            if job in context.barred:
+                continue
             self._start(context, profile, job, fresh=False)
         if self.next_start <= context.now or early:
             self.next_start = min(self.starts.values(), default=NEVER)
@@ -123,6 +125,8 @@ class Conservative:
 
     def _visit(self, context: PassContext, profile: Reservations, job: int, *, early: bool) -> None:
         """Reserve for a job without a reservation, try to move another, and start the job if it is due."""
+        if job in context.barred:  # its reservation, if it has one, is withdrawn at the next pass
+            return
         start, fresh = self.starts.get(job), True
         if start is None:
             if self._may_reserve(context, job):

@@ -121,8 +121,11 @@ class Easy:
 def _backfill(context: PassContext, shadow: Shadow, jobs: Iterable[int]) -> None:
     """Start each job, in order, that fits now and does not delay the first job."""
     supply, now, judged = context.supply, context.now, context.table.judged
+    barred = context.barred
     time = None
     for job in jobs:
+        if job in barred:  # a job that started in this pass used up a limit
+            continue
         if time is None:  # not before a job could start: the search for it is the most expensive step
             time = shadow.time(supply)
         ends_in_time = now + judged[job] <= time

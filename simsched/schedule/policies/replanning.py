@@ -44,6 +44,8 @@ class Replanning:
             if at >= reach:
                 break
             job = jobs[at]
+            if job in context.barred:
+                continue
             unreserved = self.depth is not None and len(reserved) >= self.depth
             if unreserved and not supply.could_start(job):
                 continue

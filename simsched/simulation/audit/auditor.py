@@ -14,10 +14,11 @@ A8  a job starts no sooner than it may (submission, begin-time, dependencies, ho
     that is out of service, and runs for its time and no longer
 A9  run.json, the timeline, the nodes and the eventlog agree with the machine, R and the table
 A10 every file, and every input that still exists, has the recorded digest
+L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
 P1  no job starts after its promised start, unless an outage or the like explains it
 
-`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events` and `promises` hold the rules by
-subject.  This module follows which job holds which units.
+`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events`, `limit_use` and `promises` hold the
+rules by subject.  This module follows which job holds which units.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from simsched.simulation.audit.job_life import (
     wrong_end,
 )
 from simsched.simulation.audit.job_rows import wrong_backfills, wrong_row, wrong_zeros
+from simsched.simulation.audit.limit_use import Attempts, check_limits
 from simsched.simulation.audit.machine_tables import UseOverTime, wrong_nodes, wrong_totals
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.r_documents import (
@@ -154,6 +156,7 @@ class _Auditor:
         self._stated: dict[str, tuple[Any, int]] = {}
         """The queue and the slots that the last R of each job states."""
         self._shapes: dict[int, str | None] = {}
+        self._attempts = Attempts()
 
     # -- the lines ----------------------------------------------------------------------------
 
@@ -238,6 +241,7 @@ class _Auditor:
         ]
         self.spans[name] = AllocationSpan(time)
         self._firsts.setdefault(name, time)
+        self._attempts.start(name, time)
         self._timeline.add(time, 1, self.sizes[name])
         for fault in out_of_reach(self.recorded, job, time, set(units)):
             self.report.add("A8", name, fault)
@@ -342,6 +346,7 @@ class _Auditor:
                 self._leave(name, rank)
         held.units = {} if same else _without(held.units, shard)
         first = self.spans[name].first
+        self._attempts.release(name, held.start, time)
         self.spans[name] = AllocationSpan(held.start, time if isnan(first) else first, time)
         if not held.units:
             for rank, masks in held.kept.items():  # units of a region that R does not list
@@ -390,6 +395,7 @@ class _Auditor:
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
         check_promises(self.report, self.recorded, table)
+        check_limits(self.report, self.recorded, self._attempts, self.jobs, self._rows, self.inventory)
 
     def check_other_files(self, path: Path) -> None:
         """Check the other files of the run directory (A9)."""

@@ -113,6 +113,7 @@ def wrong_backfills(
         recorded.order == "fifo"
         and not recorded.each_event
         and not recorded.queues
+        and not recorded.limits  # a job that waits for a limit is passed by others
         and recorded.queue_policy in TELL_BACKFILLS
     ):
         yield from _passed_a_job(waits, started, place, ordered, firsts)

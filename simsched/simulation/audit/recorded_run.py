@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import RunError, SimschedError
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.audit_report import AuditReport
+from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.record.file_digests import changed_files, changed_inputs, has_digests
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class RecordedRun:
     replans : whether the policy plans again in each pass, so that it promises no start.
     chance : a reason that may break a promise at any time, such as random failures, or None.
     stops : queue → times (from, until) at which none of its jobs could start.
+    limits : the limits of users, accounts, queues and QoS.
     """
 
     epilog: float = 0
@@ -78,6 +80,7 @@ class RecordedRun:
     complete: bool = True
     disrupted: bool = True
     seeds: tuple[Any, Any] = (None, None)
+    limits: tuple[LimitRule, ...] = ()
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -136,12 +139,20 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         disrupted=bool(config.get("outages") or config.get("failures")),
         seeds=(meta.get("seed"), config.get("seed")),
         replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
-        chance="random failures" if config.get("failures") else None,
+        chance=_chance(config),
         stops={
             name: tuple((stop, INF if start is None else start) for stop, start in windows)
             for name, windows in meta.get("queue_stops", {}).items()
         },
+        limits=read_limits(config.get("limits", ()), "limits"),
     )
+
+
+def _chance(config: Mapping[str, Any]) -> str | None:
+    """Return a reason that may break a promise at any time."""
+    if config.get("failures"):
+        return "random failures"
+    return "a limit of its user, account, queue or QoS" if config.get("limits") else None
 
 
 def _outage(outage: Mapping[str, Any]) -> RecordedOutage:

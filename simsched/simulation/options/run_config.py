@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
+from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from simsched.simulation.queues import Queues
 
@@ -66,6 +67,7 @@ class RunConfig:
         `schedule.predictors`). Limits end jobs under each predictor.
     no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
         has one and no default, or a ``reject``.
+    limits : limits of users, accounts, queues, QoS and all jobs.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -84,6 +86,7 @@ class RunConfig:
     no_limit: str = "queue"
     predictor: str = "limit"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
+    limits: tuple[LimitRule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.passes is None:
@@ -134,6 +137,9 @@ class RunConfig:
         if self.predictor == "limit":
             del plain["predictor"]  # as before there were predictors
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
+        plain["limits"] = [rule.to_dict() for rule in self.limits]
+        if not self.limits:  # as in the records of runs before there were limits
+            del plain["limits"]
         plain["failures"] = self.failures and asdict(self.failures)
         plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
         return plain
@@ -218,6 +224,7 @@ OPTIONS: dict[str, RunOption] = {
     "epilog": RunOption("epilog", object, read_epilog),
     "failures": RunOption("failures", object, _failures),
     "outages": RunOption("outages", object, _outages),
+    "limits": RunOption("limits", object, read_limits),
     "queues": RunOption("queues", object, _queues),
 }
 KEYS = (*OPTIONS, "policy")

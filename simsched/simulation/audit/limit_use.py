@@ -1,0 +1,263 @@
+"""Rules of the audit for limits: their use is summed up again from the tables at each start.
+
+Use rises only when a job starts or is submitted, so these instants are enough.  Amounts are those that a
+request names, with the smallest node of the machine for whole nodes: no job counts for more than in the run.
+Jobs of zero seconds, and jobs whose time of submission or end is not known, are not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simsched.workload.flat_counts import demand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.simulation.audit.audit_report import AuditReport
+    from simsched.simulation.audit.inventory import Inventory
+    from simsched.simulation.audit.recorded_run import RecordedRun
+    from simsched.simulation.limits.limit_rules import LimitRule
+    from simsched.workload.job import Job
+
+_PROPERTIES = {"user": "user", "account": "bank", "queue": "queue", "qos": "qos"}
+_HOURS = ("node-hours", "core-hours", "gpu-hours")
+_KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
+_SLACK = 1e-3
+_ONE = ("running-jobs", "nodes", "cores", "gpus")
+
+
+class Attempt(NamedTuple):
+    """A time (s) in which a job ran; jobs that are queued again have several. `end` is inf at the end."""
+
+    name: str
+    start: float
+    end: float
+
+
+class Attempts:
+    """The times of all attempts of all jobs, from the lines of the allocations."""
+
+    def __init__(self) -> None:
+        self._released: dict[tuple[str, float], float] = {}
+
+    def start(self, name: str, time: float) -> None:
+        """Note that a job got resources."""
+        self._released[name, time] = inf
+
+    def release(self, name: str, start: float, time: float) -> None:
+        """Note that the attempt that began at `start` released resources; the first release is its end."""
+        key = name, start
+        self._released[key] = min(self._released.get(key, inf), time)
+
+    def until(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Attempt]:
+        """Return the attempts; the last one of a job ends when the table says."""
+        found = []
+        for (name, start), end in self._released.items():
+            row = rows.get(name, {})
+            last = row.get("start") == start and row.get("end") is not None
+            found.append(Attempt(name, start, float(row["end"]) if last else end))
+        return found
+
+
+def check_limits(
+    report: AuditReport,
+    recorded: RecordedRun,
+    attempts: Attempts,
+    jobs: Mapping[str, Job],
+    rows: Mapping[str, Mapping[str, Any]],
+    inventory: Inventory,
+) -> None:
+    """Add the limits that were exceeded to a report (L1)."""
+    rules = recorded.limits
+    if not rules:
+        return
+    if any(quantity == "memory" for rule in rules for quantity, _ in rule.most):
+        report.notes.append("limits on memory were not compared: the tables do not have it")
+    for name, fault in LimitAudit(rules, jobs, inventory).faults(attempts.until(rows), rows):
+        report.add("L1", name, fault)
+
+
+class _Bound(NamedTuple):
+    """The most of a quantity for the jobs with one `key`."""
+
+    key: tuple[Any, ...]
+    quantity: str
+    most: float
+    names: str
+
+
+@dataclass(slots=True)
+class _Use:
+    """The jobs that count at present: name → (requested end, amounts), and the work of jobs that ended."""
+
+    running: dict[str, tuple[float, float, Mapping[str, float]]] = field(default_factory=dict)
+    spent: dict[str, float] = field(default_factory=dict)
+
+    def total(self, quantity: str, now: float) -> float:
+        if quantity == "running-jobs":
+            return len(self.running)
+        if quantity.startswith("running-"):
+            kind = _KINDS[quantity.removeprefix("running-")]
+            return sum(units[kind] * max(0, end - now) for end, _, units in self.running.values()) / 3600
+        if quantity in _HOURS:
+            kind = _KINDS[quantity]
+            asked = sum(units[kind] * seconds for _, seconds, units in self.running.values())
+            return (asked + self.spent.get(kind, 0)) / 3600
+        return sum(units[quantity] for _, _, units in self.running.values())
+
+
+class LimitAudit:
+    """The limits of a run, and the jobs of its workload with their amounts."""
+
+    def __init__(self, rules: Sequence[LimitRule], jobs: Mapping[str, Job], inventory: Inventory) -> None:
+        self._rules = rules
+        self._jobs = jobs
+        cores = [_count(target.units, "core") for target in inventory.targets.values()]
+        gpus = [_count(target.units, "gpu") for target in inventory.targets.values()]
+        self._smallest = (min(cores, default=0), min(gpus, default=0))
+        self._bounds = {name: list(self._bounds_of(job)) for name, job in jobs.items()}
+
+    def faults(
+        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield (job, fault) for each start and submission that exceeds a limit."""
+        yield from self._too_large(attempts, rows)
+        yield from self._too_many_submitted(rows)
+        events = sorted(
+            event
+            for at, (name, start, end) in enumerate(attempts)
+            if end > start and self._bounds.get(name)
+            for event in ((start, 1, at), (end, 0, at))
+        )
+        uses: dict[tuple[Any, ...], _Use] = {}
+        for time, starts, at in events:
+            name, start, _ = attempts[at]
+            if time == inf:
+                break
+            seconds = _seconds(rows.get(name, {}))
+            units = self._amounts(self._jobs[name])
+            for key in {bound.key for bound in self._bounds[name]}:
+                use = uses.setdefault(key, _Use())
+                if starts:
+                    use.running[name] = (start + seconds, seconds, units)
+                else:
+                    use.running.pop(name, None)
+                    for kind in _KINDS.values():
+                        use.spent[kind] = use.spent.get(kind, 0) + units[kind] * (time - start)
+            if starts:
+                yield from self._exceeded(name, time, uses)
+
+    def _exceeded(
+        self, name: str, time: float, uses: Mapping[tuple[Any, ...], _Use]
+    ) -> Iterator[tuple[str, str]]:
+        for key, quantity, most, names in self._bounds[name]:
+            if key[0] == "job" or quantity in ("submitted-jobs", "duration", "memory"):
+                continue
+            total = uses[key].total(quantity, time)
+            if total > most + (0 if quantity in _ONE else _SLACK + 1e-9 * most):
+                yield name, f"starts at {time:g}, and {quantity} of {names} is {total:g}, of {most:g} allowed"
+
+    def _too_large(
+        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the jobs that started although they exceed a limit on single jobs."""
+        for name in dict.fromkeys(attempt.name for attempt in attempts):
+            for key, quantity, most, names in self._bounds.get(name, ()):
+                if key[0] != "job":
+                    continue
+                seconds = _seconds(rows.get(name, {}))
+                units = self._amounts(self._jobs[name])
+                if quantity == "duration":
+                    asked = seconds
+                elif quantity in _HOURS:
+                    asked = units[_KINDS[quantity]] * seconds / 3600
+                else:
+                    asked = units.get(quantity, 0)
+                if asked > most + (0 if quantity in units else _SLACK):
+                    yield name, f"asks for {asked:g}, and {quantity} of a job of {names} is at most {most:g}"
+
+    def _too_many_submitted(self, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+        events: list[tuple[float, int, str]] = []
+        for name, job in self._jobs.items():
+            row = rows.get(name)
+            if row is None or not any(bound.quantity == "submitted-jobs" for bound in self._bounds[name]):
+                continue
+            begin, end = _present(row, job, held=self._holds(job))
+            if begin is not None and end > begin:
+                events += [(begin, 1, name), (end, 0, name)]
+        present: dict[tuple[Any, ...], int] = {}
+        for time, comes, name in sorted(events):
+            for key, quantity, most, names in self._bounds[name]:
+                if quantity != "submitted-jobs":
+                    continue
+                present[key] = present.get(key, 0) + (1 if comes else -1)
+                if comes and present[key] > most and time < inf:
+                    yield name, f"is job {present[key]} of {names}, of {most:g} that may be submitted"
+
+    def _holds(self, job: Job) -> bool:
+        about = [rule for rule in self._rules if "submitted-jobs" in dict(rule.most) and _about(rule, job)]
+        return any(rule.over == "hold" for rule in about)
+
+    def _bounds_of(self, job: Job) -> Iterator[_Bound]:
+        """Yield the limits of a job: of the rules about one kind of scope that with the most names counts."""
+        chosen: dict[tuple[Any, ...], tuple[int, float]] = {}
+        for rule in self._rules:
+            if not _about(rule, job):
+                continue
+            named = {name: ", ".join(given) for name, given in rule.names}
+            scope = tuple((name, named.get(name, getattr(job, _PROPERTIES[name]))) for name in rule.scope)
+            if any(value is None for _, value in scope):
+                continue
+            for quantity, value in rule.most:
+                if isinstance(value, str):
+                    continue  # memory is not in the tables
+                single = rule.each == ("job",) or quantity == "duration"
+                place = ("job" if single else "together", scope, quantity)
+                entry = (-len(rule.names), inf if value == -1 else value)
+                chosen[place] = min(chosen.get(place, entry), entry)
+        for (kind, scope, quantity), (_, most) in chosen.items():
+            names = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
+            if most < inf:
+                yield _Bound((kind, scope), quantity, most, names)
+
+    def _amounts(self, job: Job) -> dict[str, float]:
+        named = demand(job.jobspec)
+        nodes = named.nodes or 1
+        whole = named.nodes and not named.cores
+        return {
+            "nodes": nodes,
+            "cores": nodes * self._smallest[0] if whole else named.cores,
+            "gpus": nodes * self._smallest[1] if whole else named.gpus,
+        }
+
+
+def _about(rule: LimitRule, job: Job) -> bool:
+    return all(getattr(job, _PROPERTIES[name]) in given for name, given in rule.names)
+
+
+def _count(units: Mapping[str, int], kind: str) -> int:
+    return units.get(kind, 0).bit_count()
+
+
+def _seconds(row: Mapping[str, Any]) -> float:
+    value = row.get("duration")
+    return inf if value is None or isnan(value) else float(value)
+
+
+def _present(row: Mapping[str, Any], job: Job, *, held: bool) -> tuple[float | None, float]:
+    """Return from when until when a job counted as submitted; None if that is not known."""
+    reason = str(row.get("reason") or "")
+    begin = row.get("eligible") if held else row["submit"]
+    if reason.startswith("rejected") or row["result"] in ("INFEASIBLE", "DROPPED"):
+        return None, inf
+    if begin is None or isnan(begin):
+        return None, inf
+    end = row.get("end")
+    if end is not None and not isnan(end):
+        return float(begin), float(end)
+    if row["result"] in ("PENDING", "RUNNING"):
+        return float(begin), inf
+    return (None, inf) if job.cancel_at is None else (float(begin), float(job.cancel_at))

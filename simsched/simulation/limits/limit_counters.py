@@ -1,0 +1,309 @@
+"""The limits that count for a job, and the counters of their use.
+
+A counter belongs to one scope: a user, a user in a queue, all jobs.  Rules with the same dimensions share
+it, and of several values for one quantity that of the rule with the most names counts.  A job counts with the
+units that its request takes at least (`jobs.sizes`), as it does for the limits of queues.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.formats.rfc.duration import format_duration
+from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.limits.limit_rules import (
+    AHEAD,
+    DIMENSIONS,
+    DURATION,
+    NO_LIMIT,
+    RUNNING,
+    SPENT,
+    SUBMITTED,
+    UNITS,
+    LimitRule,
+    memory_in,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.graph.index.index import Index
+    from simsched.match.requests.request import Request
+    from simsched.schedule.queue import WaitingQueue
+
+MEASURES = (RUNNING, *UNITS, *SPENT, *AHEAD)
+"""The quantities of which a job has an amount, by their places in its `Demand`."""
+
+FIRST_SPENT, FIRST_AHEAD = MEASURES.index(SPENT[0]), MEASURES.index(AHEAD[0])
+SLACK = 1e-6
+"""Unit-seconds by which a limit in hours may be exceeded: hours need not be whole seconds."""
+
+NAMED = 3
+"""Users that a reason names at most."""
+
+ANY = "*"
+"""A name in a dimension that no rule names: any user, any account."""
+
+Demand = tuple[float, ...]
+"""The amounts of a job: 1 job, units, and unit-seconds by its requested duration."""
+
+Scope = tuple[tuple[str, str], ...]
+"""The (dimension, name) pairs of a counter."""
+
+
+class Limit(NamedTuple):
+    """The most of a quantity in a scope, and the rule that says so; hours are given in unit-seconds."""
+
+    quantity: str
+    most: float
+    rule: LimitRule
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeLimits:
+    """The limits of one scope; `per_job` if they are on its single jobs."""
+
+    scope: Scope
+    limits: tuple[Limit, ...]
+    per_job: bool
+
+
+class LimitBreach(NamedTuple):
+    """A limit that a job exceeds by itself: its scope and the amount that the job asks for."""
+
+    scope: Scope
+    limit: Limit
+    asked: float
+    per_job: bool
+
+    @property
+    def text(self) -> str:
+        """A sentence with the names and numbers."""
+        quantity, most, _ = self.limit
+        who = scope_text(self.scope)
+        if self.per_job:
+            who = f"a job of {who}" if self.scope else "a job"
+        may = "may request" if quantity == DURATION else "may use"
+        asked = "no limit" if self.asked == float("inf") else amount_text(quantity, self.asked)
+        return f"{who} {may} at most {amount_text(quantity, most)}, the job asks for {asked}"
+
+
+class LimitTable:
+    """The rules of a configuration, asked for the limits of a job by its names."""
+
+    def __init__(self, rules: Sequence[LimitRule], index: Index) -> None:
+        self.rules = rules
+        self._index = index
+        self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of requests on the cluster."""
+        return Sizes(self._index)
+
+    def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
+        """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
+
+        A rule that counts users apart is not about a job without a user.
+        """
+        found = self._known.get(names)
+        if found is None:
+            found = self._known[names] = tuple(self._limits(dict(zip(DIMENSIONS, names, strict=True))))
+        return found
+
+    def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
+        best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
+        for rule in self.rules:
+            scope = rule.scope_of(names)
+            if scope is None:
+                continue
+            for quantity, value in rule.most:
+                place = (rule.per_job or quantity == DURATION, scope)
+                entry = (-len(rule.names), self._amount(quantity, value, rule), rule)
+                mine = best.setdefault(place, {})
+                if quantity not in mine or entry[:2] < mine[quantity][:2]:
+                    mine[quantity] = entry
+        for (per_job, scope), chosen in sorted(best.items(), key=lambda item: (len(item[0][1]), item[0])):
+            limits = [
+                Limit(key, most, rule) for key, (_, most, rule) in chosen.items() if most < float("inf")
+            ]
+            if limits:
+                yield ScopeLimits(scope, tuple(limits), per_job)
+
+    def _amount(self, quantity: str, value: float | str, rule: LimitRule) -> float:
+        if value == NO_LIMIT:
+            return float("inf")
+        if quantity == "memory":
+            pool = self._index.pool_types.get("memory")
+            return float("inf") if pool is None else memory_in(value, pool.unit or "", rule.where)
+        assert not isinstance(value, str)
+        return round(value * 3600, 3) if quantity in (*SPENT, *AHEAD) else value
+
+    def demand(self, request: Request, duration: float) -> Demand:
+        """Return the amounts of a job with a request and a requested duration (seconds)."""
+        counts = self.sizes.counts(request)
+        units = (counts["nnodes"], counts["ncores"], counts["ngpus"])
+        work = tuple(number * duration if number else 0 for number in units)
+        return (1, *units, self.sizes.units(request, "memory"), *work, *work)
+
+    def breaches(
+        self, names: tuple[str | None, ...], demand: Demand, duration: float
+    ) -> Iterator[LimitBreach]:
+        """Yield the limits that a job can never meet, however little others use."""
+        for scope, limits, per_job in (
+            (found.scope, found.limits, found.per_job) for found in self.of(names)
+        ):
+            for limit in limits:
+                quantity = limit.quantity
+                if quantity == SUBMITTED:
+                    asked = 1.0
+                elif quantity == DURATION:
+                    asked = duration
+                else:
+                    asked = demand[MEASURES.index(quantity)]
+                if asked > limit.most + (SLACK if quantity in (*SPENT, *AHEAD) else 0):
+                    yield LimitBreach(scope, limit, asked, per_job)
+
+
+class LimitCounter:
+    """The use of the limits of one scope.
+
+    Attributes
+    ----------
+    limits : (place in `MEASURES`, most) of the limits on running jobs.
+    rules : place in `MEASURES` → rule.
+    submitted : the limit on jobs that wait or run, or None; `inside` is how many do.
+    used : the amounts of running jobs and of hours that were spent, by their places in `MEASURES`.
+    running : running job → (amounts, start, expected end); times in seconds.
+    waiting : the cohorts of waiting jobs that are counted here.
+    decays : whether the use of a limit falls while jobs run.
+    """
+
+    __slots__ = (
+        *("decays", "inside", "limits", "number", "rules"),
+        *("running", "scope", "submitted", "used", "waiting"),
+    )
+
+    def __init__(self, number: int, found: ScopeLimits) -> None:
+        self.number = number
+        self.scope = found.scope
+        self.submitted = next((limit for limit in found.limits if limit.quantity == SUBMITTED), None)
+        self.inside = 0
+        chosen = [limit for limit in found.limits if limit.quantity in MEASURES]
+        self.rules = {MEASURES.index(limit.quantity): limit.rule for limit in chosen}
+        self.limits = tuple(
+            (at, most + SLACK if at >= FIRST_SPENT else most)
+            for at, most in sorted((MEASURES.index(limit.quantity), limit.most) for limit in chosen)
+        )
+        self.decays = any(at >= FIRST_AHEAD for at, _ in self.limits)
+        self.used: list[float] = [0] * len(MEASURES)
+        self.running: dict[int, tuple[Demand, float, float]] = {}
+        self.waiting: dict[Cohort, None] = {}
+
+    def in_use(self, at: int, now: float) -> float:
+        """Return the use of a quantity at a time (seconds)."""
+        if at < FIRST_AHEAD:
+            return self.used[at]
+        units = at - FIRST_AHEAD + 1
+        return sum(demand[units] * max(0, end - now) for demand, _, end in self.running.values())
+
+    def first_over(self, demand: Demand, now: float) -> int | None:
+        """Return the place of the first limit that a job would exceed now, or None."""
+        used = self.used
+        for at, most in self.limits:
+            if (used[at] if at < FIRST_AHEAD else self.in_use(at, now)) + demand[at] > most:
+                return at
+        return None
+
+    def falls_at(self, demand: Demand, at: int, now: float) -> float:
+        """Return the first whole second at which a job is below a limit by the passage of time, or inf."""
+        units = at - FIRST_AHEAD + 1
+        room = dict(self.limits)[at] - demand[at]
+        left = [(amounts[units], end) for amounts, _, end in self.running.values() if now < end < inf]
+        before = now
+        for end in sorted({end for _, end in left}):
+            if sum(amount * max(0, until - end) for amount, until in left) <= room:
+                rate = sum(amount for amount, until in left if until > before)
+                use = sum(amount * max(0, until - before) for amount, until in left)
+                return ceil(before + max(0, use - room) / rate) if rate else end
+            before = end
+        return inf
+
+    def reason(self, at: int, now: float, users: Sequence[str]) -> str:
+        """Return a sentence on a limit that is used up, and on the users who use it."""
+        quantity = MEASURES[at]
+        most, used = (amount_text(quantity, value) for value in (dict(self.limits)[at], self.in_use(at, now)))
+        verb, is_used = ("run", "run") if quantity == RUNNING else ("use", "are used")
+        shares: dict[str, float] = {}
+        for job, (demand, _, _) in self.running.items():
+            shares[users[job]] = shares.get(users[job], 0) + demand[at]
+        ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+        named = ", ".join(f"{user} {amount_text(quantity, amount)}" for user, amount in ranked[:NAMED])
+        more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
+        text = f"limit: {scope_text(self.scope)} may {verb} {most}, and {used} {is_used}"
+        return f"{text} ({named}{more})" if named else text
+
+
+class Cohort:
+    """Jobs that are counted in the same counters with the same amounts, so a limit allows all or none.
+
+    Attributes
+    ----------
+    jobs : those that wait, in view or barred.
+    queue : the queue in which they wait.
+    over : the counter and the place of the limit that they wait for; None if they are in view.
+    """
+
+    __slots__ = ("counters", "demand", "jobs", "over", "queue")
+
+    def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
+        self.counters = counters
+        self.demand = demand
+        self.jobs: set[int] = set()
+        self.queue: WaitingQueue | None = None
+        self.over: tuple[LimitCounter, int] | None = None
+
+    def enter(self, queue: WaitingQueue) -> None:
+        """Note that a first job waits."""
+        self.queue = queue
+        for counter in self.counters:
+            counter.waiting[self] = None
+
+    def remove(self, job: int) -> None:
+        """Note that a job does not wait any more."""
+        self.jobs.discard(job)
+        if not self.jobs:
+            for counter in self.counters:
+                counter.waiting.pop(self, None)
+
+
+def scope_text(scope: Scope) -> str:
+    """Return the name of a scope for people.
+
+    >>> scope_text((("user", "alice"), ("queue", "debug"))), scope_text(()), scope_text((("user", ANY),))
+    ('user alice in queue debug', 'the jobs together', 'each user')
+    """
+    parts = [f"each {dimension}" if name == ANY else f"{dimension} {name}" for dimension, name in scope]
+    return " in ".join(parts) or "the jobs together"
+
+
+def amount_text(quantity: str, amount: float) -> str:
+    """Return an amount of a quantity with its unit.
+
+    >>> amount_text("running-jobs", 1), amount_text("core-hours", 7200), amount_text("duration", 3600)
+    ('1 job', '2 core-hours', '1h')
+    """
+    if quantity == DURATION:
+        return format_duration(amount)
+    if quantity == "memory":
+        return f"{amount:g} units of memory"
+    if quantity in (RUNNING, SUBMITTED):
+        quantity = "jobs"
+    elif quantity in (*SPENT, *AHEAD):
+        quantity, amount = quantity.removeprefix("running-"), amount / 3600
+    word = quantity.removesuffix("s")
+    text = f"{amount:,.0f}" if float(amount).is_integer() else f"{amount:,.6g}"
+    return f"{text} {word}{'' if text == '1' else 's'}"

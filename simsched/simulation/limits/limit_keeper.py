@@ -1,0 +1,371 @@
+"""`LimitKeeper`: follows the use of limits in a run, and keeps waiting jobs that are over one out of view.
+
+A job whose start would exceed a limit is barred: the queue policies do not see it, so it blocks no other
+job and gets no reservation.  It comes back into view when the use of that limit has fallen.  As a start may
+use up a limit for the next job of the same pass, the jobs are looked at again after each start.
+
+A limit may block instead (`LimitRule.blocks`).  Then the jobs behind a barred one in its queue are kept out
+of view as well, from the beginning of each pass.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from simsched.simulation.environment import SUBMISSION
+from simsched.simulation.limits.limit_counters import (
+    FIRST_AHEAD,
+    FIRST_SPENT,
+    amount_text,
+    scope_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.schedule.queue import WaitingQueue
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
+    from simsched.simulation.limits.limited_jobs import LimitedJobs
+    from simsched.simulation.queue_groups import QueueGroup
+
+
+class LimitKeeper:
+    """The limits of one run; a part of the engine's state."""
+
+    def __init__(self, engine: Engine, limited: LimitedJobs) -> None:
+        self._engine = engine
+        self._jobs = limited
+        self._behind: set[int] = set()  # jobs out of view in this pass alone, behind a limit that blocks
+        self._gone: set[int] = set()  # jobs that were barred during the present pass
+        self._blocks = any(rule.blocks for counter in limited.counters for rule in counter.rules.values())
+        self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
+        self._inside: set[int] = set()  # the submitted jobs that are counted
+        self._wake = inf
+        self._queue: WaitingQueue | None = None  # that of the present pass
+        engine.future.handle("limit", self._on_wake)
+
+    # -- submission ---------------------------------------------------------------------------
+
+    def submit(self, job: int) -> str | None:
+        """Take in a submitted job, or note that it waits outside; return why it is rejected, if it is."""
+        mine = self._jobs.submitted.get(job, ())
+        full = next((counter for counter in mine if self._is_full(counter)), None)
+        if full is None:
+            self._take_in(job)
+            return None
+        assert full.submitted is not None
+        if full.submitted.rule.over == "reject":
+            return f"rejected: {self._full_text(full)}"
+        self._outside[job] = full.number
+        self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
+        return None
+
+    def is_outside(self, job: int) -> bool:
+        """Whether a job waits until fewer jobs are submitted."""
+        return job in self._outside
+
+    def leave(self, job: int) -> list[int]:
+        """Note that a job ended or never will start; return the jobs that may be taken in now, in order."""
+        self._outside.pop(job, None)
+        if job not in self._inside:
+            return []
+        self._inside.discard(job)
+        for counter in self._jobs.submitted[job]:
+            counter.inside -= 1
+        admitted = []
+        for waiting in list(self._outside):
+            if not any(map(self._is_full, self._jobs.submitted[waiting])):
+                del self._outside[waiting]
+                self._engine.recorder.reasons.pop(waiting, None)
+                self._take_in(waiting)
+                admitted.append(waiting)
+        return admitted
+
+    def held_reason(self, job: int) -> str | None:
+        """Return why no limit can ever allow a job that is held."""
+        return self._jobs.held.get(job)
+
+    def _take_in(self, job: int) -> None:
+        mine = self._jobs.submitted.get(job, ())
+        if mine:
+            self._inside.add(job)
+        for counter in mine:
+            counter.inside += 1
+
+    @staticmethod
+    def _is_full(counter: LimitCounter) -> bool:
+        return counter.submitted is not None and counter.inside + 1 > counter.submitted.most
+
+    @staticmethod
+    def _full_text(counter: LimitCounter) -> str:
+        assert counter.submitted is not None
+        most = amount_text(counter.submitted.quantity, counter.submitted.most)
+        return f"{scope_text(counter.scope)} may have {most} submitted at a time"
+
+    # -- the queue ----------------------------------------------------------------------------
+
+    def add(self, job: int, group: QueueGroup) -> None:
+        """Let a job wait in its group, in view or barred."""
+        cohort = self._jobs.of[job]
+        if cohort is None:
+            group.queue.add(job)
+            return
+        if not cohort.jobs:
+            cohort.enter(group.queue)
+            cohort.over = self._first_over(cohort)
+        cohort.jobs.add(job)
+        if cohort.over is None:
+            group.queue.add(job)
+        else:
+            group.queue.barred.add(job)
+            self._engine.queues.barred += 1
+            self._expect_fall(cohort)
+
+    def forget(self, job: int, group: QueueGroup) -> None:
+        """Forget a waiting job that was cancelled or whose queue was stopped."""
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            cohort.remove(job)
+            if job in group.queue.barred:
+                group.queue.barred.discard(job)
+                self._engine.queues.barred -= 1
+
+    def open(self, queue: WaitingQueue) -> None:
+        """Begin a pass over a queue."""
+        self._queue = queue
+        if self._blocks and queue.barred:
+            self._hide_behind(queue)
+
+    def close(self) -> None:
+        """End a pass: jobs behind a blocking limit come back, and policies learn which jobs were barred."""
+        queue, self._queue = self._queue, None
+        if self._gone:
+            groups = self._engine.queues.groups
+            for group in groups:  # a policy withdraws their reservations at its next pass
+                group.queue.gone.extend(self._gone if len(groups) == 1 else self._gone & group.queue.barred)
+            self._gone.clear()
+        if self._behind and queue is not None:
+            queue.unbar({job for job in self._behind if not self._is_over(job)})
+            self._behind.clear()
+            self._engine.queues.barred = sum(len(group.queue.barred) for group in self._engine.queues)
+
+    def started(self, job: int) -> None:
+        """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
+        cohort = self._jobs.of[job]
+        if cohort is None:
+            return
+        cohort.remove(job)
+        self._count(job, cohort, self._engine.now + self._engine.prepared.table.durations[job])
+        for counter in cohort.counters:
+            for other in list(counter.waiting):
+                if other.over is None:
+                    at = counter.first_over(other.demand, self._engine.now)
+                    if at is not None:
+                        self._bar(other, counter, at)
+
+    def occupy(self, job: int, end: float | None) -> None:
+        """Count a job that runs from the beginning, as in a forecast for a real queue."""
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            self._count(job, cohort, inf if end is None else end)
+
+    def ended(self, job: int) -> None:
+        """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
+        cohort = self._jobs.of[job]
+        if cohort is None:
+            return
+        now, demand = self._engine.now, cohort.demand
+        for counter in cohort.counters:
+            _, start, _ = counter.running.pop(job)
+            for at, _ in counter.limits:
+                if at < FIRST_SPENT:
+                    counter.used[at] -= demand[at]
+                elif at < FIRST_AHEAD:  # hours that were requested become hours that were used
+                    counter.used[at] += demand[at - FIRST_SPENT + 1] * (now - start) - demand[at]
+        for counter in cohort.counters:
+            if counter.waiting:
+                self._release(counter)
+
+    def allows_beside(self, job: int, others: Sequence[int]) -> bool:
+        """Whether the limits allow a job if other jobs, which wait as well, start before it.
+
+        None is allowed in a queue that is blocked.
+        """
+        cohort = self._jobs.of[job]
+        if self._blocks:
+            name_of = self._engine.queues.name_of
+            barred = self._engine.queues.group_of(job).queue.barred
+            if any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other)):
+                return False
+        for counter in cohort.counters if cohort is not None else ():
+            assert cohort is not None
+            more = [self._jobs.of[other] for other in others]
+            demands = [other.demand for other in more if other is not None and counter in other.counters]
+            total = tuple(map(sum, zip(cohort.demand, *demands, strict=True)))
+            if counter.first_over(total, self._engine.now) is not None:
+                return False
+        return True
+
+    # -- barring ------------------------------------------------------------------------------
+
+    def _first_over(self, cohort: Cohort) -> tuple[LimitCounter, int] | None:
+        for counter in cohort.counters:
+            at = counter.first_over(cohort.demand, self._engine.now)
+            if at is not None:
+                return counter, at
+        return None
+
+    def _count(self, job: int, cohort: Cohort, end: float) -> None:
+        now, demand = self._engine.now, cohort.demand
+        for counter in cohort.counters:
+            counter.running[job] = (demand, now, end)
+            for at, _ in counter.limits:
+                if at < FIRST_AHEAD:
+                    counter.used[at] += demand[at]
+
+    def _bar(self, cohort: Cohort, counter: LimitCounter, at: int) -> None:
+        """Take all jobs of a cohort out of view."""
+        cohort.over = (counter, at)
+        assert cohort.queue is not None
+        shown = cohort.jobs - self._behind if self._behind else cohort.jobs
+        cohort.queue.bar(shown)
+        self._engine.queues.barred += len(shown)
+        if self._queue is not None:
+            self._gone |= cohort.jobs
+            if self._blocks and counter.rules[at].blocks:
+                self._hide_behind(self._queue)
+        self._expect_fall(cohort)
+
+    def _release(self, counter: LimitCounter) -> None:
+        """Let the barred jobs of a counter back into view, if no limit of theirs is used up."""
+        for cohort in list(counter.waiting):
+            if cohort.over is not None and cohort.over[0] is counter:
+                cohort.over = self._first_over(cohort)
+                if cohort.over is None:
+                    assert cohort.queue is not None
+                    cohort.queue.unbar(cohort.jobs)
+                    self._engine.queues.barred -= len(cohort.jobs)
+                else:
+                    self._expect_fall(cohort)
+
+    def _is_over(self, job: int) -> bool:
+        cohort = self._jobs.of[job]
+        return cohort is not None and cohort.over is not None
+
+    def _is_blocking(self, job: int) -> bool:
+        """Whether a barred job waits for a limit that blocks the jobs behind it."""
+        cohort = self._jobs.of[job]
+        if cohort is None or cohort.over is None:
+            return False
+        counter, at = cohort.over
+        return counter.rules[at].blocks
+
+    def _hide_behind(self, queue: WaitingQueue) -> None:
+        """Take the jobs behind a barred one out of view where its limit blocks."""
+        blockers = set(filter(self._is_blocking, queue.barred))
+        closed: set[str | None] = set()
+        behind = set()
+        name_of = self._engine.queues.name_of
+        for job in queue.with_barred(sorted(blockers)):
+            if job in blockers:
+                closed.add(name_of(job))
+            elif name_of(job) in closed:
+                behind.add(job)
+        queue.bar(behind)
+        self._behind |= behind
+        self._gone |= behind
+
+    # -- limits that fall with time -------------------------------------------------------------
+
+    def _expect_fall(self, cohort: Cohort) -> None:
+        """Enter a pass for the time at which running jobs have used enough of their hours."""
+        assert cohort.over is not None
+        counter, at = cohort.over
+        if at >= FIRST_AHEAD:
+            now = self._engine.now
+            time = counter.falls_at(cohort.demand, at, now)
+            if now < time < self._wake:
+                self._wake = time
+                self._engine.future.at(time, SUBMISSION, "limit")
+
+    def _on_wake(self, _: None) -> None:
+        engine = self._engine
+        if self._wake <= engine.now:
+            self._wake = inf
+            for counter in self._jobs.counters:
+                if counter.decays and counter.waiting:
+                    self._release(counter)
+            engine.queues.touch(released=True, moved=False)
+            engine.settle()
+
+    # -- reasons ------------------------------------------------------------------------------
+
+    def note_reasons(self) -> None:
+        """Record for each job that is barred at present which limit it waits for, and who uses it."""
+        for group in self._engine.queues:
+            for job in group.queue.barred:
+                reason = self.reason_of(job)
+                if reason is not None:
+                    self._engine.recorder.reasons[job] = reason
+
+    def reason_of(self, job: int) -> str | None:
+        """Return which limit a job waits for and who uses it; None if it waits for none."""
+        cohort = self._jobs.of[job]
+        if cohort is None or cohort.over is None or job not in cohort.jobs:
+            return None
+        counter, at = cohort.over
+        return counter.reason(at, self._engine.now, self._jobs.users)
+
+    # -- state --------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the use of the limits and the barred jobs, as plain values."""
+        counters = self._jobs.counters
+        over: dict[int, tuple[int, int]] = {}
+        for group in self._engine.queues:
+            for job in group.queue.barred:
+                cohort = self._jobs.of[job]
+                if cohort is not None and cohort.over is not None:
+                    over[job] = (cohort.over[0].number, cohort.over[1])
+        return {
+            "used": [list(counter.used) for counter in counters],
+            "running": [
+                [(job, start, end) for job, (_, start, end) in counter.running.items()]
+                for counter in counters
+            ],
+            "barred": [(job, *over[job]) for job in sorted(over)],
+            "outside": list(self._outside.items()),
+            "inside": sorted(self._inside),
+            "wake": self._wake,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal part; the queues are restored before."""
+        counters, queues = self._jobs.counters, self._engine.queues
+        for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
+            counter.used = list(used)
+            for job, start, end in running:
+                cohort = self._jobs.of[job]
+                assert cohort is not None
+                counter.running[job] = (cohort.demand, start, end)
+        for job, number, at in state["barred"]:
+            queues.group_of(job).queue.barred.add(job)
+            self._enter_waiting(job, (counters[number], at))
+        for group in queues:
+            for job in group.queue:
+                self._enter_waiting(job, None)
+        queues.barred = len(state["barred"])
+        self._outside = dict(state["outside"])
+        for job in state["inside"]:
+            self._take_in(job)
+        self._wake = state["wake"]
+
+    def _enter_waiting(self, job: int, over: tuple[LimitCounter, int] | None) -> None:
+        cohort = self._jobs.of[job]
+        if cohort is not None:
+            if not cohort.jobs:
+                cohort.enter(self._engine.queues.group_of(job).queue)
+                cohort.over = over
+            cohort.jobs.add(job)

@@ -1,0 +1,282 @@
+"""`LimitRule`: one table ``[[limits]]`` of a configuration.
+
+A rule says which jobs it is about (``user``, ``account``, ``queue`` and ``qos``, each a name or a list of
+names; without any of them all jobs), whether it counts them together or apart (``each``), and how much they
+may use::
+
+    [[limits]]
+    queue = "debug"
+    each = "user"              # one count per user; a list such as ["user", "account"]; or "job"
+    running-jobs = 2
+    cores = 64
+    over = "hold"              # of jobs that exceed it by themselves or at submission; default "reject"
+    blocks = false             # whether a job that waits for this limit blocks the jobs behind it
+
+-1 is no limit.  Of rules about the same kind of scope, such as users in a queue, that with the most names
+counts for a job: ``user = "alice"`` goes before ``each = "user"``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.formats.rfc.duration import parse_time
+from simsched.formats.rfc.units import convert_up, unit_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DIMENSIONS = ("user", "account", "queue", "qos")
+"""The properties of jobs by which limits distinguish them."""
+
+JOB = "job"
+"""The value of ``each`` for limits on single jobs."""
+
+RUNNING, SUBMITTED, DURATION = "running-jobs", "submitted-jobs", "duration"
+UNITS = ("nodes", "cores", "gpus", "memory")
+SPENT = ("node-hours", "core-hours", "gpu-hours")
+AHEAD = ("running-node-hours", "running-core-hours", "running-gpu-hours")
+
+QUANTITIES: Mapping[str, str] = {
+    RUNNING: "jobs that run at a time",
+    SUBMITTED: "jobs that wait or run at a time",
+    "nodes": "nodes in use at a time",
+    "cores": "cores in use at a time",
+    "gpus": "GPUs in use at a time",
+    "memory": "memory in use at a time, such as 512 GB; a number is in the unit of the cluster",
+    "node-hours": "node-hours in all: used by jobs that ended, and requested by those that run",
+    "core-hours": "core-hours in all, in the same way",
+    "gpu-hours": "GPU-hours in all, in the same way",
+    "running-node-hours": "node-hours that running jobs may still use, by their requested durations",
+    "running-core-hours": "core-hours that running jobs may still use",
+    "running-gpu-hours": "GPU-hours that running jobs may still use",
+    DURATION: "the duration that each of the jobs may request",
+}
+"""Key of a limit → its meaning."""
+
+OVER = ("reject", "hold")
+KEYS = (*DIMENSIONS, "each", *QUANTITIES, "over", "blocks")
+NO_LIMIT = -1
+MOST = 2**53
+_AMOUNT = re.compile(r"\s*(\d{1,15})\s*([A-Za-z]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRule:
+    """One rule.
+
+    Attributes
+    ----------
+    names : dimension → the names of which a job must have one, in the order of `DIMENSIONS`.
+    each : the dimensions that are counted apart; ``("job",)`` for limits on single jobs.
+    most : quantity → the most units, jobs or hours, or seconds of a duration; -1: no limit.  Memory may be a
+        text with a unit.
+    over : whether jobs that exceed it at submission are rejected or held.
+    blocks : whether a waiting job that is over it blocks the jobs behind it in its queue.
+    where : its place in the configuration.
+    """
+
+    names: tuple[tuple[str, tuple[str, ...]], ...]
+    each: tuple[str, ...]
+    most: tuple[tuple[str, float | str], ...]
+    over: str = "reject"
+    blocks: bool = False
+    where: str = field(default="limits", compare=False, repr=False)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """The dimensions that the rule names or counts apart, in the order of `DIMENSIONS`."""
+        named = dict(self.names)
+        return tuple(name for name in DIMENSIONS if name in named or name in self.each)
+
+    def scope_of(self, names: Mapping[str, str | None]) -> tuple[tuple[str, str], ...] | None:
+        """Return the scope in which a job with these names is counted, or None if the rule is not about it.
+
+        The jobs of several names that are given together are counted together.
+        """
+        given = dict(self.names)
+        found = []
+        for dimension in self.scope:
+            name, known = names[dimension], given.get(dimension)
+            if name is None or (known is not None and name not in known):
+                return None
+            found.append((dimension, name if known is None or len(known) == 1 else ", ".join(known)))
+        return tuple(found)
+
+    @property
+    def per_job(self) -> bool:
+        """Whether the rule limits single jobs."""
+        return self.each == (JOB,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as a document has it."""
+        found: dict[str, Any] = {
+            name: given[0] if len(given) == 1 else list(given) for name, given in self.names
+        }
+        if self.each:
+            found["each"] = self.each[0] if len(self.each) == 1 else list(self.each)
+        found |= dict(self.most)
+        if self.over != OVER[0]:
+            found["over"] = self.over
+        return found | ({"blocks": True} if self.blocks else {})
+
+
+def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
+    """Read the rules of a configuration: a list of tables, one table, or rules.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        for an unknown key, a value of a wrong type, options that contradict each other, and a limit that is
+        given twice.
+    """
+    given = [value] if isinstance(value, Mapping | LimitRule) else value
+    if not isinstance(given, list | tuple):
+        raise ConfigError("limits is not a list of tables", where=where, expected="[[limits]]")
+    many = len(given) > 1
+    rules = tuple(_rule(item, f"{where}[{at}]" if many else where) for at, item in enumerate(given))
+    _refuse_repeats(rules)
+    return rules
+
+
+def _rule(item: Any, where: str) -> LimitRule:
+    if isinstance(item, LimitRule):
+        return item
+    if not isinstance(item, Mapping):
+        raise ConfigError("a limit is not a table", where=where, expected=", ".join(KEYS))
+    table = {str(key).replace("_", "-"): value for key, value in item.items()}
+    for key in table:
+        if key not in KEYS:
+            raise ConfigError(
+                f"unknown key {key!r}{did_you_mean(key, KEYS)}", where=where, expected=", ".join(KEYS)
+            )
+    names = tuple((name, _names(table[name], f"{where}.{name}")) for name in DIMENSIONS if name in table)
+    each = _each(table.get("each", ()), f"{where}.each")
+    most = tuple((key, _most(key, table[key], f"{where}.{key}")) for key in QUANTITIES if key in table)
+    over, blocks = table.get("over", OVER[0]), table.get("blocks", False)
+    if over not in OVER:
+        raise ConfigError(f"unknown value {over!r}", where=f"{where}.over", expected=" or ".join(OVER))
+    if not isinstance(blocks, bool):
+        raise ConfigError(f"{blocks!r} is not true or false", where=f"{where}.blocks")
+    rule = LimitRule(names, each, most, over, blocks, where)
+    _refuse_contradictions(rule)
+    return rule
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not given:
+        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text, or a list of texts")
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise ConfigError(f"{name!r} is not a name", where=where, expected="a text")
+    return tuple(dict.fromkeys(given))
+
+
+def _each(value: Any, where: str) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        raise ConfigError(f"{value!r} is not a scope", where=where, expected=", ".join((*DIMENSIONS, JOB)))
+    for name in given:
+        if name not in (*DIMENSIONS, JOB):
+            known = (*DIMENSIONS, JOB)
+            raise ConfigError(
+                f"unknown scope {name!r}{did_you_mean(str(name), known)}",
+                where=where,
+                expected=", ".join(known),
+            )
+    if JOB in given and len(set(given)) > 1:
+        raise ConfigError("a limit per job counts nothing else apart", where=where, expected='each = "job"')
+    return (JOB,) if JOB in given else tuple(name for name in DIMENSIONS if name in given)
+
+
+def _most(key: str, value: Any, where: str) -> float | str:
+    """Return the value of a limit, with hours and seconds as numbers."""
+    if value == NO_LIMIT and not isinstance(value, bool):
+        return NO_LIMIT
+    if key == DURATION:
+        return parse_time(value, where=where)
+    if key == "memory" and isinstance(value, str):
+        return _memory(value, where)
+    whole = key in (RUNNING, SUBMITTED, *UNITS)
+    kinds = int if whole else int | float
+    if not isinstance(value, kinds) or isinstance(value, bool) or isnan(value):
+        raise ConfigError(
+            f"{value!r} is not a {'whole number' if whole else 'number of hours'}",
+            where=where,
+            expected="0 or more, or -1 for no limit",
+        )
+    if not 0 <= value < MOST:
+        raise ConfigError(f"the limit is {value}", where=where, expected="0 or more, or -1 for no limit")
+    return value
+
+
+def _memory(text: str, where: str) -> str:
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{text!r} is not an amount of memory", where=where, expected="such as 512 GB")
+    if unit_of(found[2], where).dimension != "memory":
+        raise ConfigError(f"{found[2]} is not a unit of memory", where=where, expected="such as GB or GiB")
+    return f"{found[1]} {found[2]}"
+
+
+def memory_in(amount: float | str, unit: str, where: str) -> float:
+    """Return an amount of memory in the unit of a cluster; ConfigError if it has none to convert to."""
+    if not isinstance(amount, str):
+        return amount
+    number, given = amount.split()
+    try:
+        return convert_up(int(number), given, unit, where)
+    except SimschedError:
+        raise ConfigError(
+            f"the memory of the cluster is not in a unit to which {amount} could be converted",
+            where=where,
+            expected="a number without a unit",
+        ) from None
+
+
+def _refuse_contradictions(rule: LimitRule) -> None:
+    quantities = dict(rule.most)
+    if not quantities:
+        raise ConfigError("the table limits nothing", where=rule.where, expected=", ".join(QUANTITIES))
+    named = next((name for name, _ in rule.names if name in rule.each), None)
+    if named is not None:
+        text = f"the rule is about one {named} and counts each {named} apart"
+        raise ConfigError(text, where=f"{rule.where}.each", expected=f"{named} or each, not both")
+    if rule.per_job:
+        for key in (RUNNING, SUBMITTED, *AHEAD):
+            if key in quantities:
+                raise ConfigError(
+                    f"{key} is not a limit on single jobs",
+                    where=f"{rule.where}.{key}",
+                    expected=", ".join((*UNITS, *SPENT, DURATION)),
+                )
+        if rule.blocks:
+            raise ConfigError(
+                "a limit on single jobs blocks nothing", where=f"{rule.where}.blocks", expected="false"
+            )
+    size, running = quantities.get(SUBMITTED), quantities.get(RUNNING)
+    if size is not None and running is not None and 0 <= float(size) < float(running):
+        raise ConfigError(
+            f"{RUNNING} is {running:g}, but only {size:g} jobs may be submitted",
+            where=f"{rule.where}.{RUNNING}",
+            expected=f"at most {SUBMITTED}",
+        )
+
+
+def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
+    seen: dict[tuple[Any, ...], str] = {}
+    for rule in rules:
+        for key, _ in rule.most:
+            each = () if rule.per_job or key == DURATION else rule.each
+            place = (rule.names, each, rule.per_job or key == DURATION, key)
+            if place in seen:
+                raise ConfigError(
+                    f"{key} is given twice", where=rule.where, expected=f"once, as in {seen[place]}"
+                )
+            seen[place] = rule.where

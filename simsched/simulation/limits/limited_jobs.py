@@ -1,0 +1,167 @@
+"""`LimitedJobs`: the jobs of a workload with the counters that each of them is counted in.
+
+It also finds the jobs that a limit can never allow, which are rejected or held at their submission.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.simulation.limits.limit_counters import (
+    FIRST_AHEAD,
+    FIRST_SPENT,
+    Cohort,
+    Demand,
+    LimitCounter,
+    LimitTable,
+    ScopeLimits,
+)
+from simsched.simulation.record.recorder import FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.graph.index.index import Index
+    from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.limits.limit_rules import LimitRule
+    from simsched.workload.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedJobs:
+    """The jobs of a run under limits, by job number.
+
+    Attributes
+    ----------
+    counters : all counters; the place of a counter is its number.
+    of : the cohort of each job; None if no limit counts it while it runs.
+    submitted : job → the counters with a limit on submitted jobs.
+    held : job → why no limit can ever allow it, for those that wait for ever.
+    users : the name of each job's user, for messages.
+    """
+
+    counters: tuple[LimitCounter, ...]
+    of: list[Cohort | None]
+    submitted: dict[int, tuple[LimitCounter, ...]]
+    held: dict[int, str]
+    users: list[str]
+
+
+def names_of(job: Job) -> tuple[str | None, ...]:
+    """Return the names of a job in `DIMENSIONS`."""
+    return job.user, job.bank, job.queue, job.qos
+
+
+def limit_jobs(
+    jobs: Sequence[Job],
+    prepared: Prepared,
+    rules: Sequence[LimitRule],
+    index: Index,
+    groups: Sequence[int] | None = None,
+) -> tuple[LimitedJobs, Prepared]:
+    """Return the jobs under limits, and the prepared jobs with those that a limit rejects or holds.
+
+    `groups` is the group of queues in which each job waits; None: there is one.
+
+    Raises
+    ------
+    ConfigError
+        for an amount of memory that the cluster has no unit for.
+    """
+    finder = _Finder(LimitTable(rules, index), prepared, groups)
+    rejected: dict[int, tuple[int, str]] = {}
+    submitted: dict[int, tuple[LimitCounter, ...]] = {}
+    held: dict[int, str] = {}
+    of: list[Cohort | None] = []
+    for number, job in enumerate(jobs):
+        if number in prepared.rejected or prepared.table.requests[number] is None:
+            of.append(None)
+            continue
+        verdict = finder.verdict(number, names_of(job))
+        of.append(verdict.cohort)
+        if verdict.submitted:
+            submitted[number] = verdict.submitted
+        if verdict.rejected is not None:
+            rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
+        elif verdict.held is not None:
+            held[number] = verdict.held
+    users = [job.user or "jobs without a user" for job in jobs]
+    return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
+        prepared,
+        rejected={**prepared.rejected, **rejected},
+        holds=prepared.holds | held.keys(),
+        special=prepared.special.union(rejected, held, submitted),
+    )
+
+
+class _Verdict(NamedTuple):
+    """The result for jobs with the same names, request and duration."""
+
+    cohort: Cohort | None
+    submitted: tuple[LimitCounter, ...]
+    held: str | None = None
+    rejected: str | None = None
+
+
+class _Finder:
+    """Finds the cohort and the counters of one job after the other; jobs that are alike share them."""
+
+    def __init__(self, table: LimitTable, prepared: Prepared, groups: Sequence[int] | None) -> None:
+        self.table = table
+        self.prepared = prepared
+        self.groups = groups
+        self.counters: list[LimitCounter] = []
+        self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
+        self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
+        self._cohorts: dict[tuple[object, ...], Cohort] = {}
+        self._verdicts: dict[tuple[object, ...], _Verdict] = {}
+
+    def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
+        """Return the cohort of a job, or why a limit can never allow it."""
+        table = self.prepared.table
+        group = 0 if self.groups is None else self.groups[number]
+        key = (names, table.kinds[number], table.durations[number], group)
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = self._judge(number, names, group)
+        return found
+
+    def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:
+        limits = self.table.of(names)
+        if not limits:
+            return _Verdict(None, ())
+        mine = self._by_names.get(names)
+        if mine is None:
+            mine = self._by_names[names] = tuple(self._counter(one) for one in limits if not one.per_job)
+        request, duration = self.prepared.table.requests[number], self.prepared.table.durations[number]
+        assert request is not None
+        demand = self.table.demand(request, duration)
+        breaches = list(self.table.breaches(names, demand, duration))
+        for breach in breaches:
+            if breach.limit.rule.over == "reject":
+                return _Verdict(None, (), rejected=breach.text)
+        submitted = tuple(counter for counter in mine if counter.submitted is not None)
+        if breaches:
+            return _Verdict(None, submitted, held=f"held for ever: {breaches[0].text}")
+        running = tuple(counter for counter in mine if counter.limits)
+        return _Verdict(self._cohort(running, demand, group) if running else None, submitted)
+
+    def _cohort(self, counters: tuple[LimitCounter, ...], demand: Demand, group: int) -> Cohort:
+        """Return the cohort of jobs whose amounts are equal where a limit counts them."""
+        counted = {at for counter in counters for at, _ in counter.limits}
+        counted |= {at - FIRST_AHEAD + 1 for at in counted if at >= FIRST_AHEAD}
+        counted |= {at - FIRST_SPENT + 1 for at in counted if FIRST_SPENT <= at < FIRST_AHEAD}
+        amounts = tuple(amount if at in counted else 0 for at, amount in enumerate(demand))
+        key = (tuple(counter.number for counter in counters), amounts, group)
+        cohort = self._cohorts.get(key)
+        if cohort is None:
+            cohort = self._cohorts[key] = Cohort(counters, amounts)
+        return cohort
+
+    def _counter(self, limits: ScopeLimits) -> LimitCounter:
+        counter = self._by_scope.get(limits.scope)
+        if counter is None:
+            counter = self._by_scope[limits.scope] = LimitCounter(len(self.counters), limits)
+            self.counters.append(counter)
+        return counter
