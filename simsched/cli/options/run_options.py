@@ -25,7 +25,10 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )
     rules.add_argument(
-        "--queue-policy", metavar="Q", help="queue policy: fcfs, easy, conservative, hybrid (default easy)"
+        "--queue-policy",
+        metavar="Q",
+        help="queue policy: fcfs, easy, conservative, hybrid (default easy); or recorded, the starts of the "
+        "log",
     )
     rules.add_argument(
         "--match-policy", metavar="M", help="match policy: first, lonode, bestfit … (default first)"
@@ -37,7 +40,8 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--overrun",
         choices=("timeout", "allow"),
-        help="end a job at the end of its requested time, or let it run on (default timeout)",
+        help="end a job at the end of its requested time, or let it run on (default timeout, and allow for "
+        "--queue-policy recorded)",
     )
     rules.add_argument(
         "--think-times",

@@ -29,7 +29,7 @@ from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.machine_replay import MachineReplay
-from simsched.simulation.options.run_config import from_document
+from simsched.simulation.options.run_config import RECORDED, from_document
 from simsched.simulation.record.allocation_reader import read_records
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
-MAINTENANCE, RESERVATION, ORDER = "maintenance", "reservation", "order"
+MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
@@ -59,6 +59,7 @@ CAUSES: dict[str, str] = {
     MAINTENANCE: "it fits, but might still run when maintenance begins",
     RESERVATION: "it fits, but might delay a job with a reservation",
     ORDER: "it fits, but jobs before it in the queue have to start first",
+    IN_LOG: "it fits, but the run plays a log that starts it later",
 }
 """Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
 WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy")
@@ -278,6 +279,8 @@ class _Inquiry:
             return self._cause_in(state), None
         if not self._fits_before_maintenance(time, state):
             return MAINTENANCE, None
+        if self.run.config.get("queue_policy") == RECORDED:
+            return IN_LOG, None
         head = self._head_at(time)
         policy = str(self.run.config.get("queue_policy", ""))
         return (ORDER if policy in WITHOUT_BACKFILL else RESERVATION), head

@@ -50,6 +50,12 @@ def _hybrid(depth: int = 8, compress: str = "queue") -> QueuePolicy:
     return _reserving(compress, depth)
 
 
+def _recorded() -> QueuePolicy:
+    from simsched.schedule.policies.recorded import Recorded
+
+    return Recorded()
+
+
 def _reserving(compress: str, depth: int | None) -> QueuePolicy:
     """Return a policy whose reservations last, or the one that plans again at each pass."""
     from simsched.schedule.policies.conservative import COMPRESS, Conservative
@@ -64,6 +70,7 @@ POLICIES: dict[str, Callable[..., QueuePolicy]] = {
     "easy": _easy,
     "fcfs": _fcfs,
     "hybrid": _hybrid,
+    "recorded": _recorded,
 }
 """Name → a function that makes the policy; its keyword arguments are the policy's options."""
 

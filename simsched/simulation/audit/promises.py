@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 #: Queue policies that promise no start; queues may have policies of their own.
-PROMISES_NOTHING = ("fcfs", "easy")
+PROMISES_NOTHING = ("fcfs", "easy", "recorded")
 
 
 class _Cause(NamedTuple):

@@ -52,6 +52,7 @@ COLUMNS = {
     "group": ("Group",),
     "name": ("JobName",),
     "state": ("State",),
+    "nodelist": ("NodeList",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -204,6 +205,7 @@ _KINDS: dict[str, str] = {
     **dict.fromkeys(("partition", "user"), _WORD),
     **dict.fromkeys(("account", "group"), r"[^\n]*"),
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
+    "nodelist": r"None assigned|\S*",
 }
 #: How a value of each of our columns looks, in their order.
 _PATTERNS = tuple(re.compile(_KINDS[name]) for name in COLUMNS)

@@ -12,7 +12,7 @@ import msgspec
 
 from simsched.errors import WorkloadError
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of
 from simsched.workload.readers.sacct import unfinished
 from simsched.workload.readers.slurm_values import RESULTS, UNFINISHED, RequestedTres
 
@@ -81,6 +81,7 @@ class _Job(msgspec.Struct, frozen=True):
     partition: str | None = None
     name: str | None = None
     constraints: str | None = None
+    nodes: Any = None
 
 
 class QueuedJob(msgspec.Struct, frozen=True):
@@ -179,6 +180,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         flat.memory,
         RESULTS.get(state),
         dependencies=eligible_at(positive(job.time.eligible), submit, start),
+        nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
     )
     gather.add(where, row)
 
@@ -243,6 +245,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         flat.memory,
         RESULTS.get(state),
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
+        nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
     )
     gather.add(where, row)
     return active

@@ -32,13 +32,15 @@ class Writer(NamedTuple):
 _NOT_BATSIM = (
     "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
     "queue", "group", "partition", "memory", "wait", "status", "preceding", "think_time",
+    "nodelist",
 )  # fmt: skip
 
 #: Name (``--to``) → writer.
 WRITERS = {
     "swf": Writer(
         "writers.swf_writer", "write_swf", (".swf",),
-        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes"),
+        ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
+         "nodelist"),
     ),
     "batsim": Writer("readers.batsim", "write_batsim", (".json",), _NOT_BATSIM),
     "batsim4": Writer("readers.batsim", "write_batsim4", (), _NOT_BATSIM),
@@ -46,16 +48,17 @@ WRITERS = {
     "jsonl": Writer("writers.entries", "write_jsonl", (".jsonl",)),
     "sacct": Writer(
         "writers.sacct_writer", "write_sacct", (".sacct",),
-        ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time"),
+        ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
+         "nodelist"),
     ),
     "flux-fiction": Writer(
         "writers.flux_fiction", "write_flux_fiction", (),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
-         "user", "group", "bank", "queue", "partition", "name", "memory", "wait", "status"),
+         "user", "group", "bank", "queue", "partition", "name", "memory", "wait", "status", "nodelist"),
     ),
     "sss": Writer(
         "readers.sss_jobs", "write_sss", (".xml",),
-        ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition"),
+        ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "partition", "nodelist"),
         selects=True,
     ),
 }  # fmt: skip

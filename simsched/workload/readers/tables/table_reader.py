@@ -13,7 +13,7 @@ from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.presets import presets_for
 from simsched.workload.readers.tables.relation import open_relation
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
@@ -172,7 +172,7 @@ class _Jobs:
     def _keys(self) -> list[str]:
         """Return the columns on which a request depends."""
         items = self.rows.items
-        have = {*items, *self.rows.names, *(["nodes"] if "nodelist" in items else [])}
+        have = {*items, *self.rows.names, *(["nodes"] if self.rows.sized_by_nodelist else [])}
         return [name for name in _COUNTS if name in have and (name != "queue" or name in self.rows.names)]
 
     def _requests(self) -> list[Jobspec | str]:
@@ -263,6 +263,7 @@ class _Jobs:
             _seconds(found["wait"]),
             [_RESULT.get(code) for code in listed("state")],
             self._dependencies(found, base),
+            self._names("nodelist", listed("nodelist")),
         ]
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
@@ -303,10 +304,10 @@ def _job(
     id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
     nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...],
+    dependencies: tuple[Dependency, ...], nodelist: str | None,
 ) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
-        wait=wait, status=status, dependencies=dependencies,
+        wait=wait, status=status, dependencies=dependencies, nodelist=hosts_of(nodelist),
     )  # fmt: skip
