@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.support.output import put, terminal_width
-from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.errors import ConfigError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS
 from simsched.visible import visible
 
@@ -60,6 +60,14 @@ def register(subparsers: Subparsers) -> None:
         choices=BY,
         help="print a table of groups of jobs, of single jobs (`--by job --format csv` has all columns), or "
         "of the use of the machine by property, place or node",
+    )
+    report.add_argument(
+        "--recorded",
+        metavar="KEY",
+        nargs="?",
+        const="all",
+        help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
+        "queue, size, user, hour (of the week) or day",
     )
     report.add_argument(
         "--audit",
@@ -133,7 +141,10 @@ def run_report(args: argparse.Namespace) -> int:
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
     runs = _steady(load_runs(args.runs), args)
-    text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
+    if args.recorded:
+        text = _recorded(runs, args.recorded, kind)
+    else:
+        text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
     return 0
@@ -181,6 +192,33 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
             f"there is no table --by in the format {kind}", where="--by", expected=", ".join(groups.FORMATS)
         )
     return groups.FORMATS[kind](runs, by)
+
+
+def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
+    """Return a table of recorded beside simulated waits in one of the formats."""
+    from simsched.report import recorded
+    from simsched.report.metrics.agreement import compared
+
+    if key not in recorded.KEYS:
+        raise ConfigError(
+            f"unknown group {key!r}{did_you_mean(key, recorded.KEYS)}",
+            where="--recorded",
+            expected=", ".join(recorded.KEYS),
+        )
+    if kind not in recorded.FORMATS:
+        raise ConfigError(
+            f"there is no table --recorded in the format {kind}",
+            where="--recorded",
+            expected=", ".join(recorded.FORMATS),
+        )
+    for run in runs:
+        if compared(run.jobs).empty:
+            raise RunError(
+                "no job of the run has a recorded start, so its waits cannot be compared with a log",
+                where=run.name,
+                expected="a run of a log with start times",
+            )
+    return recorded.FORMATS[kind](runs, key)
 
 
 def _rendered(runs: Sequence[RunTables], kind: str) -> str:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched import human
+from simsched.report import recorded
 from simsched.report.columns import RESULTS
 from simsched.report.compare import Comparison, compare_runs
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_class
 from simsched.report.metrics.summary import metric
-from simsched.report.recorded_waits import dates_of, recorded_waits
+from simsched.report.run_dates import dates_of
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def page(run: RunTables, width: int = PAGE_WIDTH) -> str:
     width = max(width, LEAST_WIDTH)
     parts = [_head(run, width), _labelled(overview_rows(run), width)]
     if len(m.ran(run.jobs)):
-        parts += [_curves(run, width), _waits(run, width), *_recorded_waits(run, width)]
+        parts += [_curves(run, width), _waits(run, width), *recorded.section(run, width)]
         if run.jobs["queue"].nunique() > 1:
             parts.append(_groups("queue", run.queues, width))
         parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs)), width))
@@ -70,7 +71,7 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
             rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
     parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
     pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
-    return "\n\n".join([*parts, *pairs]) + "\n"
+    return "\n\n".join([*parts, *pairs, *recorded.beside(runs, width)]) + "\n"
 
 
 def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:
@@ -193,19 +194,6 @@ def _waits(run: RunTables, width: int) -> str:
         rows.append([label, *shown])
     head = ["", "mean", "median", "p90", "p95", "p99", "max"]
     return fitted_table(head, rows, width, ["p99", "p90", "median"])
-
-
-def _recorded_waits(run: RunTables, width: int) -> list[str]:
-    """Return the recorded beside the simulated waits of the same jobs; [] for a log without starts."""
-    number, waits = recorded_waits(m.measured(run.jobs))
-    if not number:
-        return []
-    rows = [
-        [f"{label} wait", *(human.seconds(round(d[k], 6)) for k in ("mean", "p50", "p95"))]
-        for label, d in waits
-    ]
-    head = [f"waits of {number:,} jobs", "mean", "median", "p95"]
-    return [fitted_table(head, rows, width, ["median"])]
 
 
 def _groups(label: str, frame: pd.DataFrame, width: int) -> str:

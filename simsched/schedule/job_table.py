@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -53,6 +53,8 @@ class JobTable:
     tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
     deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
     partitions : the number of the queue of each job. None: there are no named queues.
+    starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
+    places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
     """
 
@@ -75,6 +77,8 @@ class JobTable:
     banks: Integers | None = None
     partitions: Integers | None = None
     limits: list[float] = field(default_factory=list)
+    starts: Floats | None = None
+    places: Mapping[int, Integers] = field(default_factory=dict)
     durations_array: Floats = field(init=False)
     kinds_array: Integers = field(init=False)
 

@@ -98,6 +98,15 @@ class Supply(ABC):
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
 
+    def fit_on(self, job: int, targets: Integers) -> Selection | None:
+        """Return free resources on some targets only (ordinals) on which the job may start now, or None."""
+        available = self.plan.available
+        left = available.copy(counts_only=available.partial is None)
+        others = np.ones(len(available.use), dtype=np.bool_)
+        others[targets] = False
+        left.set_status(others.nonzero()[0], up=False)
+        return self.seek_at(job, left, self.now)
+
     def claim(self, job: int, selection: Selection) -> Selection:
         """Claim resources for a job that starts now; its expected end is its requested one.
 

@@ -437,7 +437,7 @@ class Engine:
                 started = context.close()
                 if started:
                     self._start(started, now)
-                if context.reservations is not None or context.wake != NEVER:
+                if context.reservations is not None or context.wake < NEVER:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)

@@ -98,6 +98,12 @@ class QueueGroups:
         for _, context, _ in self.groups:
             context.limits = limits
 
+    @property
+    def elsewhere(self) -> list[int]:
+        """The jobs that a run that plays a log started on other nodes than the log names."""
+        policies = (getattr(group.policy, "inner", group.policy) for group in self.groups)
+        return [job for policy in policies for job in getattr(policy, "elsewhere", ())]
+
     def add(self, job: int) -> None:
         """Let a job wait for resources in the queue that it belongs to."""
         group = self.groups[0]

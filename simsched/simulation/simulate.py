@@ -136,6 +136,12 @@ def _result(
     jobs = job_columns(workload, prepared, recorder)
     meta = {**meta, "counts": counts_of(jobs), **_speed(began, engine.done)}
     timeline = recorder.timeline(meta["cluster"]["totals"])
+    if prepared.recorded is not None:
+        from simsched.simulation.record.log_replay import replay_figures
+
+        elsewhere = engine.queues.elsewhere
+        totals = meta["cluster"]["totals"]
+        meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
     index = engine.plan.available.index
     return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 

@@ -42,8 +42,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `duration` is the requested limit (None: unlimited), `runtime` the actual run time
     (None: unknown, it runs to its limit).  `procs` and `nodes` are the flat counts of the
     trace, `memory` is KB per processor, `energy` the energy that it used, in whole J; only the `jobspec` is
-    matched.  `wait`
-    and `status` are the trace's own outcome, for comparison only.  `job.preceding`
+    matched.  `wait`, `status` and `nodelist` (the hosts on which it ran, as an RFC 29 hostlist) are the
+    trace's own outcome; they are compared with a run, and the queue policy ``recorded`` plays them.
+    `job.preceding`
     and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
     dependency and the `deadline` (by when the job should have ended; the order ``edf`` goes by it,
     nothing enforces it) are on the same clock as `submit`.  `priority` comes from another scheduler.
@@ -75,6 +76,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     wait: int | float | None = None
     status: str | None = None
     qos: str | None = None
+    nodelist: str | None = None
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):

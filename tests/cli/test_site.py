@@ -39,7 +39,7 @@ def hill(here):
 
 def waits(page):
     """The rows of the table of waits of a report, and its number of jobs."""
-    head = re.search(r"^waits of ([\d,]+) jobs +mean +median +p95$", page, re.MULTILINE)
+    head = re.search(r"^waits of ([\d,]+) jobs +mean +median +p95 +mean bsld +in use$", page, re.MULTILINE)
     assert head is not None, page
     rows = [page[head.end() :].splitlines()[at].split()[0] for at in (1, 2)]
     return int(head[1].replace(",", "")), rows

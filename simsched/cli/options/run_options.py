@@ -31,7 +31,8 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--queue-policy",
         metavar="Q",
-        help="queue policy: fcfs, easy, easy++, conservative, slurm … (default easy)",
+        help="queue policy: fcfs, easy, easy++, conservative, slurm … (default easy); or recorded, the "
+        "starts of the log",
     )
     rules.add_argument(
         "--match-policy", metavar="M", help="match policy: first, lonode, bestfit … (default first)"
@@ -48,7 +49,8 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--overrun",
         choices=("timeout", "allow"),
-        help="end a job at the end of its requested time, or let it run on (default timeout)",
+        help="end a job at the end of its requested time, or let it run on (default timeout, and allow for "
+        "--queue-policy recorded)",
     )
     rules.add_argument(
         "--think-times",

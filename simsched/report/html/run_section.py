@@ -14,9 +14,11 @@ from simsched.report.html import machine_section, markup
 from simsched.report.html.charts import Charts, cdf_chart, heat_chart
 from simsched.report.html.time_section import over_time
 from simsched.report.metrics import metrics as m
+from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.metrics.summary import metric
-from simsched.report.recorded_waits import dates_of, recorded_waits
+from simsched.report.recorded import sentences
+from simsched.report.run_dates import dates_of
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -30,7 +32,7 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
     if len(done):
         drawn = Charts()
         parts += [
-            _recorded(done, prefix),
+            _recorded(run, prefix),
             over_time(run, prefix, drawn, charts, islands),
             _distributions(run, done, prefix, drawn),
         ]
@@ -55,15 +57,17 @@ def _title(run: RunTables, prefix: str) -> str:
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
 
 
-def _recorded(done: pd.DataFrame, prefix: str) -> str:
+def _recorded(run: RunTables, prefix: str) -> str:
     """Return the recorded beside the simulated waits of the same jobs; empty for a log without starts."""
-    number, waits = recorded_waits(done)
-    if not number:
+    found = agreement(run.jobs)
+    if found is None:
         return ""
-    head = (("wait", "text"), *((name, "s") for name in ("mean", "median", "95 %", "longest")))
-    rows = [[name, d["mean"], d["p50"], d["p95"], d["max"]] for name, d in waits]
-    note = f"The {number:,} jobs whose start the log has."
-    return markup.table(f"{prefix}-recorded", "Recorded and simulated waits", head, rows, note)
+    columns = (("mean", "s"), ("median", "s"), ("95 %", "s"), ("mean bounded slowdown", ""))
+    sides = (("recorded", found.recorded), ("simulated", found.simulated))
+    rows = [[name, side.mean, side.median, side.p95, side.slowdown] for name, side in sides]
+    note = f"The {found.jobs:,} jobs whose start the log has: {'; '.join(sentences(found))}."
+    title = "Recorded and simulated waits"
+    return markup.table(f"{prefix}-recorded", title, (("wait", "text"), *columns), rows, note)
 
 
 def _distributions(run: RunTables, done: pd.DataFrame, prefix: str, drawn: Charts) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
-MAINTENANCE, RESERVATION, ORDER = "maintenance", "reservation", "order"
+MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
@@ -28,6 +28,7 @@ CAUSES: dict[str, str] = {
     MAINTENANCE: "it fits, but might still run when maintenance begins",
     RESERVATION: "it fits, but might delay a job with a reservation",
     ORDER: "it fits, but jobs before it in the queue have to start first",
+    IN_LOG: "it fits, but the run plays a log that starts it later",
 }
 """Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
 MOST_PERIODS = 25

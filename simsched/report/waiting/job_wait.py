@@ -31,6 +31,7 @@ from simsched.report.waiting.job_answer import (
     BEGIN,
     DEPENDENCY,
     HELD_BACK,
+    IN_LOG,
     MAINTENANCE,
     ORDER,
     PLACEMENT,
@@ -43,7 +44,7 @@ from simsched.report.waiting.job_answer import (
     WaitPeriod,
 )
 from simsched.report.waiting.machine_replay import MachineReplay
-from simsched.simulation.options.run_config import from_document
+from simsched.simulation.options.run_config import RECORDED, from_document
 from simsched.simulation.record.allocation_reader import read_records
 
 if TYPE_CHECKING:
@@ -207,6 +208,8 @@ class _Inquiry:
             return self._cause_in(state), None
         if not self._fits_before_maintenance(time, state):
             return MAINTENANCE, None
+        if self.run.config.get("queue_policy") == RECORDED:
+            return IN_LOG, None
         head = self._head_at(time)
         policy = str(self.run.config.get("queue_policy", ""))
         return (ORDER if policy in WITHOUT_BACKFILL else RESERVATION), head

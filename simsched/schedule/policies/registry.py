@@ -82,6 +82,12 @@ def _hybrid(depth: int = 8, compress: str = "queue", backfill_order: str | None 
     return _reserving(compress, depth, backfill_order)
 
 
+def _recorded() -> QueuePolicy:
+    from simsched.schedule.policies.recorded import Recorded
+
+    return Recorded()
+
+
 def _selective(
     threshold: float = 2.0, compress: str = "queue", backfill_order: str | None = None
 ) -> QueuePolicy:
@@ -166,6 +172,7 @@ POLICIES: dict[str, Callable[..., QueuePolicy]] = {
     "easy++": _easy_plus_plus,
     "fcfs": _fcfs,
     "hybrid": _hybrid,
+    "recorded": _recorded,
     "selective": _selective,
     "slack": _slack,
     "slurm": _slurm,

@@ -37,6 +37,7 @@ from simsched.simulation.audit.job_events import wrong_events
 from simsched.simulation.audit.job_life import (
     INTERRUPTED,
     AllocationSpan,
+    before_log,
     miscounted,
     out_of_reach,
     survived,
@@ -469,7 +470,11 @@ class _Auditor:
         if row["start"] != span.start or not done:
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
-        for fault in (*too_soon(job, row, self._rows), *wrong_end(self.recorded, job, row)):
+        recorded = self.recorded
+        faults = (
+            *too_soon(job, row, self._rows), *before_log(recorded, job, row), *wrong_end(recorded, job, row),
+        )  # fmt: skip
+        for fault in faults:
             self.report.add("A8", name, fault)
 
 

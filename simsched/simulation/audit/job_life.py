@@ -123,6 +123,16 @@ def too_soon(job: Job, row: Mapping[str, Any], rows: Mapping[str, Mapping[str, A
                 yield f"starts at {start}, and {dependency} was never met"
 
 
+def before_log(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the fault of a job that a run which plays the log starts before the log does."""
+    if recorded.queue_policy != "recorded":
+        return
+    if job.wait is None:
+        yield f"starts at {row['start']}, and the log has no start of it"
+    elif later(job.submit + job.wait, row["start"]):
+        yield f"starts at {row['start']}, before the log starts it at {job.submit + job.wait}"
+
+
 def miscounted(recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the numbers of ``run.json`` that differ from the table."""
     found = Counter(str(row["result"]).lower() for row in table)

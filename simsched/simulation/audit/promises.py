@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 #: Queue policies that promise no start; queues may have policies of their own.
-PROMISES_NOTHING = ("fcfs", "easy", "easy+", "easy++", "slurm")
+PROMISES_NOTHING = ("fcfs", "easy", "easy+", "easy++", "slurm", "recorded")
 
 
 class _Cause(NamedTuple):

@@ -17,6 +17,7 @@ from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
 from simsched.simulation.admission import size_fault
+from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.simulation.admission import Admission
+    from simsched.simulation.jobs.recorded_starts import RecordedStarts
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
 
@@ -53,6 +55,7 @@ class Prepared:
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
+    recorded : the starts of the log, if the run plays them.
     """
 
     table: JobTable
@@ -65,6 +68,7 @@ class Prepared:
     holds: frozenset[int]
     cancels: dict[int, float]
     special: frozenset[int]
+    recorded: RecordedStarts | None = None
 
 
 def prepare(
@@ -95,10 +99,18 @@ def prepare(
     for at, runtime in enumerate(runtimes) if UNLIMITED in runtimes else ():
         if runtime == UNLIMITED:
             rejected.setdefault(at, (DROPPED, NO_END))
+    recorded = recorded_starts(jobs, index) if config.plays_log else None
+    if recorded is not None:
+        for at in recorded.unstarted:
+            rejected.setdefault(at, (DROPPED, NO_START))
+        # Counts do not know which targets the log names.
+        counts_decide = counts_decide and not recorded.places
     judged = durations
     if config.candidates == "actual":
         judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
     table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    if recorded is not None:
+        table = replace(table, starts=recorded.starts, places=recorded.places)
     if admission is not None:
         queues = _numbered([None if queue is None else queue.name for queue in admission.of])
         table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64), partitions=queues)
@@ -108,7 +120,9 @@ def prepare(
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
     sizes = table.sizes.tolist()
-    return Prepared(table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+    return Prepared(
+        table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special, recorded
+    )
 
 
 def _rejections(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 BY_NAME = ("queue_policy", "match_policy", "order")
 """Fields that may hold an object of a program's own; ``run.json`` has its name."""
+RECORDED = "recorded"
+"""The queue policy that plays the starts of a log."""
 CHOICES = {
     "overrun": ("timeout", "allow"),
     "passes": ("instant", "event"),
@@ -49,7 +51,8 @@ class RunConfig:
     order : the job order, by name or as an object.
     match_policy : which of several possible matches is taken, by name or as an object.
     seed : of every random choice.
-    overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on.
+    overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on; None: ``allow``
+        under the queue policy ``recorded``, which plays the ends of the log too, and ``timeout`` otherwise.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
         after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
         as in CQSim, and ``instant`` otherwise.
@@ -74,7 +77,7 @@ class RunConfig:
     match_policy: str | MatchPolicy = "first"
     order: str | JobOrder = "fifo"
     seed: int = 0
-    overrun: str = "timeout"
+    overrun: str | None = None
     passes: str | None = None
     candidates: str = "requested"
     think_times: str = "ignore"
@@ -89,6 +92,8 @@ class RunConfig:
     limits: tuple[LimitRule, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.overrun is None:
+            object.__setattr__(self, "overrun", "allow" if self.plays_log else "timeout")
         if self.passes is None:
             object.__setattr__(self, "passes", "event" if self.candidates == "actual" else "instant")
         for option, accepted in CHOICES.items():
@@ -128,6 +133,11 @@ class RunConfig:
         if outages == self.outages and queues is self.queues:
             return self
         return replace(self, outages=outages, queues=queues)
+
+    @property
+    def plays_log(self) -> bool:
+        """Whether jobs start when the log says, and not when a scheduler decides."""
+        return self.queue_policy == RECORDED
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""

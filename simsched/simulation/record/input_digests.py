@@ -59,8 +59,12 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
         _take(found, [spec.to_dict()])
     _take(found, [[requests[id(job.jobspec)] for job in jobs]])
     for name in Job.__struct_fields__:
-        if name != "jobspec":
-            _take(found, [name, [getattr(job, name) for job in jobs]])
+        if name == "jobspec":
+            continue
+        column = [getattr(job, name) for job in jobs]
+        # Jobs without the field have the digest that they had before there was one.
+        if name != "nodelist" or any(column):
+            _take(found, [name, column])
     return found.hexdigest()
 
 

@@ -18,7 +18,7 @@ from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, whole
+from simsched.workload.readers.gather import Gather, LogRecord, hosts_of, whole
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SPARE = frozenset(("nnodes", "ntasks", "urgency"))
 """Counts without which a record is still the same job."""
 NOT_JSON = "a line that is not JSON"
 NOT_A_JOB = "not an object with an id"
-_TEXTS = ("name", "username", "queue", "result", "state", "bank", "project")
+_TEXTS = ("name", "username", "queue", "result", "state", "bank", "project", "nodelist")
 
 
 def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> Workload:
@@ -151,6 +151,7 @@ def _add(gather: Gather, where: str, job: Any, lost: dict[str, int]) -> None:
         nodes=flat.nodes,
         status=result,
         urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
+        nodelist=hosts_of(texts["nodelist"]),
     )
     gather.add(where, row)
 
@@ -343,6 +344,7 @@ class _Documents(NamedTuple):
     life: _Life
     procs: int | None
     nodes: int | None
+    nodelist: str | None
 
 
 def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
@@ -363,7 +365,7 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
     if isinstance(found, SimschedError):
         gather.skip(number, UNREADABLE, str(found), id_)
         return
-    jobspec, request, life, procs, nodes = found
+    jobspec, request, life, procs, nodes, nodelist = found
     reason = _unfinished(life.start, life.finish, life.result, active=False)
     if reason is not None:
         gather.skip(number, reason, f"job {number}", id_)
@@ -386,24 +388,26 @@ def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) 
             status=life.result,
             urgency=life.urgency,
             dependencies=tuple(jobspec.dependencies),
+            nodelist=nodelist,
         ),
     )
 
 
-def _granted(folder: Path) -> tuple[int | None, int | None]:
-    """Return (cores, nodes) of the job's R; None without R."""
+def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
+    """Return (cores, nodes, hosts) of the job's R; None without R."""
     path = _file(folder, "R")
     if path is None:
-        return None, None
+        return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.text.documents import load_json
 
     text = Source.of(path).text()
     if not text.strip():
-        return None, None
+        return None, None, None
     where = str(path)
     granted = ResourceSet.from_dict(load_json(text, where), where)
-    return granted.count("core") or None, len(granted.ranks) or None
+    hosts = hosts_of(str(granted.hosts)) if granted.hosts else None
+    return granted.count("core") or None, len(granted.ranks) or None, hosts
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import floor, isfinite
+from sys import intern
 from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
@@ -40,6 +41,9 @@ _UNUSED = {
 LEAVES_OUT = "the requests ("
 """The beginning of the note on parts of a log that the requests leave out."""
 
+#: Texts of logs for a job without nodes.
+NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
+
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
 
@@ -69,6 +73,17 @@ class LogRecord(NamedTuple):
     urgency: int = 16
     dependencies: tuple[Dependency, ...] = ()
     energy: int | None = None
+    nodelist: str | None = None
+
+
+def hosts_of(text: str | None) -> str | None:
+    """Return the hosts on which a log ran a job, or None for the words that stand for no hosts.
+
+    >>> hosts_of("n[1-4]"), hosts_of("None assigned"), hosts_of(None)
+    ('n[1-4]', None, None)
+    """
+    kept = (text or "").strip()
+    return None if kept in NO_HOSTS else intern(kept)
 
 
 def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
@@ -221,7 +236,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, dependencies, energy) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, dependencies, energy, nodelist) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
@@ -230,7 +245,7 @@ class Gather:
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
-                wait=None if start is None else moved(start, submit),
+                wait=None if start is None else moved(start, submit), nodelist=nodelist,
                 dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
             )  # fmt: skip
 

@@ -10,7 +10,7 @@ that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), `
     id name user group bank queue urgency priority hold cancel_at deadline preceding think_time
     constraint  RFC 35 text or an RFC 31 object, and-ed to the constraint of the jobspec
     depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
-    nodes procs memory energy partition status wait   values of a trace; never used for matching
+    nodes procs memory energy partition status wait nodelist   values of a trace; never used for matching
 
 In JSON Lines each line is one entry.
 """
@@ -39,7 +39,7 @@ MOST = 2**53
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
-_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status")
+_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""

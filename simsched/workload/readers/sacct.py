@@ -7,7 +7,7 @@ The text has a header line, then one job or step per line, separated by ``|``.  
 ``Submit``, for example, is a begin-time dependency.  A suitable command::
 
     sacct -a -X -P --noconvert -S 2024-01-01 -o JobIDRaw,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,
-        ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State
+        ReqNodes,ReqCPUS,ReqTRES,ReqMem,Constraints,Partition,Account,User,JobName,State,NodeList
 
 Times without a zone are times of one clock: that of ``--time-zone``, or UTC.  Times with an offset
 (``+0100``) are converted to UTC.  A mixture is refused.  Steps (``12.batch``) are counted and ignored.
@@ -24,7 +24,7 @@ from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, whole
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of, whole
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
     UNFINISHED,
@@ -134,7 +134,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state, energy) = row[9:21], row[21:]
+        request, (account, user, group, name, state, energy, nodelist) = row[9:21], row[21:]
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -160,7 +160,7 @@ class _Reader:
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
                 flat.memory, result_of(base, self.gather.unknown_states), 16,
-                eligible_at(later, submit, start), joules(energy) if energy else None,
+                eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
             ),
         )  # fmt: skip
 

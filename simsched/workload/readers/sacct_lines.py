@@ -53,6 +53,7 @@ COLUMNS = {
     "name": ("JobName",),
     "state": ("State",),
     "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
+    "nodelist": ("NodeList",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -206,6 +207,7 @@ _KINDS: dict[str, str] = {
     **dict.fromkeys(("account", "group"), r"[^\n]*"),
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
     "energy": r"[\d.]*[KMGT]?",
+    "nodelist": r"None assigned|\S*",
 }
 #: How a value of each of our columns looks, in their order.
 _PATTERNS = tuple(re.compile(_KINDS[name]) for name in COLUMNS)

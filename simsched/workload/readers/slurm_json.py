@@ -12,7 +12,7 @@ import msgspec
 
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of
 from simsched.workload.readers.sacct import unfinished
 from simsched.workload.readers.slurm_values import UNFINISHED, RequestedTres, joules, result_of
 
@@ -82,6 +82,7 @@ class _Job(msgspec.Struct, frozen=True):
     partition: str | None = None
     name: str | None = None
     constraints: str | None = None
+    nodes: Any = None
 
 
 class QueuedJob(msgspec.Struct, frozen=True):
@@ -223,6 +224,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         result_of(state, gather.unknown_states),
         dependencies=eligible_at(positive(job.time.eligible), submit, start),
         energy=joules(str(_totals(job.tres.allocated).get("energy", ""))),
+        nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
     )
     gather.add(where, row)
 
@@ -289,6 +291,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         flat.memory,
         result_of(state, gather.unknown_states),
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
+        nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
     )
     gather.add(where, row)
     return active

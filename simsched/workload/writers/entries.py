@@ -17,7 +17,7 @@ _SAME = (
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
     ("cancel_at", None), ("deadline", None),
     ("procs", None), ("nodes", None), ("memory", None), ("energy", None), ("partition", None), ("wait", None),
-    ("status", None),
+    ("status", None), ("nodelist", None),
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ class Writer(NamedTuple):
 _NOT_BATSIM = (
     "jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
     "queue", "group", "partition", "memory", "energy", "wait", "status", "preceding", "think_time",
+    "nodelist",
 )  # fmt: skip
 
 #: Name (``--to``) → writer.
@@ -39,7 +40,7 @@ WRITERS = {
     "swf": Writer(
         "writers.swf_writer", "write_swf", (".swf",),
         ("jobspec", "urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "bank", "nodes",
-         "energy"),
+         "energy", "nodelist"),
     ),
     "batsim": Writer("readers.batsim", "write_batsim", (".json",), _NOT_BATSIM),
     "batsim4": Writer("readers.batsim", "write_batsim4", (), _NOT_BATSIM),
@@ -48,16 +49,18 @@ WRITERS = {
     "sacct": Writer(
         "writers.sacct_writer", "write_sacct", (".sacct",),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
-         "energy"),
+         "energy", "nodelist"),
     ),
     "flux-fiction": Writer(
         "writers.flux_fiction", "write_flux_fiction", (),
         ("urgency", "priority", "dependencies", "hold", "cancel_at", "deadline", "preceding", "think_time",
-         "user", "group", "bank", "queue", "partition", "name", "memory", "energy", "wait", "status"),
+         "user", "group", "bank", "queue", "partition", "name", "memory", "energy", "wait", "status",
+         "nodelist"),
     ),
     "sss": Writer(
         "readers.sss_jobs", "write_sss", (".xml",),
-        ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "energy", "partition"),
+        ("urgency", "cancel_at", "preceding", "think_time", "nodes", "memory", "energy", "partition",
+         "nodelist"),
         selects=True,
     ),
 }  # fmt: skip

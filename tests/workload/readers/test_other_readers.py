@@ -70,6 +70,7 @@ def test_a_flux_job():
         "COMPLETED",
     )
     assert (job.procs, job.nodes, job.jobspec.to_shape()) == (16, 2, "slot=16/core")
+    assert job.nodelist == "node[1-2]"
     shape = flux({}, maps="node={nodes}/slot/core={ppn}").jobs[0].jobspec.to_shape()
     assert shape == "node=2/slot/core=8"
 

@@ -89,9 +89,18 @@ def test_a_line_becomes_a_job():
         "partition": "batch",
         "wait": 300,
         "status": "COMPLETED",
+        "nodelist": None,
     }
     assert job.jobspec.to_shape() == "slot=32/core"
     assert read(line()).header == {"UnixStartTime": "1709287200"}
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"), [("n[1-2,7]", "n[1-2,7]"), ("", None), ("None assigned", None), ("(null)", None)]
+)
+def test_the_nodes_on_which_a_job_ran_are_kept(text, hosts):
+    (job,) = read(f"{line()}|{text}", head=f"{HEAD}|NodeList").jobs
+    assert job.nodelist == hosts
 
 
 @pytest.mark.parametrize(

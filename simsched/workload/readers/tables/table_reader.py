@@ -14,7 +14,7 @@ from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
 from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
@@ -181,7 +181,7 @@ class _Jobs:
     def _keys(self) -> list[str]:
         """Return the columns on which a request depends."""
         items = self.rows.items
-        have = {*items, *self.rows.names, *(["nodes"] if "nodelist" in items else [])}
+        have = {*items, *self.rows.names, *(["nodes"] if self.rows.sized_by_nodelist else [])}
         return [name for name in _COUNTS if name in have and (name != "queue" or name in self.rows.names)]
 
     def _requests(self) -> list[Jobspec | str]:
@@ -273,6 +273,7 @@ class _Jobs:
             [_RESULT.get(code) for code in listed("state")],
             self._dependencies(found, base),
             listed("energy"),
+            self._names("nodelist", listed("nodelist")),
         ]
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
@@ -313,10 +314,10 @@ def _job(
     id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
     nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...], energy: int | None,
+    dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None,
 ) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
-        wait=wait, status=status, dependencies=dependencies, energy=energy,
+        wait=wait, status=status, dependencies=dependencies, energy=energy, nodelist=hosts_of(nodelist),
     )  # fmt: skip

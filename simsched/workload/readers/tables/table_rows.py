@@ -66,13 +66,16 @@ class Rows:
             for a column of times in which no value is a time.
         """
         self.items = items_of(self.columns, self.relation)
-        if "nodes" in self.items:
-            self.items.pop("nodelist", None)
         self._read_source(limit)
         self._refuse_unreadable()
         self._read_texts()
         self._make_jobs()
         self._mark_repeated()
+
+    @property
+    def sized_by_nodelist(self) -> bool:
+        """Whether the number of nodes is that of the list of nodes."""
+        return "nodelist" in self.items and "nodes" not in self.items
 
     def select(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query on the connection."""
@@ -162,7 +165,7 @@ class Rows:
                     text_values.kilobytes_of_text if name == "memory" else text_values.seconds_of_text
                 )
                 self._lookup(name, f"text_{name}", read)
-        if "nodelist" in self.items:
+        if self.sized_by_nodelist:
             self._lookup("nodelist", "nodelist", text_values.nodes_of_text)
         if "state" in self.items:
             values = self.columns.columns["state"].values
@@ -196,7 +199,7 @@ class Rows:
 
     def _make_jobs(self) -> None:
         """Make the table of jobs of ``given`` and the tables of texts."""
-        for name in NAMES:
+        for name in (*NAMES, "nodelist"):
             if name in self.items:
                 self._make_names(name)
         joins = [
@@ -229,7 +232,7 @@ class Rows:
         for name in ("runtime", "limit", "memory"):
             if self._has_text(name):
                 yield name, f"text_{name}"
-        if "nodelist" in self.items:
+        if self.sized_by_nodelist:
             yield "nodelist", "nodelist"
         if "state" in self.items:
             yield "state", "state"
@@ -277,7 +280,7 @@ class Rows:
         )
 
     def _nodes(self) -> str:
-        return "cast(of_nodelist.value as integer)" if "nodelist" in self.items else self._count("nodes")
+        return "cast(of_nodelist.value as integer)" if self.sized_by_nodelist else self._count("nodes")
 
     def _memory_per(self) -> str:
         if "memory" not in self.items:
@@ -333,7 +336,7 @@ class Rows:
             "state": "cast(state as utinyint)",
             **{name: named(name) for name in self.names},
         }
-        given = {*self.items, *self.names, *(["nodes"] if "nodelist" in self.items else [])}
+        given = {*self.items, *self.names, *(["nodes"] if self.sized_by_nodelist else [])}
         parts = [f"{sql} as {named(name)}" for name, sql in optional.items() if name in given]
         return f"""with a as ({first}),
             b as (select *, coalesce(runtime, ("end" - start) / 1e6) as seconds, {begun} as begun,

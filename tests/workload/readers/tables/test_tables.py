@@ -175,6 +175,14 @@ def test_what_a_row_becomes(tmp_path, columns, row, shape):
     assert job.jobspec.to_shape() == "slot=7/core"
 
 
+@pytest.mark.parametrize("more", [{}, {"nodes": "k"}, {"cores": "c"}])
+def test_the_nodes_on_which_a_row_ran_are_kept(tmp_path, more):
+    text = 'at,run,c,k,l\n100,60,64,3,"n[1-2],m7"\n101,60,64,3,\n'
+    columns = {"submit": "at", "runtime": "run", "nodelist": "l", **more}
+    jobs = read(tmp_path, text, columns, row="nodes", map="slot=1/core").jobs
+    assert [job.nodelist for job in jobs] == ["n[1-2],m7", None][: len(jobs)]
+
+
 def test_expressions_filters_names_and_states(tmp_path):
     text = """id,at,run,n,who,project,part,how,after
 a1,100,60,4,ann,p,batch,DONE,100

@@ -1,0 +1,237 @@
+"""How near the waits of a run are to those that the log recorded, for the jobs that have both.
+
+Waits are compared on a logarithmic scale, on which "twice as long" weighs the same for a minute and for a
+day. Waits below `LEAST_WAIT` count as that long: a difference of seconds is the clock of the scheduler.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from simsched.report.metrics.classes import day, size_class, weekday_hour, weekdays
+from simsched.report.metrics.intervals import Interval, mean_interval, periods_of
+from simsched.report.metrics.metrics import TAU, measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from simsched.formats.rfc.clock import Clock
+
+    Floats = npt.NDArray[np.float64]
+
+#: seconds that shorter waits count as, where waits are compared by their ratio
+LEAST_WAIT = 60.0
+#: seconds within which two waits count as equal
+NEAR = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WaitFigures:
+    """The figures of one side: waits in seconds, bounded slowdown, and processor-seconds over time."""
+
+    mean: float
+    median: float
+    p95: float
+    slowdown: float
+    work_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The recorded beside the simulated waits of the same jobs.
+
+    Attributes
+    ----------
+    jobs : number of jobs that have both.
+    recorded, simulated : the figures of the two; the work rate is the mean number of processors in use
+        from the first submission to the last end.
+    difference : mean of simulated less recorded waits (s), with its interval.
+    rank : Spearman's rank correlation of the waits; NaN if all waits of a side are equal.
+    near : share of jobs whose waits differ by at most ten minutes.
+    twofold : share of jobs whose waits differ by at most a factor of two.
+    factor : the typical factor between the waits: exp of the mean of ``|ln(simulated / recorded)|``.
+    days : number of days with submissions.
+    day_difference : mean over days of the absolute difference of the mean waits of a day's jobs (s).
+    day_rank : rank correlation of the mean waits of days.
+    error : `wait_error`.
+    """
+
+    jobs: int
+    recorded: WaitFigures
+    simulated: WaitFigures
+    difference: Interval
+    rank: float
+    near: float
+    twofold: float
+    factor: float
+    days: int
+    day_difference: float
+    day_rank: float
+    error: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain data."""
+        return asdict(self)
+
+
+def compared(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Return the jobs that ran and have a recorded wait, with the columns of `measured`."""
+    done = measured(jobs)
+    return done[done["recorded_wait"].notna()] if "recorded_wait" in done else done.iloc[:0]
+
+
+def agreement(jobs: pd.DataFrame) -> Agreement | None:
+    """Return how near the waits of a run are to the recorded ones; None without recorded waits."""
+    both = compared(jobs)
+    if both.empty:
+        return None
+    found, real = both["wait"], both["recorded_wait"]
+    gap = (found - real).abs()
+    ratio = log_ratios(found.to_numpy(), real.to_numpy())
+    daily = both.groupby(day(both))[["wait", "recorded_wait"]].mean()
+    return Agreement(
+        len(both),
+        _figures(both, real),
+        _figures(both, found),
+        mean_interval(found - real, periods_of(both["submit"])),
+        spearman(found.to_numpy(), real.to_numpy()),
+        float((gap <= NEAR).mean()),
+        float((ratio <= math.log(2) + 1e-12).mean()),
+        math.exp(float(ratio.mean())),
+        len(daily),
+        float((daily["wait"] - daily["recorded_wait"]).abs().mean()),
+        spearman(daily["wait"].to_numpy(), daily["recorded_wait"].to_numpy()),
+        wait_error(found.to_numpy(), real.to_numpy()),
+    )
+
+
+def _figures(both: pd.DataFrame, waits: pd.Series[float]) -> WaitFigures:
+    run = both["run_time"]
+    slowdown = ((waits + run) / run.clip(lower=TAU)).clip(lower=1)
+    ends = both["submit"] + waits + run
+    span = float(ends.max() - both["submit"].min())
+    work = float((both["size"] * run).sum())
+    median, p95 = np.percentile(waits, [50, 95])
+    return WaitFigures(
+        float(waits.mean()),
+        float(median),
+        float(p95),
+        float(slowdown.mean()),
+        work / span if span else math.nan,
+    )
+
+
+def log_ratios(found: Floats, real: Floats) -> Floats:
+    """Return ``|ln(found / real)|`` of waits, those below `LEAST_WAIT` taken as that long."""
+    ratios: Floats = np.abs(np.log(np.maximum(found, LEAST_WAIT) / np.maximum(real, LEAST_WAIT)))
+    return ratios
+
+
+def spearman(a: Floats, b: Floats) -> float:
+    """Return the correlation of the ranks of two columns, equal values at their mean rank; NaN if undefined.
+
+    >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 70.0]))
+    1.0
+    """
+    ranks = [_ranks(x) for x in (a, b)]
+    spread = [float(((x - x.mean()) ** 2).sum()) for x in ranks]
+    if not len(a) or not all(spread):
+        return math.nan
+    covariance = float(((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())).sum())
+    return covariance / math.sqrt(spread[0] * spread[1])
+
+
+def _ranks(x: Floats) -> Floats:
+    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    ranks: Floats = (last - (count - 1) / 2)[place.ravel()]
+    return ranks
+
+
+def wait_error(found: Floats, real: Floats) -> float:
+    """Return one number for how far simulated waits are from recorded ones; 0 is a perfect run.
+
+    It is the mean of three parts, each 0 for a perfect run and without unit: the mean of ``|ln(found /
+    real)|`` over jobs, so that the typical job counts; one less Spearman's rank correlation, so that the
+    order of jobs counts; and ``|ln|`` of the ratio of the mean waits, so that the sum of all waiting counts.
+    Each alone can be met by a run that is wrong otherwise: shuffled waits have the right mean, waits that
+    are all ten times too long the right order, and in a log where most jobs start at once a typical job is
+    right in a run without any queue.
+    """
+    rank = spearman(found, real)
+    means = float(log_ratios(found.mean(keepdims=True), real.mean(keepdims=True))[0])
+    order = 1 - (0.0 if math.isnan(rank) else rank)
+    return (float(log_ratios(found, real).mean()) + order + means) / 3
+
+
+def hour_of_week(jobs: pd.DataFrame, clock: Clock | None = None) -> pd.Series[str]:
+    """Return the local weekday and hour of each submission: ``Mon 09``; without dates ``day 1 09``."""
+    times = weekday_hour(jobs["submit"], clock)
+    labels = [f"{name} {hour:02d}" for name in weekdays(clock) for hour in range(24)]
+    codes: list[int] = (times["weekday"] * 24 + times["hour"]).tolist()
+    kinds = pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True).remove_unused_categories()
+    return pd.Series(kinds, index=jobs.index, name="hour")
+
+
+ALL = "all"
+GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
+    ALL: lambda jobs, _: pd.Series(ALL, index=jobs.index),
+    "queue": lambda jobs, _: jobs["queue"].astype("object").fillna("-"),
+    "size": lambda jobs, _: size_class(jobs),
+    "user": lambda jobs, _: jobs["user"].astype("object").fillna("-"),
+    "hour": hour_of_week,
+    "day": lambda jobs, _: day(jobs),
+}
+"""Name → the group of each job, for `agreement_by`."""
+
+
+def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd.DataFrame:
+    """Return one row per group of jobs (`GROUPS`): the figures of both sides, and how near they are.
+
+    ``recorded_use`` and ``simulated_use`` are the mean processors in use by the group's jobs, from the
+    first submission to the last end of all jobs that are compared.
+    """
+    both = compared(jobs)
+    names = list(_row(both))
+    if both.empty:
+        return pd.DataFrame(columns=names)
+    spans = [_span(both, both[name]) for name in ("recorded_wait", "wait")]
+    rows = {}
+    for group, part in both.groupby(GROUPS[key](both, clock), observed=True, sort=True):
+        work = float((part["size"] * part["run_time"]).sum())
+        uses = [work / span if span else math.nan for span in spans]
+        rows[group] = {**_row(part), "recorded_use": uses[0], "simulated_use": uses[1]}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names).rename_axis(key)
+
+
+def _span(both: pd.DataFrame, waits: pd.Series[float]) -> float:
+    return float((both["submit"] + waits + both["run_time"]).max() - both["submit"].min())
+
+
+def _row(part: pd.DataFrame) -> dict[str, float]:
+    """Return the figures of a group; of no jobs, NaN."""
+    found, real = part["wait"].to_numpy(dtype=float), part["recorded_wait"].to_numpy(dtype=float)
+    run = part["run_time"].clip(lower=TAU).to_numpy(dtype=float)
+    row: dict[str, float] = {"jobs": float(len(part))}
+    for name, waits in (("recorded", real), ("simulated", found)):
+        slow = np.maximum((waits + part["run_time"].to_numpy(dtype=float)) / run, 1)
+        known = len(waits) > 0
+        row |= {
+            f"{name}_mean_wait": float(waits.mean()) if known else math.nan,
+            f"{name}_median_wait": float(np.median(waits)) if known else math.nan,
+            f"{name}_p95_wait": float(np.percentile(waits, 95)) if known else math.nan,
+            f"{name}_mean_bounded_slowdown": float(slow.mean()) if known else math.nan,
+            f"{name}_use": math.nan,
+        }
+    row["rank_correlation"] = spearman(found, real) if len(found) > 1 else math.nan
+    row["within_ten_minutes"] = float((np.abs(found - real) <= NEAR).mean()) if len(found) else math.nan
+    near = log_ratios(found, real) <= math.log(2) + 1e-12
+    row["within_twofold"] = float(near.mean()) if len(found) else math.nan
+    return row

@@ -1,0 +1,206 @@
+"""The recorded beside the simulated schedule as text and data: how near a run is to the log that it plays."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from simsched import human
+from simsched.report.export import csv_text
+from simsched.report.metrics.agreement import GROUPS, agreement, agreement_by
+from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.agreement import Agreement
+
+KEYS = tuple(GROUPS)
+#: words in the names of columns → words in their heads, and ends of names → unit
+_WORDS = {
+    "recorded": "rec.",
+    "simulated": "sim.",
+    "bounded": "",
+    "slowdown": "bsld",
+    "wait": "",
+    "correlation": "corr.",
+    "within": "≤",
+    "ten": "10",
+    "minutes": "min",
+    "twofold": "2 ×",
+}
+_UNITS = {"_wait": "s", "_use": "share", "_minutes": "share", "_twofold": "share"}
+
+
+def section(run: RunTables, width: int) -> list[str]:
+    """Return the recorded beside the simulated waits of the same jobs; [] for a log without starts."""
+    found = agreement(run.jobs)
+    replay = run.meta.get("replay")
+    parts = [] if found is None else [_table(run, found, width) + "\n" + "\n".join(sentences(found))]
+    return parts if not replay else [*parts, "\n".join(replay_sentences(replay))]
+
+
+def _table(run: RunTables, found: Agreement, width: int) -> str:
+    capacity = run.totals.get("core") or run.totals.get("node")
+    rows = []
+    for label, side in (("recorded", found.recorded), ("simulated", found.simulated)):
+        waits = (human.seconds(round(value, 6)) for value in (side.mean, side.median, side.p95))
+        use = human.share(side.work_rate / capacity) if capacity else human.MISSING
+        rows.append([f"{label} wait", *waits, human.number(side.slowdown), use])
+    head = [f"waits of {found.jobs:,} jobs", "mean", "median", "p95", "mean bsld", "in use"]
+    return fitted_table(head, rows, width, ["in use", "mean bsld", "median"])
+
+
+def sentences(found: Agreement) -> Iterator[str]:
+    """Yield how near the simulated waits are to the recorded ones."""
+    less = found.difference
+    between = ""
+    if math.isfinite(less.low):
+        between = f" (95 % between {human.seconds(less.low)} and {human.seconds(less.high)})"
+    yield f"simulated less recorded mean wait: {human.seconds(less.estimate)}{between}"
+    yield (
+        f"rank correlation of waits {_rank(found.rank)}; {human.share(found.near)} of the jobs differ by at "
+        f"most 10 min, {human.share(found.twofold)} by at most a factor of two"
+    )
+    yield (
+        f"means of {found.days:,} days differ by {human.seconds(found.day_difference)}, with a rank "
+        f"correlation of {_rank(found.day_rank)}"
+    )
+
+
+def _rank(value: float) -> str:
+    return f"{value:.2f}" if math.isfinite(value) else human.MISSING
+
+
+def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a run that plays a log (``replay`` of run.json) changed of it."""
+    jobs, late, unit = replay["jobs"], replay["late"], human.plural(replay["unit"])
+    text = f"the run plays the recorded starts of {jobs:,} jobs"
+    if late:
+        delay, most = (human.seconds(replay[name]) for name in ("mean_delay", "max_delay"))
+        text += (
+            f"; {late:,} of them ({human.share(late / jobs)}) start later, because their resources are in "
+            f"use, by {delay} on average and {most} at most (job {replay['latest']})"
+        )
+    yield text
+    peak, capacity = replay["peak"], replay["capacity"]
+    beyond = f", and more than the machine has for {human.seconds(replay['over'])}" * (peak > capacity)
+    at = "" if replay["peak_time"] is None else f" at {human.moment(replay['peak_time'])}"
+    yield f"the log uses at most {peak:,} of {capacity:,} {unit}{at}{beyond}"
+    if replay["named"]:
+        other = replay["elsewhere"]
+        yield f"the log names the nodes of {replay['named']:,} jobs; {other:,} of them run on others"
+    names = replay["missing_nodes"]
+    if names:
+        shown = ", ".join(f"{name} ({number:,})" for name, number in list(names.items())[:5])
+        more = replay["missing_node_count"] - min(len(names), 5)
+        rest = f" and {more:,} more" if more else ""
+        yield f"the machine does not have these nodes of the log (jobs): {shown}{rest}"
+    for name, words in (
+        ("without_start", "jobs are left out: the log has no start of them"),
+        ("before_submission", "jobs start at their submission: the log starts them earlier"),
+    ):
+        if replay[name]:
+            yield f"{replay[name]:,} {words}"
+
+
+def beside(runs: Sequence[RunTables], width: int) -> list[str]:
+    """Return how near each of several runs is to the recorded waits; [] for logs without starts."""
+    found = [(run, agreement(run.jobs)) for run in runs]
+    known = [(run, one) for run, one in found if one is not None]
+    if not known:
+        return []
+    rows = [
+        [
+            run.name,
+            human.seconds(round(one.recorded.mean, 6)),
+            human.seconds(round(one.simulated.mean, 6)),
+            _rank(one.rank),
+            human.share(one.near),
+            human.share(one.twofold),
+            f"{one.error:.2f}",
+        ]
+        for run, one in known
+    ]
+    head = ["against the log", "recorded mean wait", "simulated", "rank corr.", "≤ 10 min", "≤ 2 ×", "error"]
+    return [fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])]
+
+
+# --- the table of `report --recorded`
+
+
+def frame_of(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
+    """Return one row per run and group (`KEYS`): ``run``, the key, then the columns of `agreement_by`."""
+    tables = []
+    for run in runs:
+        jobs = run.jobs
+        capacity = run.totals.get("core") or run.totals.get("node") or math.nan
+        table = agreement_by(jobs, key, run.clock)
+        for name in ("recorded_use", "simulated_use"):
+            table[name] = table[name] / capacity
+        tables.append(table.rename_axis(key).reset_index().astype({key: "str"}).assign(run=run.name))
+    whole = pd.concat(tables, ignore_index=True)
+    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
+
+
+def as_text(runs: Sequence[RunTables], key: str) -> str:
+    """Return the groups as a table for a terminal."""
+    spare = [_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")
+             for side in ("recorded", "simulated")]  # fmt: skip
+    head, rows = _cells(runs, key)
+    return fitted_table(head, rows, PAGE_WIDTH, spare) + "\n"
+
+
+def as_markdown(runs: Sequence[RunTables], key: str) -> str:
+    """Return the groups as a Markdown table."""
+    return markdown_table(*_cells(runs, key)) + "\n"
+
+
+def as_csv(runs: Sequence[RunTables], key: str) -> str:
+    """Return the groups as CSV, times in seconds, shares from 0 to 1."""
+    return csv_text(frame_of(runs, key))
+
+
+def as_json(runs: Sequence[RunTables], key: str) -> str:
+    """Return the groups as a JSON list of objects; unknown values are null."""
+    rows = [
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        for row in frame_of(runs, key).to_dict("records")
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[RunTables], str], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "csv": as_csv,
+    "markdown": as_markdown,
+}
+
+
+def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
+    several = len(runs) > 1
+    frame = frame_of(runs, key)
+    names = [str(name) for name in frame.columns[2:]]
+    head = [*(["run"] if several else []), key, *map(_heading, names)]
+    rows = [
+        [
+            *([str(row["run"])] if several else []),
+            str(row[key]),
+            *(human.quantity(round(float(row[name]), 6), _unit(name)) for name in names),
+        ]
+        for row in frame.to_dict("records")
+    ]
+    return head, rows
+
+
+def _heading(name: str) -> str:
+    return " ".join(filter(None, (_WORDS.get(word, word) for word in name.split("_"))))
+
+
+def _unit(name: str) -> str:
+    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")

@@ -1,0 +1,75 @@
+"""The recorded beside the simulated schedule in reports."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from simsched.cli import main
+
+LOG = """\
+- {id: 1, submit: 0, shape: slot=4/node, duration: 1h, runtime: 30m, wait: 10m, status: COMPLETED, user: ann}
+- {id: 2, submit: 60, shape: slot=4/node, duration: 1h, runtime: 30m, wait: 45m, status: COMPLETED, user: bob}
+- {id: 3, submit: 90, shape: slot=1/node, duration: 10m, runtime: 5m, wait: 45m, status: FAILED, user: bob}
+"""
+
+
+@pytest.fixture(name="log")
+def a_log(tmp_path):
+    path = tmp_path / "log.yaml"
+    path.write_text("jobs:\n" + LOG)
+    return path
+
+
+def played(tmp_path, log, policy):
+    folder = tmp_path / policy
+    command = ["run", "tiny", str(log), "-o", str(folder), "--quiet", "--audit", "--queue-policy", policy]
+    assert main(command) == 0
+    return folder
+
+
+def test_the_page_has_the_log_beside_the_run(tmp_path, log, capfd):
+    folder = played(tmp_path, log, "recorded")
+    capfd.readouterr()
+    assert main(["report", str(folder)]) == 0
+    page = capfd.readouterr().out
+    assert "waits of 3 jobs" in page
+    assert "the run plays the recorded starts of 3 jobs; 1 of them (33.3 %) start later" in page
+    assert "the log uses at most 20 of 16 cores at 0:46:30, and more than the machine has for 5 min" in page
+
+
+def test_a_comparison_says_how_near_each_run_is_to_the_log(tmp_path, log, capfd):
+    folders = [str(played(tmp_path, log, policy)) for policy in ("easy", "recorded")]
+    capfd.readouterr()
+    assert main(["report", *folders]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.startswith("against the log"))
+    assert lines[head + 1].split()[0] == "easy"
+    assert lines[head + 2].split()[:3] == ["recorded", "33", "min"]
+
+
+def test_tables_by_group_in_every_format(tmp_path, log, capfd):
+    folder = str(played(tmp_path, log, "easy"))
+    capfd.readouterr()
+    assert main(["report", folder, "--recorded", "user", "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capfd.readouterr().out)))
+    assert [(row["user"], row["jobs"]) for row in rows] == [("ann", "1"), ("bob", "2")]
+    assert float(rows[1]["recorded_mean_wait"]) == 2700
+    assert main(["report", folder, "--recorded", "--format", "json"]) == 0
+    (whole,) = json.loads(capfd.readouterr().out)
+    assert whole["jobs"] == 3
+    for key in ("queue", "size", "hour", "day"):
+        assert main(["report", folder, "--recorded", key]) == 0
+        assert main(["report", folder, "--recorded", key, "--format", "markdown"]) == 0
+
+
+def test_wrong_uses_are_refused(tmp_path, log, capfd):
+    folder = str(played(tmp_path, log, "easy"))
+    assert main(["report", folder, "--recorded", "users"]) == 2
+    assert "unknown group 'users'; did you mean user?" in capfd.readouterr().err
+    assert main(["report", folder, "--recorded", "-o", str(tmp_path / "x.html")]) == 2
+    log.write_text("jobs: [{submit: 0, shape: node, duration: 1h}]")
+    folder = str(played(tmp_path, log, "fcfs"))
+    assert main(["report", folder, "--recorded"]) == 2
+    assert "no job of the run has a recorded start" in capfd.readouterr().err
