@@ -132,7 +132,7 @@ class TimeCharts {
   dateOf(t) { return new Date(Math.round(this.local(t)) * 1000).toISOString().slice(0, 19); }
   ticks(low, high, most) {
     const day = 86400, first = this.local(low), last = this.local(high), monday = 4 * day;
-    const step = [60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, day, 2 * day, 7 * day, 14 * day, 28 * day]
+    const step = [1, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, day, 2 * day, 7 * day, 14 * day, 28 * day]
       .find((s) => (last - first) / s <= most);
     const found = [];
     if (step) {
@@ -154,8 +154,10 @@ class TimeCharts {
     for (const t of found) {
       const shown = new Date(t * 1000), text = shown.toISOString(), x = (this.epoch(t) - clock.origin) / unit;
       const date = `${days[shown.getUTCDay()]} ${text.slice(0, 10)}`, midnight = text.slice(11, 16) === "00:00";
+      if (this.local(this.epoch(t)) !== t) continue;  // an hour that summer time skips
       ticks.push(x);
-      labels.set(x, step >= 86400 || (midnight && ticks.length > 1) ? date : ticks.length > 1 ? text.slice(11, 16) : `${text.slice(11, 16)}\n${date}`);
+      const hours = text.slice(11, step < 60 ? 19 : 16);
+      labels.set(x, step >= 86400 || (midnight && ticks.length > 1) ? date : ticks.length > 1 ? hours : `${hours}\n${date}`);
     }
     for (const axis of this.axes) {
       axis.major_label_overrides = labels;

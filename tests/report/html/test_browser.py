@@ -159,6 +159,42 @@ def test_the_gantt_zooms_and_its_neighbours_follow(browser, report):
 
 
 @pytest.mark.slow
+def test_ticks_are_dates_of_the_log_at_every_zoom(browser, tmp_path, monkeypatch):
+    """A tick is at the instant that it names, on both sides of the change to summer time."""
+    from simsched.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    rows = (f"{n} {n * 7000} 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n" for n in range(1, 60))
+    header = "; UnixStartTime: 1711785600\n; TimeZoneString: Europe/Berlin\n"
+    (tmp_path / "log.swf").write_text(header + "".join(rows))
+    assert main(["run", "tiny", "log.swf", "-o", "run", "--quiet"]) == 0
+    run = load_run("run")
+    assert run.clock is not None
+    (tmp_path / "page.html").write_text(html.page([run]), encoding="utf-8")
+    browser.open(tmp_path / "page.html")
+    ticks = (
+        "const r = "
+        + model("r0-time")
+        + "; const a = [...r.document.all_models].find((m) => m.name === 'r0-time-axis');"
+        "return a.ticker.ticks.map((x) => [x, a.major_label_overrides.get(x)])"
+    )
+    first = float(run.jobs["submit"].min())
+    for zoom in range(7):
+        browser.settle()
+        found = browser.js(ticks)
+        assert found, zoom
+        for x, label in found:
+            date = run.clock.text(first + x * 86400)
+            named = label.replace("\n", " ").split()
+            assert any(word in {date[:10], date[11:16]} for word in named), (zoom, label, date)
+            assert "Sun" not in named or date.startswith("2024-03-31")
+        low, high = browser.range()
+        middle = (15 * 3600 + 2 * 3600) / 86400 - 7000 / 86400  # 02:00 of Sunday
+        length = (high - low) / 3
+        browser.js(f"{model('r0-time')}.setv({{start: {middle - length / 2}, end: {middle + length / 2}}})")
+    assert browser.complaints() == []
+
+
 def test_keys_move_a_chart_that_has_the_focus(browser, report):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
