@@ -27,6 +27,7 @@ from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of, whole
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
+    RESULTS,
     UNFINISHED,
     RequestedTres,
     clock,
@@ -154,12 +155,13 @@ class _Reader:
             return
         flat, jobspec = self._request(request)
         later = at(eligible, number) if eligible != submit_text else None
+        named = _text(partition)
         self.gather.add(
             number,
             LogRecord(
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
-                _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
-                flat.memory, result_of(base, self.gather.unknown_states), 16,
+                named, _text(account), _text(name), named, flat.procs, flat.nodes,
+                flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
                 eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
             ),
         )  # fmt: skip
