@@ -67,6 +67,7 @@ class LogRecord(NamedTuple):
     status: str | None = None
     urgency: int = 16
     dependencies: tuple[Dependency, ...] = ()
+    qos: str | None = None
 
 
 def eligible_at(eligible: float | None, submit: float | None, start: float | None) -> tuple[Dependency, ...]:
@@ -204,7 +205,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, dependencies) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, dependencies, qos) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
@@ -213,7 +214,7 @@ class Gather:
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency,
-                wait=None if start is None else moved(start, submit),
+                wait=None if start is None else moved(start, submit), qos=qos,
                 dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
             )  # fmt: skip
 

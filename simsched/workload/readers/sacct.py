@@ -124,7 +124,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state) = row[9:21], row[21:]
+        request, (account, user, group, name, state, qos) = row[9:21], row[21:]
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -150,6 +150,7 @@ class _Reader:
                 id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
                 _text(partition), _text(account), _text(name), _text(partition), flat.procs, flat.nodes,
                 flat.memory, RESULTS.get(base), 16, eligible_at(later, submit, start),
+                _text(qos),
             ),
         )  # fmt: skip
 

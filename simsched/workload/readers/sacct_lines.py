@@ -52,6 +52,7 @@ COLUMNS = {
     "group": ("Group",),
     "name": ("JobName",),
     "state": ("State",),
+    "qos": ("QOS",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -201,7 +202,7 @@ _KINDS: dict[str, str] = {
     "req_mem": r"(?:[\d.]+[KMGTP]?[cn]?)?",
     **dict.fromkeys(("alloc_gres", "req_gres"), _WORD),
     **dict.fromkeys(("features", "name"), r"(?s:.*)"),
-    **dict.fromkeys(("partition", "user"), _WORD),
+    **dict.fromkeys(("partition", "user", "qos"), _WORD),
     **dict.fromkeys(("account", "group"), r"[^\n]*"),
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
 }

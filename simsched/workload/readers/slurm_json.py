@@ -78,6 +78,7 @@ class _Job(msgspec.Struct, frozen=True):
     account: str | None = None
     user: str | None = None
     group: str | None = None
+    qos: str | None = None
     partition: str | None = None
     name: str | None = None
     constraints: str | None = None
@@ -103,6 +104,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
     partition: str | None = None
     user_name: str | None = None
     group_name: str | None = None
+    qos: str | None = None
     account: str | None = None
     name: str | None = None
     features: str | None = None
@@ -179,6 +181,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         flat.memory,
         RESULTS.get(state),
         dependencies=eligible_at(positive(job.time.eligible), submit, start),
+        qos=job.qos or None,
     )
     gather.add(where, row)
 
@@ -243,6 +246,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         flat.memory,
         RESULTS.get(state),
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
+        qos=job.qos or None,
     )
     gather.add(where, row)
     return active
