@@ -88,6 +88,7 @@ def test_a_line_becomes_a_job():
         "partition": "batch",
         "wait": 300,
         "status": "COMPLETED",
+        "qos": None,
     }
     assert job.jobspec.to_shape() == "slot=32/core"
     assert read(line()).header == {"UnixStartTime": "1709287200"}
