@@ -8,10 +8,11 @@ import numpy as np
 
 from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
-from simsched.errors import did_you_mean
+from simsched.errors import SimschedError, did_you_mean
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration
 from simsched.simulation.admission import groups_of_queues
+from simsched.simulation.limits.limit_rules import DURATION, RUNNING, SUBMITTED, read_limits
 from simsched.simulation.queues import INF, SIZES
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
+    from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queues import Queue, Queues
 
 _TYPES = {"ncores": "core", "ngpus": "gpu"}
@@ -77,6 +79,35 @@ def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
             if least > there[key]:
                 text = f"min.{key} is {least}, and the nodes of the queue have {there[key]} {SIZES[key]}"
                 yield SiteFault(place.of(f"policy.limits.job-size.min.{key}"), text)
+
+
+def limits_of_zero(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the limits of 0 jobs or units: none of the jobs that they are about ever starts."""
+    for config, rule, where in _rules(site):
+        for quantity, most in rule.most:
+            if most == 0 and quantity in (RUNNING, SUBMITTED, DURATION, "nodes"):
+                yield SiteFault(config.place(where), f"{quantity} = 0 allows no job")
+
+
+def limits_of_unknown_queues(site: SiteFiles) -> Iterator[SiteFault]:
+    """Yield the limits about queues that the configuration does not have."""
+    for config, rule, where in _rules(site):
+        known = config.queues.queues if config.queues is not None else {}
+        for name in dict(rule.names).get("queue", ()):
+            if known and name not in known:
+                text = f"there is no queue {name!r}{did_you_mean(name, known)}"
+                yield SiteFault(config.place(where), text)
+
+
+def _rules(site: SiteFiles) -> Iterator[tuple[SiteConfig, LimitRule, str]]:
+    """Yield the limits of all configurations with their places."""
+    for config in site.configs:
+        try:
+            rules = read_limits(config.document.get("limits", ()), "limits")
+        except SimschedError:  # `unreadable` reports it
+            continue
+        for rule in rules:
+            yield config, rule, rule.where
 
 
 def default_durations(site: SiteFiles) -> Iterator[SiteFault]:

@@ -58,6 +58,12 @@ RULES: Mapping[str, SiteRule] = {
     "limit-unreachable": SiteRule(
         ERROR, "a least size is above what the nodes of the queue have", queue_rules.unreachable_limits
     ),
+    "limit-zero": SiteRule(
+        WARNING, "a limit of 0 allows none of the jobs that it is about", queue_rules.limits_of_zero
+    ),
+    "limit-unknown-queue": SiteRule(
+        WARNING, "a limit is about a queue that does not exist", queue_rules.limits_of_unknown_queues
+    ),
     "default-above-limit": SiteRule(
         ERROR, "a default duration is above the limit of its queue", queue_rules.default_durations
     ),

@@ -30,6 +30,7 @@ from simsched.simulation.admission import (
     wrong_sizes,
 )
 from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.limits.limit_counters import ANY, LimitTable
 from simsched.simulation.queues import INF, Queues
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.match.explain.reasons import Suggestion
     from simsched.match.policies.policy import MatchPolicy
+    from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.queues import Queue
 
 
@@ -49,6 +51,7 @@ class QueueRules:
 
     queues: Queues
     no_limit: str = "queue"
+    limits: tuple[LimitRule, ...] = ()
 
 
 def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, where: str = "") -> QueueRules:
@@ -73,7 +76,8 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
         check_path("config", config)
         config, where = read_document(config), str(config)
     options = from_document(queue_document(config), where or "config")
-    return QueueRules(options.get("queues") or Queues({}), options.get("no_limit", "queue"))
+    queues, no_limit = options.get("queues") or Queues({}), options.get("no_limit", "queue")
+    return QueueRules(queues, no_limit, options.get("limits", ()))
 
 
 def feasible(
@@ -137,6 +141,7 @@ class QueueFeasibility:
         self._matcher = matcher
         self._rules = rules
         self._sizes = Sizes(matcher.index)
+        self._limits = LimitTable(rules.limits, matcher.index)
 
     def answer(
         self,
@@ -177,15 +182,31 @@ class QueueFeasibility:
         self, jobspec: Jobspec, queue: Queue | None, requested: float, ask: Callable[[Jobspec], Outcome]
     ) -> _Verdict:
         if queue is None:
-            return _Verdict((), ask(jobspec))
+            return _Verdict(tuple(self._over_limits(jobspec, None, requested)), ask(jobspec))
         spec = constrained(jobspec, queue)
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         outcome = ask(spec)
         found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested))]
         found += wrong_sizes(queue, self._sizes.counts(request))
+        found += self._over_limits(spec, queue, requested)
         if not outcome and self._fits_outside_alone(jobspec, spec):
             found.append(self._outside(queue))
         return _Verdict(tuple(reason for reason in found if reason is not None), outcome)
+
+    def _over_limits(self, spec: Jobspec, queue: Queue | None, requested: float) -> Iterator[Reason]:
+        """Yield a reason for each limit that never allows a request, whoever its user is.
+
+        Limits on users, accounts and QoS count where they are the same for each of them.
+        """
+        if not self._rules.limits:
+            return
+        request = compile_request(spec, self._matcher.index, self._matcher.dialect)
+        duration = self._duration(queue, requested)
+        seconds = INF if duration is None else duration
+        names = (ANY, ANY, None if queue is None else queue.name, ANY)
+        name = "" if queue is None else queue.name
+        for breach in self._limits.breaches(names, self._limits.demand(request, seconds), seconds):
+            yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)
 
     def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:
         """Whether the idle cluster fits a jobspec, but not with the queue's constraint (`spec`)."""

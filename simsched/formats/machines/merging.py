@@ -49,6 +49,9 @@ def merge(
     config: dict[str, Any] = {}
     for part in parts:
         config = _joined(config, part.config)
+    limits = [table for part in parts for table in _limits_of(part, parts[0].cpus_per_core)]
+    if limits:
+        config["limits"] = limits
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
         groups = _as_they_are(parts)  # groups that are divided would change the places in their levels
     else:
@@ -96,6 +99,24 @@ def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
         inner = both.get(key)
         both[key] = _joined(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
     return both
+
+
+def _limits_of(part: MachineDescription, cpus_per_core: int) -> Iterator[dict[str, Any]]:
+    """Yield the limits of a description; those of Slurm count hardware threads where its nodes do."""
+    for table in part.config.get("limits", ()):
+        scale = cpus_per_core if part.format == "sacctmgr" else 1
+        yield (
+            {
+                key: value // scale
+                if key == "cores"
+                else value / scale
+                if key.endswith("core-hours")
+                else value
+                for key, value in table.items()
+            }
+            if scale > 1
+            else dict(table)
+        )
 
 
 def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:

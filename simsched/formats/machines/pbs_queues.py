@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
 from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.limits.limit_tables import LimitTables
+from simsched.formats.machines.limits.pbs_limits import take_limit
 from simsched.formats.machines.pbsnodes import Attributes, describe_nodes, objects_of
 from simsched.formats.machines.shared.node_values import usable_properties
 from simsched.formats.machines.shared.note_collector import NoteCollector
@@ -105,6 +107,9 @@ def read_pbs_queues_document(
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
     """Return the configuration of queues that run jobs."""
     found: dict[str, Any] = {}
+    limits = LimitTables(notes)
+    server = _without_limits(limits, None, server)
+    queues = {name: _without_limits(limits, name, attributes) for name, attributes in queues.items()}
     for name, attributes in queues.items():
         kind = attributes.get("queue_type", ("Execution", ""))
         if kind[0].lower().startswith("r"):
@@ -125,7 +130,18 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
     elif default:
         notes.left_out(f"the default queue {default}, which runs no jobs", place)
-    return {"queues": found, **({"policy": policy} if policy else {})}
+    tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
+    more = {"limits": tables} if tables else {}
+    return {"queues": found, **({"policy": policy} if policy else {}), **more}
+
+
+def _without_limits(limits: LimitTables, queue: str | None, attributes: Attributes) -> Attributes:
+    """Return the attributes of a queue (None: the server) but those that are limits, which are collected."""
+    return {
+        key: (value, place)
+        for key, (value, place) in attributes.items()
+        if not take_limit(limits, queue, key, value, place)
+    }
 
 
 def _is_true(attributes: Attributes, key: str) -> bool:

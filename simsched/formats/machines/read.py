@@ -27,7 +27,7 @@ HEAD = 65_536
 
 KNOWN = (
     "slurm.conf, scontrol, sinfo --json, a Flux configuration, flux resource list or status, "
-    "pbsnodes -a, qmgr, hwloc XML or a SimGrid platform"
+    "pbsnodes -a, qmgr, sacctmgr, flux-accounting, hwloc XML or a SimGrid platform"
 )
 
 
@@ -51,6 +51,7 @@ class MachineFormat:
         return description
 
 
+SLURM_QOS_JSON = "sacctmgr show qos --json"
 SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
 R = "R"
 FLUX_JSON, FLUX_STATUS_JSON, FLUX_CONFIG_JSON = (
@@ -74,6 +75,10 @@ FORMATS: dict[str, MachineFormat] = {
     PBS_JSON: MachineFormat("pbsnodes", "read_pbsnodes_document", opens=False),
     sniffing.QMGR: MachineFormat("pbs_queues", "read_pbs_queues", opens=False),
     PBS_QUEUES_JSON: MachineFormat("pbs_queues", "read_pbs_queues_document", opens=False),
+    sniffing.SACCTMGR: MachineFormat("limits.sacctmgr", "read_sacctmgr", opens=False),
+    sniffing.SACCTMGR_DUMP: MachineFormat("limits.sacctmgr", "read_sacctmgr_dump", opens=False),
+    SLURM_QOS_JSON: MachineFormat("limits.sacctmgr", "read_qos_document", opens=False),
+    sniffing.FLUX_ACCOUNTING: MachineFormat("limits.flux_accounting", "read_flux_accounting", opens=False),
     sniffing.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
     sniffing.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
@@ -106,6 +111,8 @@ def _kind_of(document: dict[str, Any]) -> str:
         return PBS_JSON
     if isinstance(document.get("Queue"), dict):
         return PBS_QUEUES_JSON
+    if isinstance(document.get("QOS", document.get("qos")), list):
+        return SLURM_QOS_JSON
     if isinstance(nodes, list) or isinstance(document.get("sinfo"), list | dict):
         return SLURM_JSON
     if isinstance(document.get("partitions"), list | dict):

@@ -82,6 +82,8 @@ SCONTROL, SLURM_CONF, FLUX_CONFIG = "the output of scontrol", "slurm.conf", "a F
 FLUX_LIST, FLUX_STATUS = "the output of flux resource list", "the output of flux resource status"
 PBSNODES, QMGR = "the output of pbsnodes", "the output of qmgr (print server)"
 HWLOC, PLATFORM = "hwloc XML", "a SimGrid platform"
+SACCTMGR, SACCTMGR_DUMP = "the output of sacctmgr show", "the output of sacctmgr dump"
+FLUX_ACCOUNTING = "a table of flux-accounting"
 
 _COLUMNS = r"(?m)\A[ \t]*(?:[A-Z]+[ \t]+)*STATE\b(?=[^\n]*[ \t]NNODES\b)"
 _MACHINES: tuple[tuple[str, str], ...] = (
@@ -90,6 +92,12 @@ _MACHINES: tuple[tuple[str, str], ...] = (
     (FLUX_CONFIG, r"(?m)^[ \t]*\[\[?[ \t]*(?:resource|queues|policy|tbon|sched-fluxion-\w+)\b[\w.\" -]*\]"),
     (FLUX_LIST, _COLUMNS + r"(?=[^\n]*[ \t](?:NCORES|LIST)\b)"),
     (FLUX_STATUS, _COLUMNS),
+    (
+        SACCTMGR,
+        r"(?i)\A\s*(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*\b(?:GrpTRES|GrpJobs|Max(?:TRES|Jobs|Wall)\w*)\b",
+    ),
+    (SACCTMGR_DUMP, r"(?m)^(?:Cluster|Parent|Account|User) - '"),
+    (FLUX_ACCOUNTING, r"(?i)\A\s*(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b"),
     (QMGR, r"(?m)^[ \t]*(?:create|set)[ \t]+(?:queue|server)\b"),
     (
         PBSNODES,

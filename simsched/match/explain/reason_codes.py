@@ -24,6 +24,7 @@ REASON_CODES: Mapping[str, str] = {
     "limit-cores-min": "the request needs fewer cores than the queue requires",
     "limit-gpus-max": "the request needs more GPUs than the queue allows",
     "limit-gpus-min": "the request needs fewer GPUs than the queue requires",
+    "limit-scope": "a limit on a user, an account, a queue, a QoS or single jobs never allows the request",
     "queue-none": "the request names no queue, and the configuration has no default queue",
     "queue-stopped": "the queue is stopped: it accepts jobs, but none of them starts",
     "default-queue": "the request names no queue and gets the default queue",

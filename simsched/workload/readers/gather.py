@@ -74,6 +74,7 @@ class LogRecord(NamedTuple):
     dependencies: tuple[Dependency, ...] = ()
     energy: int | None = None
     nodelist: str | None = None
+    qos: str | None = None
 
 
 def hosts_of(text: str | None) -> str | None:
@@ -236,7 +237,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, dependencies, energy, nodelist) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, dependencies, energy, nodelist, qos) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
@@ -245,7 +246,7 @@ class Gather:
                 id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
-                wait=None if start is None else moved(start, submit), nodelist=nodelist,
+                wait=None if start is None else moved(start, submit), nodelist=nodelist, qos=qos,
                 dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
             )  # fmt: skip
 

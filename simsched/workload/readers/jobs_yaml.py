@@ -39,7 +39,7 @@ MOST = 2**53
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file")
-_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist")
+_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist", "qos")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""

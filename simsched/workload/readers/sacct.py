@@ -135,7 +135,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state, energy, nodelist) = row[9:21], row[21:]
+        request, (account, user, group, name, state, energy, nodelist, qos) = row[9:21], row[21:]
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -163,6 +163,7 @@ class _Reader:
                 named, _text(account), _text(name), named, flat.procs, flat.nodes,
                 flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
                 eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
+                _text(qos),
             ),
         )  # fmt: skip
 

@@ -54,6 +54,7 @@ COLUMNS = {
     "state": ("State",),
     "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
     "nodelist": ("NodeList",),
+    "qos": ("QOS",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -203,7 +204,7 @@ _KINDS: dict[str, str] = {
     "req_mem": r"(?:[\d.]+[KMGTP]?[cn]?)?",
     **dict.fromkeys(("alloc_gres", "req_gres"), _WORD),
     **dict.fromkeys(("features", "name"), r"(?s:.*)"),
-    **dict.fromkeys(("partition", "user"), _WORD),
+    **dict.fromkeys(("partition", "user", "qos"), _WORD),
     **dict.fromkeys(("account", "group"), r"[^\n]*"),
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
     "energy": r"[\d.]*[KMGT]?",

@@ -79,6 +79,7 @@ class _Job(msgspec.Struct, frozen=True):
     account: str | None = None
     user: str | None = None
     group: str | None = None
+    qos: str | None = None
     partition: str | None = None
     name: str | None = None
     constraints: str | None = None
@@ -105,6 +106,7 @@ class QueuedJob(msgspec.Struct, frozen=True):
     partition: str | None = None
     user_name: str | None = None
     group_name: str | None = None
+    qos: str | None = None
     account: str | None = None
     name: str | None = None
     features: str | None = None
@@ -225,6 +227,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         dependencies=eligible_at(positive(job.time.eligible), submit, start),
         energy=joules(str(_totals(job.tres.allocated).get("energy", ""))),
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
+        qos=job.qos or None,
     )
     gather.add(where, row)
 
@@ -292,6 +295,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         result_of(state, gather.unknown_states),
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
+        qos=job.qos or None,
     )
     gather.add(where, row)
     return active

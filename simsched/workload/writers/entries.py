@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Fields of a job that are keys of an entry with the same name, and their default values.
 _SAME = (
     ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
+    ("qos", None),
     ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
     ("cancel_at", None), ("deadline", None),
     ("procs", None), ("nodes", None), ("memory", None), ("energy", None), ("partition", None), ("wait", None),

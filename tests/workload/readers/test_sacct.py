@@ -90,6 +90,7 @@ def test_a_line_becomes_a_job():
         "wait": 300,
         "status": "COMPLETED",
         "nodelist": None,
+        "qos": None,
     }
     assert job.jobspec.to_shape() == "slot=32/core"
     assert read(line()).header == {"UnixStartTime": "1709287200"}
