@@ -6,6 +6,7 @@ pass through a `pass_context`: the waiting jobs in order (`queue`, `orders`), th
 (`count_supply`), and the matcher elsewhere (`graph_supply`). There, counts of all kinds of requests
 (`kind_counts`) tell for which jobs the matcher is worth asking, and the first job's shadow time follows from
 them, too (`counted_shadow`; `graph_shadow` where it does not). Availability over time is in `profiles`.
+Predictions of run times, by which plans may go instead of limits, are in `predictors`.
 
 Imports `match` and the rooms before it. Nothing here advances a clock: an engine calls the policies.
 """
