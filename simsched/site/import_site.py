@@ -48,10 +48,14 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     files = files_of(given)
     logs = [path for path in files if len(files) > 1 and _is_log(path)]
     binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
-    described = [path for path in files if path not in (*logs, *binary)]
+    accounts = [path for path in files if path not in (*logs, *binary) and _has_accounts(path)]
+    described = [path for path in files if path not in (*logs, *binary, *accounts)]
     if not described:
         raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
-    site = site_of(read_description(described, strict=strict), described, logs)
+    description = read_description(described, strict=strict)
+    if accounts:
+        description = _with_accounts(description, accounts)
+    site = site_of(description, [*described, *accounts], logs)
     return replace(site, notes=(*site.notes, *(Note("left out", BINARY, str(path)) for path in binary)))
 
 
@@ -82,6 +86,35 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
         cpus_per_core=description.cpus_per_core,
         recipe=replace(_in_megabytes(description.recipe), name=name),
     )
+
+
+def _has_accounts(path: Path) -> bool:
+    """Whether a file has the accounts and shares of a site, by its beginning."""
+    from simsched.formats.accounts.account_files import looks_like_accounts
+    from simsched.formats.text.input_files import read_text
+
+    try:
+        return looks_like_accounts(read_text(path, lenient=True))
+    except SimschedError:  # the reader of descriptions reports it
+        return False
+
+
+def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> MachineDescription:
+    """Return a description whose priority has the accounts of these files."""
+    from simsched.formats.accounts.account_files import read_accounts
+    from simsched.formats.accounts.account_rows import plain_rows
+
+    where = ", ".join(map(str, paths))
+    priority = description.config.get("priority")
+    if priority is None or "fair-share" not in priority["factors"]:
+        note = Note("left out", "accounts: the priority of jobs has no fair share", where)
+        return replace(description, notes=(*description.notes, note))
+    rows = plain_rows(read_accounts(paths))
+    users = sum("user" in row for row in rows)
+    note = Note("assumed", f"fair share: {users:,} users in {len(rows) - users:,} accounts", where)
+    notes = [text for text in description.notes if not text.text.startswith("fair share: ")]
+    config = {**description.config, "priority": {**priority, "accounts": rows}}
+    return replace(description, config=config, notes=(*notes, note))
 
 
 def _name_of(sources: Sequence[Path]) -> str:

@@ -68,6 +68,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     partition: str | None = None
     wait: int | float | None = None
     status: str | None = None
+    qos: str | None = None
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):

@@ -16,7 +16,9 @@ from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import size_fault
+from simsched.simulation.jobs.priority_columns import priority_columns
 from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
+    from simsched.schedule.orders.multifactor import PriorityColumns
     from simsched.simulation.admission import Admission
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
@@ -53,6 +56,7 @@ class Prepared:
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
+    priority : the columns of the order ``multifactor``; None under any other order.
     """
 
     table: JobTable
@@ -65,6 +69,7 @@ class Prepared:
     holds: frozenset[int]
     cancels: dict[int, float]
     special: frozenset[int]
+    priority: PriorityColumns | None = None
 
 
 def prepare(
@@ -107,7 +112,12 @@ def prepare(
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
     sizes = table.sizes.tolist()
-    return Prepared(table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special)
+    priority = None
+    if config.order == MULTIFACTOR and config.priority is not None:
+        priority = priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
+    return Prepared(
+        table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special, priority
+    )
 
 
 def _rejections(

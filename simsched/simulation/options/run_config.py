@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
+from simsched.schedule.orders.priority_rules import read_rules
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from simsched.simulation.queues import Queues
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simsched.match.policies.policy import MatchPolicy
+    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
 
@@ -63,6 +66,7 @@ class RunConfig:
     on_failure : whether a job on a target that fails is queued again or ends there.
     no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
         has one and no default, or a ``reject``.
+    priority : the factors of the order ``multifactor``; other orders do not use them.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -80,6 +84,7 @@ class RunConfig:
     on_failure: str = "requeue"
     no_limit: str = "queue"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
+    priority: PriorityRules | None = None
 
     def __post_init__(self) -> None:
         if self.passes is None:
@@ -109,6 +114,9 @@ class RunConfig:
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
         plain["queue_options"] = dict(self.queue_options)
         plain.update((name, name_of(plain[name])) for name in BY_NAME)
+        plain["priority"] = self.priority and asdict(self.priority)
+        if plain["priority"] is None:
+            del plain["priority"]
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["failures"] = self.failures and asdict(self.failures)
         plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
@@ -194,6 +202,7 @@ OPTIONS: dict[str, RunOption] = {
     "failures": RunOption("failures", object, _failures),
     "outages": RunOption("outages", object, _outages),
     "queues": RunOption("queues", object, _queues),
+    "priority": RunOption("priority", object, read_rules),
 }
 KEYS = (*OPTIONS, "policy")
 """The keys of a document; ``policy`` holds the settings common to all `queues`."""
@@ -224,6 +233,8 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
                 f"{value!r} is not a value of {name}", where=where, expected=option.kind.__name__
             )
         found[option.field] = value if option.read is None else option.read(value, f"{where}: {name}")
+    if found.get("priority") is not None:
+        found.setdefault("order", MULTIFACTOR)
     if "queues" in names:
         found["queues"] = _document_queues(document, where)
     elif "policy" in names:
@@ -266,7 +277,12 @@ def make_config(**options: Any) -> RunConfig:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
         if name in _READERS:
             options[name] = _READERS[name](options[name], name)
+    if options.get("priority") is not None:
+        options.setdefault("order", MULTIFACTOR)
     config = RunConfig(**options)
+    if config.order == MULTIFACTOR and config.priority is None:
+        expected = "priority = {factors: {age: 1000, …}} in the configuration, or a preset"
+        raise ConfigError(f"the order {MULTIFACTOR} has no factors", where="order", expected=expected)
     find_policy(config.match_policy)
     config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
     queue_policy(config.queue_policy, config.queue_options)

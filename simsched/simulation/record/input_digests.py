@@ -59,8 +59,11 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
         _take(found, [spec.to_dict()])
     _take(found, [[requests[id(job.jobspec)] for job in jobs]])
     for name in Job.__struct_fields__:
-        if name != "jobspec":
-            _take(found, [name, [getattr(job, name) for job in jobs]])
+        if name == "jobspec":
+            continue
+        values = [getattr(job, name) for job in jobs]
+        if name != "qos" or values.count(None) < len(values):  # checkpoints without any QOS stay valid
+            _take(found, [name, values])
     return found.hexdigest()
 
 
@@ -70,4 +73,6 @@ def config_digest(config: RunConfig) -> str:
 
     values = {f.name: getattr(config, f.name) for f in fields(config)}
     values.update((name, name_of(values[name])) for name in BY_NAME)
+    if values["priority"] is None:  # checkpoints of runs without one stay valid
+        del values["priority"]
     return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()
