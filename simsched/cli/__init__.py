@@ -51,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
     "size": ("size", "find the smallest machine that meets a target"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),
+    "policies": ("policies", "list orders, factors and policies, each with a sentence and its source"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),

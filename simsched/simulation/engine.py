@@ -170,6 +170,7 @@ class Engine:
     def occupy(self, job: int, end: float | None) -> None:
         """Let a job run that was claimed in the plan from outside, until `end`; None: for ever."""
         self.progress.states[job] = STARTED
+        self.queues.begin([(job, None, False)], self.now)
         if self.conditions is not None:
             self.conditions.start(job)
         if end is not None:
@@ -233,6 +234,7 @@ class Engine:
     def _become_eligible(self, job: int, now: float) -> None:
         self.progress.states[job] = ARRIVED
         self.recorder.eligible[job] = now
+        self.queues.eligible(job, now)
         if self.recorder.events is not None:
             self.recorder.events.note(job, now, "depend", "priority")
         if job in self.prepared.holds:
@@ -450,6 +452,7 @@ class Engine:
         """Record the jobs that the pass started, and enter their ends."""
         prepared, recorder, at = self.prepared, self.recorder, self.future.at
         states, ends = self.progress.states, self.progress.ends
+        self.queues.begin(started, now)
         for job, selection, backfilled in started:
             states[job] = STARTED
             recorder.begin(job, now, selection, backfilled)

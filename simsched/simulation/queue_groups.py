@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
@@ -12,7 +13,7 @@ from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import numpy as np
 
@@ -66,14 +67,19 @@ class QueueGroups:
         self.barred = 0
         self._admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
+        self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
+        """The order ``multifactor``, which all groups share; None under any other order."""
         for _ in range(admission.group_count if admission else 1):
-            queue = WaitingQueue(prepared.table, job_order(config.order))
+            queue = WaitingQueue(prepared.table, self.priority or job_order(config.order))
             context = PassContext(planned, plan, queue, config.match_policy, rng, calendar)
             policy = queue_policy(config.queue_policy, config.queue_options)
             self.groups.append(QueueGroup(queue, context, policy))
         orders = [group.queue.order for group in self.groups]
-        self.shares = [order for order in orders if isinstance(order, FairShare)]
+        self.shares: list[FairShare | Multifactor] = [o for o in orders if isinstance(o, FairShare)]
         """The orders that charge jobs for their use."""
+        self._begins = self.priority if self.priority is not None and self.priority.charges else None
+        if self._begins is not None:
+            self.shares.append(self._begins)
 
     def __iter__(self) -> Iterator[QueueGroup]:
         return iter(self.groups)
@@ -175,6 +181,17 @@ class QueueGroups:
         for order in self.shares:
             order.charge(self._prepared.table, job, seconds, now)
 
+    def begin(self, started: Iterable[tuple[int, Any, bool]], now: float) -> None:
+        """Note that jobs (the first of each tuple) start now, for orders that charge running jobs."""
+        if self._begins is not None:
+            for job, _, _ in started:
+                self._begins.begin(job, now)
+
+    def eligible(self, job: int, now: float) -> None:
+        """Note that a job became eligible now, for orders that know its age."""
+        if self.priority is not None:
+            self.priority.eligible(job, now)
+
     def state(self) -> dict[str, Any]:
         """Return the waiting and parked jobs, and what contexts, policies and orders remember."""
         return {
@@ -205,4 +222,6 @@ class QueueGroups:
         return queue_policy(self._config.queue_policy, self._config.queue_options)
 
     def _fresh_order(self) -> Any:
+        if self._prepared.priority is not None:
+            return Multifactor(self._prepared.priority, self._prepared.table)
         return job_order(self._config.order)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.cluster.recipe import PoolSpec, Recipe
     from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.text.sniffing import Look
 
 
 BINARY = "this is not a text file"
@@ -49,12 +50,17 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     files = files_of(given)
     logs = [path for path in files if len(files) > 1 and _is_log(path)]
     binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
-    described = [path for path in files if path not in (*logs, *binary)]
+    accounts = [path for path in files if path not in (*logs, *binary) and _has_accounts(path)]
+    others = {*logs, *binary, *(path for path in accounts if not _has_limits(path))}
+    described = [path for path in files if path not in others]
     if not described and binary:
         read_text(binary[0], lenient=True)  # raises the error that names the reason
     if not described:
         raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
-    site = site_of(read_description(described, strict=strict), described, logs)
+    description = read_description(described, strict=strict)
+    if accounts:
+        description = _with_accounts(description, accounts)
+    site = site_of(description, list(dict.fromkeys((*described, *accounts))), logs)
     return replace(site, notes=(*site.notes, *(Note("left out", BINARY, str(path)) for path in binary)))
 
 
@@ -87,23 +93,67 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
     )
 
 
+def _has_accounts(path: Path) -> bool:
+    """Whether a file has the accounts and shares of a site, by its beginning."""
+    from simsched.formats.accounts.account_files import looks_like_accounts
+    from simsched.formats.text.input_files import read_text
+
+    try:
+        return looks_like_accounts(read_text(path, lenient=True))
+    except SimschedError:  # the reader of descriptions reports it
+        return False
+
+
+def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> MachineDescription:
+    """Return a description whose priority has the accounts of these files."""
+    from simsched.formats.accounts.account_files import read_accounts
+    from simsched.formats.accounts.account_rows import plain_rows
+
+    where = ", ".join(map(str, paths))
+    priority = description.config.get("priority")
+    if priority is None or "fair-share" not in priority["factors"]:
+        note = Note("left out", "accounts: the priority of jobs has no fair share", where)
+        return replace(description, notes=(*description.notes, note))
+    rows = plain_rows(read_accounts(paths))
+    users = sum("user" in row for row in rows)
+    note = Note("assumed", f"fair share: {users:,} users in {len(rows) - users:,} accounts", where)
+    notes = [text for text in description.notes if not text.text.startswith("fair share: ")]
+    config = {**description.config, "priority": {**priority, "accounts": rows}}
+    return replace(description, config=config, notes=(*notes, note))
+
+
 def _name_of(sources: Sequence[Path]) -> str:
     """Return the name of the folder of the first source."""
     return (sources[0].resolve().parent.name if sources else "") or "site"
 
 
+def _has_limits(path: Path) -> bool:
+    """Whether a file of accounts has limits, too; then it is also a part of the description."""
+    from simsched.formats.text.sniffing import FLUX_ACCOUNTING, SACCTMGR, SACCTMGR_DUMP
+
+    look = _look(path)
+    return look is not None and look.what in (SACCTMGR, SACCTMGR_DUMP, FLUX_ACCOUNTING)
+
+
 def _is_log(path: Path) -> bool:
     """Whether a file is a log of jobs, by its beginning."""
-    from simsched.formats.text.sniffing import WORKLOAD, look_of
-    from simsched.workload.source import Source
+    from simsched.formats.text.sniffing import WORKLOAD
 
     if path.suffix == ".parquet":
         return True
-    try:
-        look = look_of(Source.of(path).head().lstrip("\ufeff"))
-    except SimschedError:  # the reader of descriptions reports it
-        return False
+    look = _look(path)
     return look is not None and look.role == WORKLOAD
+
+
+def _look(path: Path) -> Look | None:
+    """Return the likely format of a file; None if it cannot be read, which its reader reports."""
+    from simsched.formats.text.sniffing import look_of
+    from simsched.workload.source import Source
+
+    try:
+        return look_of(Source.of(path).head().lstrip("\ufeff"))
+    except SimschedError:
+        return None
 
 
 def _is_binary(path: Path) -> bool:

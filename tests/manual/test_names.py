@@ -12,6 +12,7 @@ import simsched as ss
 from simsched.cli import main
 from simsched.match.policies.policy import POLICIES as MATCH_POLICIES
 from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import ORDERS
 from simsched.schedule.policies.registry import POLICIES as QUEUE_POLICIES
 from simsched.workload.transforms.steps import STEPS
@@ -51,7 +52,11 @@ def test_reasons_of_ignored_records():
 
 def test_queue_policies_and_job_orders():
     assert set(first_column(section("queue_policies", "Queue policies"))) == set(QUEUE_POLICIES)
-    assert set(first_column(section("queue_policies", "Job orders"))) == {*ORDERS, FairShare.name}
+    assert set(first_column(section("queue_policies", "Job orders"))) == {
+        *ORDERS,
+        FairShare.name,
+        Multifactor.name,
+    }
 
 
 def test_match_policies():

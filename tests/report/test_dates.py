@@ -7,6 +7,7 @@ import re
 from datetime import datetime
 
 import pytest
+from simsched.report.recorded_waits import recorded_waits
 
 from simsched import load_cluster, load_workload, simulate
 from simsched.cli import main
@@ -15,8 +16,7 @@ from simsched.formats.rfc.clock import Clock, parse_date
 from simsched.report import groups, text_report
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import GanttView, part_of
-from simsched.report.data.tables import load_run
-from simsched.report.recorded_waits import recorded_waits
+from simsched.report.run_views import load_run
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("bokeh")
@@ -131,9 +131,9 @@ def test_the_page_has_dates_and_the_recorded_beside_the_simulated_waits(runs):
 def test_recorded_waits_of_a_log_without_starts(tmp_path):
     (tmp_path / "jobs.yaml").write_text("- {shape: core, submit: 0, runtime: 60}\n")
     result = simulate(load_cluster("tiny"), load_workload(tmp_path / "jobs.yaml"))
-    from simsched.report.data.tables import Run
+    from simsched.report.data.tables import RunTables
 
-    assert recorded_waits(Run.from_result(result).jobs) == (0, [])
+    assert recorded_waits(RunTables.from_result(result).jobs) == (0, [])
 
 
 def labels_of(runs, draw):

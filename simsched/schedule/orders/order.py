@@ -11,6 +11,7 @@ from simsched.arguments import wrong
 from simsched.formats.rfc.duration import parse_time
 from simsched.match.policies.plugins import installed_names, load, named_in_errors, unknown
 from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.ranking import Order
 from simsched.schedule.orders.starving import starving_order
 
@@ -49,6 +50,8 @@ def job_order(given: str | JobOrder) -> JobOrder:
     name = given
     if name in ORDERS:
         return ORDERS[name]
+    if name == Multifactor.name:
+        return ORDERS["fifo"]  # the order of no factors; a run makes its own of its configuration
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
         return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
@@ -63,9 +66,8 @@ def job_order(given: str | JobOrder) -> JobOrder:
             with named_in_errors(KIND, found, name):
                 found = found()
         return _own(found, name)
-    raise unknown(
-        KIND, name, [*ORDERS, "fairshare[:HALF-LIFE]", "starving(ORDER, T)", *installed_names(GROUP)]
-    )
+    known = [*ORDERS, "fairshare[:HALF-LIFE]", Multifactor.name, "starving(ORDER, T)"]
+    raise unknown(KIND, name, [*known, *installed_names(GROUP)])
 
 
 def _own(value: Any, name: str | None = None) -> JobOrder:

@@ -16,7 +16,9 @@ from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import size_fault
+from simsched.simulation.jobs.priority_columns import priority_columns
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
+    from simsched.schedule.orders.multifactor import PriorityColumns
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
     from simsched.simulation.options.run_config import RunConfig
@@ -56,6 +59,7 @@ class Prepared:
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
     recorded : the starts of the log, if the run plays them.
+    priority : the columns of the order ``multifactor``; None under any other order.
     """
 
     table: JobTable
@@ -69,6 +73,7 @@ class Prepared:
     cancels: dict[int, float]
     special: frozenset[int]
     recorded: RecordedStarts | None = None
+    priority: PriorityColumns | None = None
 
 
 def prepare(
@@ -120,8 +125,22 @@ def prepare(
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
     sizes = table.sizes.tolist()
+    priority = None
+    if config.order == MULTIFACTOR and config.priority is not None:
+        priority = priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
     return Prepared(
-        table, submits, runtimes, timeouts, rejected, sizes, whole, holds, cancels, special, recorded
+        table,
+        submits,
+        runtimes,
+        timeouts,
+        rejected,
+        sizes,
+        whole,
+        holds,
+        cancels,
+        special,
+        recorded,
+        priority,
     )
 
 

@@ -9,6 +9,10 @@
     [policy-options]                 # of the queue policy
     extra = false
 
+    [priority.factors]               # of the order multifactor, see docs/priorities.md
+    age = 1000
+    fair-share = 10000
+
     [[outages]]
     ranks = "0-15"
     start = "10d"
@@ -27,6 +31,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
@@ -36,7 +41,6 @@ from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 FLUX_TABLES = frozenset(
     {"access", "accounting", "archive", "bootstrap", "content", "content-s3", "cron", "dws", "exec"}
@@ -64,7 +68,22 @@ def read_document(path: str | Path) -> dict[str, Any]:
     document = load_toml(text, where) if where.endswith(".toml") else load_document(text, where)
     if not isinstance(document, dict):
         raise ConfigError("not a configuration", where=where, expected="a table of keys")
-    return document
+    return _with_accounts(document, where)
+
+
+def _with_accounts(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return a document with the accounts of ``priority`` in place of their files, which are beside it."""
+    priority = document.get("priority")
+    names = priority.get("accounts") if isinstance(priority, dict) else None
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        return document
+    from simsched.formats.accounts.account_files import read_accounts
+    from simsched.formats.accounts.account_rows import plain_rows
+
+    folder = Path() if where == "-" else Path(where).parent
+    rows = plain_rows(read_accounts([folder / name for name in names]))
+    return {**document, "priority": {**document["priority"], "accounts": rows}}
 
 
 def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:

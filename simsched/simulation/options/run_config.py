@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
+from simsched.schedule.orders.priority_rules import read_rules
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from simsched.simulation.queues import Queues
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.clock import Clock
     from simsched.match.policies.policy import MatchPolicy
+    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
 
@@ -71,6 +74,7 @@ class RunConfig:
     no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
         has one and no default, or a ``reject``.
     limits : limits of users, accounts, queues, QoS and all jobs.
+    priority : the factors of the order ``multifactor``; other orders do not use them.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -90,6 +94,7 @@ class RunConfig:
     predictor: str = "limit"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
     limits: tuple[LimitRule, ...] = ()
+    priority: PriorityRules | None = None
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -146,6 +151,9 @@ class RunConfig:
         plain.update((name, name_of(plain[name])) for name in BY_NAME)
         if self.predictor == "limit":
             del plain["predictor"]  # as before there were predictors
+        plain["priority"] = self.priority and asdict(self.priority)
+        if plain["priority"] is None:
+            del plain["priority"]
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["limits"] = [rule.to_dict() for rule in self.limits]
         if not self.limits:  # as in the records of runs before there were limits
@@ -236,6 +244,7 @@ OPTIONS: dict[str, RunOption] = {
     "outages": RunOption("outages", object, _outages),
     "limits": RunOption("limits", object, read_limits),
     "queues": RunOption("queues", object, _queues),
+    "priority": RunOption("priority", object, read_rules),
 }
 KEYS = (*OPTIONS, "policy")
 """The keys of a document; ``policy`` holds the settings common to all `queues`."""
@@ -266,6 +275,8 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
                 f"{value!r} is not a value of {name}", where=where, expected=option.kind.__name__
             )
         found[option.field] = value if option.read is None else option.read(value, f"{where}: {name}")
+    if found.get("priority") is not None:
+        found.setdefault("order", MULTIFACTOR)
     if "queues" in names:
         found["queues"] = _document_queues(document, where)
     elif "policy" in names:
@@ -311,7 +322,12 @@ def make_config(**options: Any) -> RunConfig:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
         if name in _READERS:
             options[name] = _READERS[name](options[name], name)
+    if options.get("priority") is not None:
+        options.setdefault("order", MULTIFACTOR)
     config = RunConfig(**options)
+    if config.order == MULTIFACTOR and config.priority is None:
+        expected = "priority = {factors: {age: 1000, …}} in the configuration, or a preset"
+        raise ConfigError(f"the order {MULTIFACTOR} has no factors", where="order", expected=expected)
     find_policy(config.match_policy)
     config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
     queue_policy(config.queue_policy, config.queue_options)

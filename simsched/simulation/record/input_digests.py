@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.options.run_config import RunConfig
 
+NEWER = ("nodelist", "qos", "energy")
+"""Fields of `Job` that earlier versions do not have."""
+
 _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
@@ -63,7 +66,7 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
             continue
         column = [getattr(job, name) for job in jobs]
         # Jobs without the field have the digest that they had before there was one.
-        if name != "nodelist" or any(column):
+        if name not in NEWER or any(column):
             _take(found, [name, column])
     return found.hexdigest()
 
@@ -74,4 +77,6 @@ def config_digest(config: RunConfig) -> str:
 
     values = {f.name: getattr(config, f.name) for f in fields(config)}
     values.update((name, name_of(values[name])) for name in BY_NAME)
+    if values["priority"] is None:  # checkpoints of runs without one stay valid
+        del values["priority"]
     return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()

@@ -172,10 +172,10 @@ AllowedRAMSpace         = 100.0%
 Slurmctld(primary) at mgmt1 is UP
 """
     found = read_scontrol(text, "config.txt")
-    assert (found.recipe.name, found.config) == (
-        "elwood",
-        {"queue-policy": "easy", "order": "fairshare:14d"},
-    )
+    assert found.recipe.name == "elwood"
+    assert (found.config["queue-policy"], found.config["order"]) == ("easy", "multifactor")
+    assert found.config["priority"]["factors"] == {"fair-share": {"weight": 1000}}
+    assert found.config["priority"]["fair-share"] == {"method": "fair-tree", "half-life": "14d"}
     assert texts(found, "fault") == []
 
 

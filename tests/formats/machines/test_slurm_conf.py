@@ -97,7 +97,15 @@ def test_a_site_becomes_queues_and_run_options():
     assert found.config == {
         "queue-policy": "slurm",
         "policy-options": {"window": 259200, "max-job-test": 500},
-        "order": "fairshare:14d",
+        "order": "multifactor",
+        "priority": {
+            "period": "5m",
+            "rounding": "down",
+            "least": 1,
+            "most": 2**32 - 1,
+            "factors": {"age": {"weight": 1000, "max": "7d"}, "fair-share": {"weight": 100000}},
+            "fair-share": {"method": "fair-tree", "half-life": "14d"},
+        },
         "policy": {"jobspec": {"defaults": {"system": {"queue": "cpu"}}}},
         "queues": {
             "cpu": {
@@ -379,10 +387,8 @@ def test_notes_of_one_key_are_one_note():
         ("SelectType=select/linear", {"match-policy": "firstnodex"}),
         ("JobRequeue=0", {"on-failure": "fail"}),
         ("OverTimeLimit=UNLIMITED", {"overrun": "allow"}),
-        ("PriorityWeightFairshare=10", {"order": "fairshare"}),
-        ("PriorityWeightFairshare=10\nPriorityDecayHalfLife=1-0", {"order": "fairshare:1d"}),
         ("PriorityType=priority/basic\nPriorityWeightFairshare=10", {}),
-        ("PriorityWeightAge=10", {}),
+        ("PriorityType=priority/multifactor\nPriorityWeightAge=0", {}),
     ],
 )
 def test_settings_that_run_options_hold(lines, config):
@@ -415,7 +421,9 @@ def test_the_parameters_of_backfill_become_options_of_the_policy_slurm():
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        ("PriorityWeightJobSize=10", "the weights of the priority (PriorityWeightJobSize=10)"),
+        ("PriorityWeightQOS=10", "the priorities of QOS are in the accounting database"),
+        ("PriorityWeightAge=1\nPriorityFlags=INCR_ONLY", "PriorityFlags=INCR_ONLY: priorities may decrease"),
+        ("PriorityWeightTRES=cpu=1,bb/cray=10", "PriorityWeightTRES: bb/cray=10"),
         ("SchedulerParameters=bf_window=10,bf_busy_nodes", "SchedulerParameters: bf_busy_nodes"),
         ("SchedulerParameters=defer", "SchedulerParameters: defer"),
         ("PreemptType=preempt/qos\nPreemptMode=REQUEUE", "preemption with preempt/qos"),

@@ -84,6 +84,15 @@ def is_exclusive(values: Mapping[str, str]) -> bool:
     return _sharing(values).partition(":")[0] == EXCLUSIVE or values.get("exclusive", "").lower() == "node"
 
 
+def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
+    """Return the PriorityJobFactor of a partition: the value of the factor ``queue`` for its jobs."""
+    text = stated(values, "priorityjobfactor", "priority")
+    if not text:
+        return 1
+    found = notes.attempt(lambda value: whole_number(value, most=65_535), text, where, "priorityjobfactor")
+    return 1 if found is None else found
+
+
 def _sharing(values: Mapping[str, str]) -> str:
     return stated(values, "oversubscribe", "shared").lower()
 
@@ -125,10 +134,6 @@ def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, w
         if value and value.lower() not in _NO_EFFECT:
             text = f"partition {name}: {PARTITION[key]}={value} ({meaning})"
             notes.left_out(text, where, cause=f"partition {key}")
-    factor = stated(values, "priorityjobfactor")
-    if factor not in ("", "0", "1"):
-        text = f"partition {name}: PriorityJobFactor={factor} (its part of the priority of a job)"
-        notes.left_out(text, where, cause="partition priorityjobfactor")
     kind, _, jobs = _sharing(values).partition(":")
     if kind in ("yes", "force") and jobs != "1":
         text = (

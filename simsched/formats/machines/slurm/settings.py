@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Amount, PoolSpec
@@ -17,12 +16,11 @@ from simsched.formats.machines.slurm.notation import (
     UNLIMITED,
     comma_parts,
     stated,
-    time_limit,
     whole_number,
 )
 from simsched.formats.machines.slurm.partition_records import LEFT_OUT
+from simsched.formats.machines.slurm.priority_lines import PriorityLines
 from simsched.formats.machines.slurm.scheduler_parameters import scheduler_options
-from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
-WEIGHTS = ("age", "assoc", "fairshare", "jobsize", "partition", "qos", "tres")
-
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 #: Keys that affect the schedule, and are not held → what they state.
@@ -74,12 +70,15 @@ class Settings:
         """The directory whose size is TmpDisk."""
         return stated(self.values, "tmpfs") or "/tmp"  # noqa: S108 - a path on the nodes of the site
 
-    def run_options(self) -> dict[str, Any]:
-        """Return the run options that the settings state, without the queues."""
+    def run_options(self, partitions: Mapping[str, float] | None = None) -> dict[str, Any]:
+        """Return the run options that the settings state, without the queues.
+
+        partitions : the PriorityJobFactor of each partition.
+        """
         if not self.values:
             return {}
         config = self._policy()
-        config.update(self._order())
+        config.update(PriorityLines(self.values, self.notes, self.where).options(partitions))
         if self.get("selecttype") == "select/linear":
             config["match-policy"] = WHOLE_NODES
             text = "select/linear gives whole nodes to each job: match-policy = firstnodex"
@@ -138,42 +137,6 @@ class Settings:
     def _note_parameters(self, left: list[str]) -> None:
         if left:
             self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))
-
-    def _order(self) -> dict[str, Any]:
-        """Return the job order for PriorityType: fair share if its weight is the largest, else fifo."""
-        weights = {name: self._weight(name) for name in WEIGHTS}
-        used = [name for name, weight in weights.items() if weight]
-        where = self.where("prioritytype") or next((self.where(f"priorityweight{name}") for name in used), "")
-        if self.get("prioritytype") == "priority/basic" or not used:
-            return {}
-        shown = ", ".join(
-            f"{GLOBAL[f'priorityweight{name}']}={self.values[f'priorityweight{name}']}" for name in used
-        )
-        if weights["fairshare"] > max(weight for name, weight in weights.items() if name != "fairshare"):
-            text = f"order = fairshare, for the largest of the weights {shown}; the others are left out"
-            self.notes.assumed(text, where)
-            return {"order": f"fairshare{self._half_life()}"}
-        if used != ["age"]:
-            text = f"the weights of the priority ({shown}): within a tier, jobs are ordered by submission"
-            self.notes.left_out(text, where)
-        return {}
-
-    def _weight(self, name: str) -> float:
-        """Return a weight; that of TRES is the largest of its list."""
-        key = f"priorityweight{name}"
-        numbers = re.findall(r"\d{1,15}(?:\.\d{1,15})?", stated(self.values, key))
-        return max(map(float, numbers), default=0.0)
-
-    def _half_life(self) -> str:
-        text = stated(self.values, "prioritydecayhalflife")
-        if not text:
-            return ""
-        where = self.where("prioritydecayhalflife")
-        seconds = self.notes.attempt(time_limit, text, where, "prioritydecayhalflife")
-        if seconds and seconds < inf:
-            return f":{format_duration(seconds)}"
-        self.notes.left_out(f"PriorityDecayHalfLife={text}: use decays with a half-life of one week", where)
-        return ""
 
     def preempting(self, tiers: Mapping[str, int]) -> frozenset[str]:
         """Return the partitions whose jobs may preempt those of lower tiers."""

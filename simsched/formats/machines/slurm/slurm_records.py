@@ -14,7 +14,7 @@ from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.shared.node_groups import by_kind, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
-from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, queue_of
+from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
 from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text.excerpts import clip
@@ -305,7 +305,10 @@ class SlurmRecords:
 
     def _config(self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]) -> dict[str, Any]:
         """Return the run options and the queues."""
-        config = self.settings.run_options()
+        factors = {
+            name: job_factor(facts.values, self.notes, facts.where) for name, facts in self.partitions.items()
+        }
+        config = self.settings.run_options(factors)
         queues: dict[str, dict[str, Any]] = {}
         defaults: list[str] = []
         for name, hosts in members.items():

@@ -1,0 +1,161 @@
+"""``simsched policies``: the orders, factors and policies that exist, each with a sentence and its source.
+
+The names come from the registries, so that a new policy needs no line here.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from simsched.cli.support.output import print_lines, write
+from simsched.errors import ConfigError, did_you_mean
+from simsched.text_table import table_lines
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from simsched.cli.support.parser import Subparsers
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEntry:
+    """One policy: its name, a sentence, and the options that it takes."""
+
+    name: str
+    text: str
+    options: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The policies of one kind: `option` chooses one, on the command line or in a configuration."""
+
+    option: str
+    entries: Callable[[], Iterator[PolicyEntry]]
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb `policies`."""
+    parser = subparsers.add_parser(
+        "policies",
+        help="list orders, factors and policies, each with a sentence and its source",
+        description="List what can be chosen for a simulation: " + ", ".join(CATALOGUES) + ".",
+    )
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    parser.set_defaults(run=run_policies)
+
+
+def run_policies(args: argparse.Namespace) -> int:
+    """Print the catalogues."""
+    for kind in args.kinds:
+        if kind not in CATALOGUES:
+            hint = did_you_mean(kind, CATALOGUES)
+            raise ConfigError(f"unknown kind {kind!r}{hint}", where="KIND", expected=", ".join(CATALOGUES))
+    found = {kind: list(CATALOGUES[kind].entries()) for kind in args.kinds or CATALOGUES}
+    if args.format == "json":
+        document = {
+            kind: {"option": CATALOGUES[kind].option, "entries": [asdict(entry) for entry in entries]}
+            for kind, entries in found.items()
+        }
+        write(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "json")
+        return 0
+    for number, (kind, entries) in enumerate(found.items()):
+        heading = f"{kind} ({CATALOGUES[kind].option})"
+        print_lines(["", heading] if number else [heading])
+        rows = [(entry.name, _with_options(entry)) for entry in entries]
+        print_lines(table_lines(rows, indent="  "))
+    return 0
+
+
+def _with_options(entry: PolicyEntry) -> str:
+    return f"{entry.text}; options {entry.options}" if entry.options else entry.text
+
+
+def _sentence(value: object) -> str:
+    """Return the first sentence of a docstring, without its full stop."""
+    return (getattr(value, "__doc__", None) or "").partition("\n")[0].rstrip(". ")
+
+
+def _orders() -> Iterator[PolicyEntry]:
+    from simsched.match.policies.plugins import installed_names
+    from simsched.schedule.orders.fairshare import FairShare
+    from simsched.schedule.orders.multifactor import Multifactor
+    from simsched.schedule.orders.order import GROUP, ORDERS
+
+    for name, order in ORDERS.items():
+        yield PolicyEntry(name, _sentence(order.keys))
+    text = "the users and banks with the least recent usage first; usage decays with a half-life"
+    yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
+    text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
+    yield PolicyEntry(Multifactor.name, text, "priority")
+    for name in installed_names(GROUP):
+        yield PolicyEntry(name, "of an installed package")
+
+
+def _factors() -> Iterator[PolicyEntry]:
+    from simsched.schedule.orders.priority_rules import FACTORS
+
+    for name, kind in FACTORS.items():
+        yield PolicyEntry(name, f"{kind.text} ({kind.source})", ", ".join(kind.options))
+
+
+def _fair_shares() -> Iterator[PolicyEntry]:
+    from simsched.schedule.orders.fair_share_rules import RULES
+
+    for name, (_, text) in RULES.items():
+        yield PolicyEntry(name, text)
+
+
+def _presets() -> Iterator[PolicyEntry]:
+    from simsched.schedule.orders.priority_presets import PRESETS
+
+    for name, (_, text) in PRESETS.items():
+        yield PolicyEntry(name, text)
+
+
+_QUEUE_POLICIES = {
+    "fcfs": "in order, up to the first job that does not fit",
+    "easy": "in order; then later jobs that do not delay the first that does not fit (Lifka 1995)",
+    "conservative": "every waiting job has a reservation (Mu'alem and Feitelson 2001)",
+    "hybrid": "the first waiting jobs have reservations, as many as `depth` (Fluxion, reservation-depth)",
+}
+
+
+def _queue_policies() -> Iterator[PolicyEntry]:
+    import inspect
+
+    from simsched.match.policies.plugins import installed_names
+    from simsched.schedule.policies.registry import GROUP, POLICIES
+
+    for name, maker in POLICIES.items():
+        parameters = inspect.signature(maker).parameters.values()
+        options = [f"{item.name.replace('_', '-')}={_shown(item.default)}" for item in parameters]
+        yield PolicyEntry(name, _QUEUE_POLICIES.get(name) or _sentence(maker), ", ".join(options))
+    for name in installed_names(GROUP):
+        yield PolicyEntry(name, "of an installed package")
+
+
+def _shown(value: object) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _match_policies() -> Iterator[PolicyEntry]:
+    from simsched.match.policies.policy import POLICIES
+
+    for name, policy in POLICIES.items():
+        yield PolicyEntry(name, policy.says)
+
+
+CATALOGUES: dict[str, Catalogue] = {
+    "queue-policies": Catalogue("--queue-policy", _queue_policies),
+    "orders": Catalogue("--order", _orders),
+    "factors": Catalogue("priority.factors", _factors),
+    "fair-share": Catalogue("priority.fair-share.method", _fair_shares),
+    "presets": Catalogue("priority.preset", _presets),
+    "match-policies": Catalogue("--match-policy", _match_policies),
+}
+"""Kind → its catalogue, in the order in which they are printed."""

@@ -1,0 +1,224 @@
+"""Accounts from files: ``accounts.csv``, and the output of Slurm's and flux-accounting's own tools.
+
+A table has a header line and cells between commas, bars, tabs or, as Slurm prints for people, in
+columns over dashes.  Its columns are recognised by name, so that these are all one format: ``accounts.csv``
+(account, parent, user, shares, usage …), ``sshare -a`` (``-P``, ``-l`` …), ``sacctmgr show assoc -P``,
+``flux account view-bank -t`` and the tables of ``flux account export-db``.  In the trees that sshare and
+flux-accounting print, an account is indented by one blank more than its parent.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, SimschedError
+from simsched.formats.accounts.account_rows import (
+    AccountRow,
+    amount_of,
+    finite,
+    rows_of,
+    shares_of,
+)
+from simsched.formats.accounts.sacctmgr_dump import is_dump, read_dump
+from simsched.formats.text.documents import load_document
+from simsched.formats.text.input_files import name_of, read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+KNOWN = (
+    "accounts.csv with the columns account, parent, user, shares, usage; sshare; sacctmgr dump; "
+    "sacctmgr show assoc -P; or an export of flux-accounting"
+)
+#: Column → names of it in lower case, without blanks and marks; the first that a table has counts.
+NAMES: dict[str, tuple[str, ...]] = {
+    "account": ("account", "bank"),
+    "parent": ("parent", "parentbank", "parname", "parentname", "parentaccount"),
+    "user": ("user", "username"),
+    "shares": ("shares", "rawshares", "share"),
+    "usage": ("usage", "rawusage", "jobusage"),
+    "default": ("default", "defaultbank", "defacct"),
+    "priority": ("priority",),
+    "active": ("active",),
+}
+_MARKS = re.compile(r"[^a-z]")
+_DASHES = re.compile(r"-+")
+
+
+def read_accounts(paths: str | Path | Sequence[str | Path]) -> tuple[AccountRow, ...]:
+    """Return the rows of one file, or of several, such as the two tables of flux-accounting.
+
+    Raises
+    ------
+    FormatError, ConfigError
+        If a file is of no known format or a value in it is not valid; with the line.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else paths
+    found: list[AccountRow] = []
+    for path in listed:
+        found += accounts_of_text(read_text(path), name_of(path))
+    return tuple(found)
+
+
+def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of a text; errors as `read_accounts`."""
+    if text.lstrip()[:1] in ("{", "["):
+        return tuple(_of_document(load_document(text, where), where))
+    if is_dump(text):
+        return tuple(read_dump(text, where))
+    return tuple(_table_rows(text, where))
+
+
+def looks_like_accounts(text: str) -> bool:
+    """Whether a text begins like one of the formats that name accounts (`accounts.csv` and others)."""
+    if is_dump(text):
+        return True
+    lines = [line for line in text[:4096].splitlines() if line.strip() and not line.startswith("#")]
+    mark = _delimiter(lines[0]) if lines else None
+    columns = _columns(lines[0].split() if mark is None else lines[0].split(mark)) if lines else {}
+    return "account" in columns and "shares" in columns
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def _of_document(document: Any, where: str) -> Iterator[AccountRow]:
+    """Yield the rows of a list of rows, or of ``flux account export-db --fairshare-emulate``."""
+    if isinstance(document, list):
+        yield from rows_of(document, where)
+        return
+    root = document.get("root")
+    if not isinstance(root, dict) or "bank" not in root:
+        raise FormatError("the format of the accounts is not recognised", where=where, expected=KNOWN)
+    # An explicit stack: the depth of a document is not bounded by that of Python's.
+    pending: list[tuple[Any, str | None, str]] = [(root, None, f"{where}: root")]
+    while pending:
+        node, parent, place = pending.pop()
+        if not isinstance(node, dict) or not isinstance(node.get("username", node.get("bank")), str):
+            raise FormatError(
+                "this is not a bank or a user", where=place, expected="bank or username, shares, usage"
+            )
+        shares = shares_of(node.get("shares", 1), f"{place}.shares")
+        usage = amount_of(node.get("usage", 0), f"{place}.usage")
+        if "username" in node:
+            if parent is None:
+                raise FormatError("the root is a user", where=place, expected="a bank")
+            yield AccountRow(parent, None, node["username"], shares, usage, where=place)
+            continue
+        yield AccountRow(node["bank"], parent, None, shares, usage, where=place)
+        children = node.get("children", [])
+        if not isinstance(children, list):
+            raise FormatError("children is not a list", where=place, expected="a list of banks and users")
+        below = [(child, node["bank"], f"{place}.children[{at}]") for at, child in enumerate(children)]
+        pending += reversed(below)
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The accounts above the present line of a table in which depth is indentation."""
+
+    above: list[tuple[int, str]]
+    indented: bool = False
+
+    def parent(self, cell: str, *, is_user: bool) -> str | None:
+        """Return the account above that of the cell; None without one, or if nothing is indented."""
+        depth, name = len(cell) - len(cell.lstrip(" ")), cell.strip()
+        self.indented = self.indented or depth > 0
+        if is_user:
+            return None
+        while self.above and self.above[-1][0] >= depth:
+            self.above.pop()
+        parent = self.above[-1][1] if self.above else None
+        self.above.append((depth, name))
+        return parent if self.indented else None
+
+
+def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
+    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line[:1] != "#"]
+    if not lines:
+        raise FormatError("the file has no accounts", where=where, expected=KNOWN)
+    mark = _delimiter(lines[0][1])
+    spans = _spans(lines) if mark is None else []
+
+    def cells_of(line: str) -> list[str]:
+        if mark is None:
+            return [line[begin:end].rstrip() for begin, end in spans]
+        return next(csv.reader([line], delimiter=mark))
+
+    columns = _columns(cells_of(lines[0][1]))
+    if not {"account", "shares"} <= columns.keys():
+        place = f"{where}:{lines[0][0]}"
+        raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
+    tree = _Tree([])
+    for at, line in lines[2 if spans else 1 :]:
+        cells = cells_of(line)
+        named = {name: cells[place] if place < len(cells) else "" for name, place in columns.items()}
+        row = _table_row(named, tree, f"{where}:{at}")
+        if row is not None:
+            yield row
+
+
+def _table_row(cells: Mapping[str, str], tree: _Tree, where: str) -> AccountRow | None:
+    """Return the row of a line; None for one that is no longer active."""
+    account, user = cells["account"], cells.get("user", "").strip() or None
+    if not account.strip():
+        raise FormatError("the line names no account", where=where, expected="the name of an account")
+    for name in (account, user or ""):
+        if name.endswith("+"):
+            raise FormatError(
+                f"the name {name.strip()!r} is cut short", where=where, expected="the output of sshare -P"
+            )
+    parent = cells.get("parent", "").strip() or tree.parent(account, is_user=user is not None)
+    if cells.get("active", "").strip().lower() in ("0", "false", "no"):
+        return None
+    default, priority = cells.get("default", "").strip(), cells.get("priority", "").strip()
+    return AccountRow(
+        account.strip(),
+        None if user is not None else parent,
+        user,
+        _value(shares_of, cells.get("shares", "").strip() or 1, where, "shares"),
+        _value(amount_of, cells.get("usage", "").strip() or 0, where, "usage"),
+        default.lower() in ("1", "true", "yes") or default == account.strip(),
+        _value(finite, priority, where, "priority") if priority else None,
+        where,
+    )
+
+
+def _value(reader: Any, text: Any, where: str, column: str) -> Any:
+    try:
+        return reader(text, column)
+    except SimschedError as error:
+        raise error.at(where) from None
+
+
+def _delimiter(header: str) -> str | None:
+    """Return the mark between the cells of a header; None if there are only blanks."""
+    return next((mark for mark in "|,\t;" if mark in header), None)
+
+
+def _columns(names: Sequence[str]) -> dict[str, int]:
+    """Return column → its place; ``FairShare`` of sshare is the factor, and not the shares."""
+    words = [_MARKS.sub("", name.lower()) for name in names]
+    found: dict[str, int] = {}
+    for column, known in NAMES.items():
+        place = next((words.index(word) for word in known if word in words), None)
+        if place is not None:
+            found[column] = place
+    return found
+
+
+def _is_ruler(line: str) -> bool:
+    return not line.replace("-", "").strip()
+
+
+def _spans(lines: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
+    """Return the columns of a table without delimiters: over dashes, or none without dashes."""
+    ruled = len(lines) > 1 and _is_ruler(lines[1][1])
+    return [found.span() for found in _DASHES.finditer(lines[1][1])] if ruled else []

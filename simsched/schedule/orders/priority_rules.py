@@ -1,0 +1,344 @@
+"""`PriorityRules`: the priority of a job as a weighted sum of named factors, as a configuration states it.
+
+`FACTORS` is the table of all kinds of factors.  ``docs/priorities.md`` describes the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simsched.errors import ConfigError, did_you_mean
+from simsched.formats.accounts.account_rows import AccountRow, finite, rows_of
+from simsched.formats.rfc.duration import parse_time
+from simsched.schedule.orders.fair_share_rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME = "multifactor"
+WEEK = 7 * 86400.0
+HELD, EXPEDITED = 0, 31
+"""The urgencies of RFC 21 that stand for the least and the greatest priority."""
+
+
+def _number(value: Any, where: str) -> float:
+    return finite(value, where)
+
+
+def _seconds(value: Any, where: str) -> float:
+    found = parse_time(value, where=where)
+    if not found > 0:
+        raise ConfigError(f"{value!r} is not a time", where=where, expected="a duration above 0, or inf")
+    return found
+
+
+def _period(value: Any, where: str) -> float:
+    found = parse_time(value, where=where)
+    if found == inf:
+        raise ConfigError("the period is infinite", where=where, expected="a duration, 0s for each pass")
+    return found
+
+
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{value!r} is not a truth value", where=where, expected="true or false")
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+    return value
+
+
+def _among(*known: str) -> Callable[[Any, str], str]:
+    def read(value: Any, where: str) -> str:
+        if value not in known:
+            raise ConfigError(f"unknown value {value!r}", where=where, expected=", ".join(known))
+        return str(value)
+
+    return read
+
+
+def _numbers(value: Any, where: str) -> tuple[tuple[str, float], ...]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{value!r} is not a table", where=where, expected="name → number")
+    return tuple((str(name), finite(number, f"{where}.{name}")) for name, number in value.items())
+
+
+class FactorKind(NamedTuple):
+    """One kind of factor: its options (name → reader), a sentence, and the source."""
+
+    options: Mapping[str, Callable[[Any, str], Any]]
+    text: str
+    source: str
+
+
+_BY_NAME = {"values": _numbers, "default": _number, "normalise": _flag}
+_UNITS = FactorKind(
+    {"of": _among("machine", "queue", "nothing")},
+    "units that the job requests over those of its queue or of the machine",
+    "Slurm, PriorityWeightTRES",
+)
+FACTORS: dict[str, FactorKind] = {
+    "age": FactorKind({"max": _seconds}, "time since the job is eligible over `max` (7 d), at most 1",
+                      "Slurm, PriorityWeightAge"),
+    "size": FactorKind(
+        {"favour": _among("large", "small"), "relative-to-time": _flag},
+        "the mean of the parts of all nodes and of all cores that the job requests",
+        "Slurm, PriorityWeightJobSize",
+    ),
+    "queue": FactorKind(_BY_NAME, "a number per queue", "Slurm, PriorityWeightPartition; flux-accounting"),
+    "qos": FactorKind(_BY_NAME, "a number per QOS", "Slurm, PriorityWeightQOS"),
+    "account": FactorKind(
+        _BY_NAME, "a number per account (bank)", "flux-accounting; Slurm, PriorityWeightAssoc"
+    ),
+    "user": FactorKind(_BY_NAME, "a number per user", "Maui, CREDWEIGHT"),
+    "urgency": FactorKind({"origin": _number}, "the urgency less `origin` (16)", "flux-accounting"),
+    "fair-share": FactorKind({}, "the fair-share factor of the job's user, from 0 to 1",
+                             "Slurm, PriorityWeightFairshare; flux-accounting"),
+    "nodes": _UNITS,
+    "cores": _UNITS,
+    "gpus": _UNITS,
+    "memory": _UNITS,
+    "duration": FactorKind(
+        {"max": _seconds, "favour": _among("long", "short")},
+        "the requested time over `max` (1 d), at most 1",
+        "Maui, RESWEIGHT",
+    ),
+    "attribute": FactorKind(
+        {"key": _text, **_BY_NAME}, "an attribute of the job: a number, or a name with a number", "simsched"
+    ),
+    "constant": FactorKind({}, "1 for every job", "simsched"),
+}  # fmt: skip
+"""Kind of factor → its options, meaning and source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor: `weight` × a value of the job, which lies from 0 to 1 unless the kind says otherwise.
+
+    least, most : bounds of the value before it is weighted.
+    options : those of its kind (`FACTORS`), as pairs.
+    """
+
+    name: str
+    kind: str
+    weight: float
+    least: float = -inf
+    most: float = inf
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def option(self, name: str, usual: Any) -> Any:
+        """Return an option, or the usual value."""
+        return dict(self.options).get(name, usual)
+
+
+@dataclass(frozen=True, slots=True)
+class FairShareRules:
+    """How usage becomes the factor ``fair-share``.
+
+    Attributes
+    ----------
+    method : a key of `RULES`.
+    half_life : seconds after which usage counts half; inf: it does not decay.
+    reset : usage is set to 0 at each multiple of these seconds.
+    dampening : of the classic factor.
+    charged : whether jobs are charged ``while-running`` or ``at-end``.
+    usage : what a job uses per second: units of these resources times the numbers.
+    qos_usage : QOS → a factor of the usage of its jobs.
+    unknown : whether a user without an account is refused (``refuse``) or gets one share (``add``).
+    """
+
+    method: str = "fair-tree"
+    half_life: float = WEEK
+    reset: float = inf
+    dampening: float = 1.0
+    charged: str = "while-running"
+    usage: tuple[tuple[str, float], ...] = (("cores", 1.0),)
+    qos_usage: tuple[tuple[str, float], ...] = ()
+    unknown: str = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityRules:
+    """The priority of a job: the sum of its factors.
+
+    Attributes
+    ----------
+    period : priorities are those of the last multiple of these seconds; 0: of each pass.
+    rounding : to whole numbers ``down``, to the ``nearest``, or ``none``.
+    least, most : bounds of the sum.
+    age_from : whether age counts from the time that a job is ``eligible`` or from its ``submit``.
+    expedite : whether jobs of urgency 31 have the greatest priority.
+    accounts : the accounts and users; None: those of the jobs, with one share each.
+    """
+
+    factors: tuple[Factor, ...]
+    fair_share: FairShareRules = field(default_factory=FairShareRules)
+    period: float = 0.0
+    rounding: str = "none"
+    least: float = -inf
+    most: float = inf
+    age_from: str = "eligible"
+    expedite: bool = False
+    accounts: tuple[AccountRow, ...] | None = None
+
+    def uses(self, kind: str) -> bool:
+        """Whether a factor of this kind has a weight."""
+        return any(factor.kind == kind and factor.weight for factor in self.factors)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def _usage(value: Any, where: str) -> tuple[tuple[str, float], ...]:
+    found = _numbers(value, where)
+    for name, number in found:
+        if name not in ("nodes", "cores", "gpus", "memory") or number < 0:
+            raise ConfigError(
+                f"{name} = {number:g} is not a part of usage", where=where,
+                expected="nodes, cores, gpus or memory → a number of 0 or more",
+            )  # fmt: skip
+    return found
+
+
+def _half_life(value: Any, where: str) -> float:
+    try:
+        negative = not isinstance(value, bool) and float(value) < 0
+    except (TypeError, ValueError):
+        negative = isinstance(value, str) and value.strip().startswith("-")
+    if negative:
+        raise ConfigError(f"a half-life of {value}", where=where, expected="a duration above 0, or inf")
+    return _seconds(value, where)
+
+
+def _positive(value: Any, where: str) -> float:
+    found = finite(value, where, "a number above 0")
+    if found <= 0:
+        raise ConfigError(f"{value!r} is not above 0", where=where, expected="a number above 0")
+    return found
+
+
+_FAIR_SHARE: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
+    "method": ("method", _among(*RULES)),
+    "half-life": ("half_life", _half_life),
+    "reset": ("reset", _seconds),
+    "dampening": ("dampening", _positive),
+    "charged": ("charged", _among("while-running", "at-end")),
+    "usage": ("usage", _usage),
+    "qos-usage": ("qos_usage", _numbers),
+    "unknown-users": ("unknown", _among("refuse", "add")),
+}
+_PLAIN: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
+    "period": ("period", _period),
+    "rounding": ("rounding", _among("none", "down", "nearest")),
+    "least": ("least", _number),
+    "most": ("most", _number),
+    "age-from": ("age_from", _among("eligible", "submit")),
+    "expedite": ("expedite", _flag),
+}
+_COMMON = {"weight": _number, "least": _number, "most": _number, "kind": _text}
+KEYS = (*_PLAIN, "factors", "fair-share", "accounts", "preset", "lines")
+
+
+def read_rules(value: Any, where: str = "priority") -> PriorityRules | None:
+    """Return the rules of a document (docs/priorities.md); a preset in it is expanded first.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For a key that does not exist, a value that it does not take, or accounts that are no tree.
+    """
+    if value is None or isinstance(value, PriorityRules):
+        return value
+    document = _mapping(value, where, KEYS)
+    if "preset" in document:
+        from simsched.schedule.orders.priority_presets import expanded
+
+        document = _mapping(expanded(document, where), where, KEYS)
+    elif "lines" in document:
+        raise ConfigError("lines without a preset", where=where, expected="preset = slurm or flux-accounting")
+    found = _fields({key: item for key, item in document.items() if key in _PLAIN}, _PLAIN, where)
+    factors = _factors(document.get("factors", {}), f"{where}.factors")
+    fair = _mapping(document.get("fair-share", {}), f"{where}.fair-share", _FAIR_SHARE)
+    accounts = document.get("accounts")
+    rules = PriorityRules(
+        factors,
+        FairShareRules(**_fields(fair, _FAIR_SHARE, f"{where}.fair-share")),
+        accounts=None if accounts is None else _accounts(accounts, f"{where}.accounts"),
+        **found,
+    )
+    if rules.least > rules.most:
+        text = f"the least priority {rules.least:g} is above the greatest {rules.most:g}"
+        raise ConfigError(text, where=where, expected="least <= most")
+    if rules.accounts is not None:
+        from simsched.schedule.orders.account_tree import tree_of
+
+        tree_of(rules.accounts, f"{where}.accounts")
+    return rules
+
+
+def _mapping(value: Any, where: str, known: Any) -> dict[str, Any]:
+    """Return a table whose keys are known, spelt with ``-``."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{value!r} is not a table", where=where, expected=", ".join(known))
+    found = {str(key).replace("_", "-"): item for key, item in value.items()}
+    for key in found:
+        if key not in known:
+            raise ConfigError(
+                f"unknown key {key!r}{did_you_mean(key, known)}", where=where, expected=", ".join(known)
+            )
+    return found
+
+
+def _fields(
+    document: Mapping[str, Any], table: Mapping[str, tuple[str, Callable[[Any, str], Any]]], where: str
+) -> dict[str, Any]:
+    return {table[key][0]: table[key][1](item, f"{where}.{key}") for key, item in document.items()}
+
+
+def _factors(value: Any, where: str) -> tuple[Factor, ...]:
+    if not isinstance(value, Mapping) or not value:
+        raise ConfigError(
+            "there are no factors" if isinstance(value, Mapping) else f"{value!r} is not a table",
+            where=where, expected="name → weight, such as age = 1000; or {weight, …}",
+        )  # fmt: skip
+    return tuple(
+        _factor(str(name).replace("_", "-"), item, f"{where}.{name}") for name, item in value.items()
+    )
+
+
+def _factor(name: str, value: Any, where: str) -> Factor:
+    given = value if isinstance(value, Mapping) else {"weight": value}
+    kind = given.get("kind", name)
+    if kind not in FACTORS:
+        hint = did_you_mean(str(kind), FACTORS)
+        raise ConfigError(f"unknown factor {kind!r}{hint}", where=where, expected=", ".join(FACTORS))
+    readers = {**_COMMON, **FACTORS[kind].options}
+    given = _mapping(given, where, readers)
+    if "weight" not in given:
+        raise ConfigError("the factor has no weight", where=where, expected="weight = a number")
+    if kind == "attribute" and "key" not in given:
+        raise ConfigError(
+            "the factor names no attribute", where=where, expected="key = the name of an attribute"
+        )
+    read = {key: readers[key](item, f"{where}.{key}") for key, item in given.items()}
+    options = tuple((key, item) for key, item in read.items() if key not in _COMMON)
+    return Factor(name, kind, read["weight"], read.get("least", -inf), read.get("most", inf), options)
+
+
+def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
+    """Return accounts that are rows, or the names of one or several files."""
+    if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
+        return rows_of(value, where)
+    if isinstance(value, str) or (isinstance(value, list | tuple) and value):
+        from simsched.formats.accounts.account_files import read_accounts
+
+        return read_accounts(value if isinstance(value, str) else list(value))
+    raise ConfigError(
+        f"{value!r} is not a list of accounts", where=where, expected="rows, or the name of a file"
+    )

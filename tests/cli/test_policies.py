@@ -1,0 +1,34 @@
+"""``simsched policies``: all that can be chosen, from the registries."""
+
+from __future__ import annotations
+
+import json
+
+from simsched.cli import main
+from simsched.match.policies.policy import POLICIES as MATCH_POLICIES
+from simsched.schedule.orders.order import ORDERS
+from simsched.schedule.orders.priority_rules import FACTORS
+from simsched.schedule.policies.registry import POLICIES
+
+
+def test_every_registry_is_listed(capsys):
+    assert main(["policies", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = {kind: [entry["name"] for entry in listed["entries"]] for kind, listed in found.items()}
+    assert set(names["queue-policies"]) >= set(POLICIES)
+    assert set(names["orders"]) >= {*ORDERS, "multifactor"}
+    assert names["factors"] == list(FACTORS)
+    assert names["match-policies"] == list(MATCH_POLICIES)
+    assert all(entry["text"] for listed in found.values() for entry in listed["entries"])
+
+
+def test_one_kind(capsys):
+    assert main(["policies", "fair-share"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "fair-share (priority.fair-share.method)"
+    assert [line.split()[0] for line in lines[1:]] == ["fair-tree", "classic", "weighted-tree"]
+
+
+def test_an_unknown_kind(capsys):
+    assert main(["policies", "order"]) == 2
+    assert "unknown kind 'order'; did you mean orders?" in capsys.readouterr().err
