@@ -94,8 +94,8 @@ def _text(site: Site) -> Iterator[str]:
     from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
 
     source = f", from {site.format}" if site.format else ""
-    nodes, queues = len(site.cluster.index), len(site.queues)
-    counts = f"{nodes:,} node{'s' * (nodes != 1)}, {queues:,} queue{'s' * (queues != 1)}"
+    size, number = len(site.cluster.index), len(site.queues)
+    counts = f"{size:,} node{'s' * (size != 1)}, {number:,} queue{'s' * (number != 1)}"
     yield f"{site.name}: {counts}{source}"
     rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
     yield ""
