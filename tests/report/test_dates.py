@@ -7,7 +7,6 @@ import re
 from datetime import datetime
 
 import pytest
-from simsched.report.recorded_waits import recorded_waits
 
 from simsched import load_cluster, load_workload, simulate
 from simsched.cli import main
@@ -16,6 +15,7 @@ from simsched.formats.rfc.clock import Clock, parse_date
 from simsched.report import groups, text_report
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import GanttView, part_of
+from simsched.report.metrics.agreement import agreement
 from simsched.report.run_views import load_run
 
 pytest.importorskip("matplotlib")
@@ -133,7 +133,7 @@ def test_recorded_waits_of_a_log_without_starts(tmp_path):
     result = simulate(load_cluster("tiny"), load_workload(tmp_path / "jobs.yaml"))
     from simsched.report.data.tables import RunTables
 
-    assert recorded_waits(RunTables.from_result(result).jobs) == (0, [])
+    assert agreement(RunTables.from_result(result).jobs) is None
 
 
 def labels_of(runs, draw):
