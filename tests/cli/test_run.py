@@ -94,7 +94,7 @@ def test_strict_refuses_bad_records(inputs, capsys):
     [
         (
             ("--queue-policy", "esay"),
-            "unknown queue policy 'esay' (expected conservative, easy, fcfs, hybrid)",
+            "unknown queue policy 'esay' (expected conservative, easy, easy+, easy++, fcfs, hybrid",
         ),
         (("--match-policy", "frist"), "unknown match policy 'frist'"),
         (("--order", "x"), "unknown job order 'x' (expected fifo,"),
