@@ -138,7 +138,8 @@ def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
 def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     totals = facts.totals(factor.kind, factor.option("of", "machine"))
     asked = facts.units(factor.kind)
-    return np.divide(asked, totals, out=np.zeros(len(asked)), where=totals > 0)
+    found: Floats = np.divide(asked, totals, out=np.zeros(len(asked)), where=totals > 0)
+    return found
 
 
 def _duration(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
