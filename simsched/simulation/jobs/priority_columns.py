@@ -132,7 +132,8 @@ def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
         found = ((all_nodes - nodes) / all_nodes + (all_cores - cores) / all_cores) / 2
     else:
         found = (nodes / all_nodes + cores / all_cores) / 2
-    return np.clip(found, 0.0, 1.0)
+    bounded: Floats = np.clip(found, 0.0, 1.0)
+    return bounded
 
 
 def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
@@ -144,7 +145,8 @@ def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
 
 def _duration(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     part = np.minimum(facts.table.durations_array / factor.option("max", 86400.0), 1.0)
-    return 1.0 - part if factor.option("favour", "long") == "short" else part
+    found: Floats = 1.0 - part if factor.option("favour", "long") == "short" else part
+    return found
 
 
 def _urgency(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
