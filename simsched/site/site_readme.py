@@ -5,7 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
+from simsched.site.site_tables import (
+    FACTORS,
+    NODES,
+    QUEUES,
+    node_rows,
+    notes_by_kind,
+    priority_rows,
+    queue_rows,
+)
 from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
@@ -50,6 +58,11 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield markdown_table(QUEUES, queues)
     else:
         yield "The files describe no queues, so `queues.toml` is empty."
+    rows = priority_rows(site)
+    if rows:
+        yield "## Priority"
+        yield "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
+        yield markdown_table(FACTORS, rows)
     found = notes_by_kind(site)
     for heading, notes in found.items():
         yield f"## {heading}"

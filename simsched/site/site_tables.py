@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NODES = ("nodes", "hosts", "each holds", "properties", "status")
 QUEUES = ("queue", "nodes", "priority", "time limit", "default time", "job size", "closed")
+FACTORS = ("factor", "weight", "options")
 MISSING = "-"
 
 KINDS = {"fault": "Not understood", "assumed": "Assumed", "left out": "Left out"}
@@ -58,6 +59,37 @@ def queue_rows(site: Site) -> list[tuple[str, ...]]:
         )
         for name, queue in queues.queues.items()
     ]
+
+
+def priority_rows(site: Site) -> list[tuple[str, ...]]:
+    """Return one row of `FACTORS` per factor of the priority, then its other parts."""
+    priority = site.config.get("priority")
+    if not isinstance(priority, dict):
+        return []
+    rows: list[tuple[str, ...]] = []
+    for name, given in priority.get("factors", {}).items():
+        factor = given if isinstance(given, dict) else {"weight": given}
+        rest = {key: value for key, value in factor.items() if key != "weight"}
+        rows.append((str(name), f"{factor.get('weight', 1):g}", _options(rest)))
+    others = {
+        key: value for key, value in priority.items() if key not in ("factors", "fair-share", "accounts")
+    }
+    rows.append(("all", MISSING, _options(others)))
+    if priority.get("fair-share"):
+        rows.append(("usage", MISSING, _options(priority["fair-share"])))
+    accounts = priority.get("accounts")
+    if isinstance(accounts, list):
+        users = sum(isinstance(row, dict) and "user" in row for row in accounts)
+        rows.append(("accounts", MISSING, f"{users:,} users in {len(accounts) - users:,} accounts"))
+    return rows
+
+
+def _options(values: dict[str, Any]) -> str:
+    parts = []
+    for key, value in values.items():
+        inside = f"({_options(value)})" if isinstance(value, dict) else str(value)
+        parts.append(f"{key} {inside}")
+    return ", ".join(parts) or MISSING
 
 
 def _amount(kind: str, amount: object) -> str:

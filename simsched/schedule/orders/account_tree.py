@@ -64,7 +64,7 @@ class AccountTree:
         """Return the sum over each node and all nodes below it."""
         found = own.copy()
         for level in reversed(self.charge_levels):
-            np.add.at(found, self.charged[level], found[level])
+            found += np.bincount(self.charged[level], weights=found[level], minlength=len(found))
         return found
 
     def node(self, user: str | None, account: str | None) -> int | None:

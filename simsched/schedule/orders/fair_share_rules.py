@@ -32,6 +32,9 @@ _DROPPED = 22
 _HALF = 1 << (_DROPPED - 1)
 _RANK = 44
 """The bits below the rank of the account in the key of a user."""
+_KEY = (1 << _RANK) - 1
+_LARGEST = 1_000_000
+"""Accounts × nodes up to which their sums are one product with a matrix."""
 """The bits of a level fair share that do not count: it has 52 behind its first."""
 
 
@@ -74,8 +77,8 @@ class RankedTree:
         """For each depth but that of the users: its nodes, and the place of each in the depth above."""
         self._above = self._levels.pop()[1] if self._levels else np.zeros(0, dtype=np.int64)
         self._mixed = [len(set(tree.is_user[nodes].tolist())) > 1 for nodes, _ in self._levels]
-        self._place = np.zeros(len(tree), dtype=np.int64)
-        self._place[self._users] = np.arange(len(self._users))
+        self._first_user = len(tree) - len(self._users)
+        self._matrix = _sums(tree, self._first_user) if self._levels else None
 
     def shares(self, own: Floats) -> Shares:
         """Return rank / number of users of users."""
@@ -83,42 +86,62 @@ class RankedTree:
             return lambda nodes: np.zeros(len(nodes))
         keys = self._ranking(own)
         sorted_keys = np.sort(keys)
-        place, factors = self._place, self._factors
+        factors, first = self._factors, self._first_user
 
         def of(nodes: Integers) -> Floats:
-            found: Floats = factors[sorted_keys.searchsorted(keys[place[nodes]])]
+            found: Floats = factors[sorted_keys.searchsorted(keys[nodes - first])]
             return found
 
         return of
 
     def _ranking(self, own: Floats) -> Integers:
         """Return a key for each user, in the order of the walk."""
+        users = self._first_user
         if not self._levels:
-            return self._keys(own)[self._users[0] :]  # users have the highest numbers
-        totals = self._tree.totals(own)
-        above_all = totals[self._tree.parents]
-        part = np.divide(totals, above_all, out=np.zeros(len(totals)), where=above_all > 0)
-        keys = (self._keys(part) << 1) + self._is_account
+            return self._keys(own, self._last)[users:]  # users have the highest numbers
+        if self._matrix is None:
+            return self._exact(own)
+        # Siblings are compared as well without their account's usage, unless it ties with another one.
+        totals = own.copy()
+        totals[:users] = self._matrix @ own
+        keys = self._keys(totals, self._last)
         above: Integers | None = None
         for (nodes, places), mixed in zip(self._levels, self._mixed, strict=True):
-            mine = keys[nodes]
+            mine = (keys[nodes] << 1) + self._is_account[nodes]
             if above is not None:
                 mine += above[places] << _RANK
             order = mine.argsort()
             column = mine[order]
             steps = column[1:] - column[:-1]
-            if mixed and self._across and ((steps == 1) & (column[:-1] % 2 == 0)).any():
-                return self._walk(keys)
+            if self._needs_care(column, steps, mixed=mixed):
+                return self._exact(own)
             above = np.zeros(len(order), dtype=np.int64)
             above[order[1:]] = (steps != 0).cumsum()
         assert above is not None
-        return keys[self._users[0] :] + (above[self._above] << _RANK)
+        above <<= _RANK
+        found: Integers = keys[users:]
+        found += above[self._above]
+        return found
 
-    def _keys(self, used: Floats) -> Integers:
+    def _needs_care(self, column: Integers, steps: Integers, *, mixed: bool) -> bool:
+        """Whether accounts with usage tie, or a user with an account; accounts without any just merge."""
+        used = (column[1:] & _KEY) > 1
+        if ((steps == 0) & used).any():
+            return True
+        return mixed and self._across and bool(((steps == 1) & (column[:-1] % 2 == 0)).any())
+
+    def _exact(self, own: Floats) -> Integers:
+        """Return what `_ranking` does, with each node's part of the usage of its account."""
+        totals = self._tree.totals(own)
+        above = totals[self._tree.parents]
+        part = np.divide(totals, above, out=np.zeros(len(totals)), where=above > 0)
+        return self._walk((self._keys(part, self._last) << 1) + self._is_account)
+
+    def _keys(self, used: Floats, last: Integers) -> Integers:
         """Return usage over shares as a whole number for each node: of siblings, the least goes first."""
         level = used * self._by_share
-        if len(self._last):
-            level[self._last] = np.inf
+        if len(last):
+            level[last] = np.inf
         # The bits of positive floats are ordered as the numbers are.
         bits = level.view(np.int64)
         bits += _HALF
@@ -126,7 +149,7 @@ class RankedTree:
         return bits
 
     def _walk(self, keys: Integers) -> Integers:
-        """Return the keys of users where a user and an account tie: first places in the sorted paths."""
+        """Return the keys of users from those of all nodes: their first places in the sorted paths."""
         columns = keys[self._paths]
         order = np.lexsort(columns[::-1])
         columns = columns[:, order]
@@ -134,9 +157,11 @@ class RankedTree:
         differs = before != here
         at, each = differs.argmax(axis=0), np.arange(len(order) - 1)
         # A user (even) and the account after it (odd) differ by one if their values are equal.
-        across = (here[at, each] - before[at, each] == 1) & (before[at, each] % 2 == 0)
+        tied = ~differs.any(axis=0)
+        if self._across:
+            tied |= (here[at, each] - before[at, each] == 1) & (before[at, each] % 2 == 0)
         first = np.arange(len(order))
-        first[1:][~differs.any(axis=0) | across] = 0
+        first[1:][tied] = 0
         np.maximum.accumulate(first, out=first)
         found = np.empty(len(order), dtype=np.int64)
         found[order] = first
@@ -203,6 +228,19 @@ def _paths(tree: AccountTree, users: Integers) -> Integers:
     return np.array([[*way, *[way[-1]] * (deepest - len(way))] for way in ways], dtype=np.int64).T.reshape(
         deepest, len(ways)
     )
+
+
+def _sums(tree: AccountTree, accounts: int) -> Floats | None:
+    """Return the matrix that turns usage into the sums of accounts; None if it would be large."""
+    if accounts * len(tree) > _LARGEST:
+        return None
+    found = np.eye(accounts, len(tree))
+    for node in range(len(tree)):
+        above = node
+        while above:
+            above = int(tree.charged[above])
+            found[above, node] = 1.0
+    return found
 
 
 def _distinct(paths: Integers) -> list[tuple[Integers, Integers]]:

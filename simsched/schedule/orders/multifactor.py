@@ -69,12 +69,17 @@ class Multifactor:
         self._share_factors = [f for f in rules.factors if f.kind == "fair-share" and f.weight]
         self._ages = [(factor, factor.option("max", WEEK)) for factor in ages]
         self._running: dict[int, float] = {}
+        self.lasting = self.epoch if rules.period else None
+        """Time → the time as of which keys count; None if they change at any time."""
         self._is_bounded = _is_bounded(rules)
         self._rounds = rules.rounding != "none"
         slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
         self._fixed = columns.fixed + slack
-        changing = sum(max(0.0, factor.weight) for factor in (*ages, *self._share_factors))
-        self._may_exceed = bool(self._fixed.max(initial=0.0) + changing > rules.most)
+        changing = [factor.weight for factor in (*ages, *self._share_factors)]
+        highest = self._fixed.max(initial=0.0) + sum(weight for weight in changing if weight > 0)
+        lowest = self._fixed.min(initial=inf) + sum(weight for weight in changing if weight < 0)
+        self._may_exceed = not highest < rules.most
+        self._may_fall_short = not lowest > rules.least
         self._epoch: float | None = None
         self._turn = 0
         self._stamps = np.zeros(len(table) if rules.period else 0, dtype=np.int64)
@@ -110,12 +115,13 @@ class Multifactor:
             self._turn += 1
             self._epoch = at
         else:
-            stale = self._stamps[jobs] != self._turn
-            if not stale.any():
-                return self._known[jobs]
-            jobs, asked = jobs[stale], jobs
-            self._store(table, jobs, at)
-            return self._known[asked]
+            stale = jobs[self._stamps[jobs] != self._turn]
+            if len(stale) == 1:  # most often a job that was just submitted
+                self._known[stale] = self._single(table, int(stale[0]), at)
+                self._stamps[stale] = self._turn
+            elif len(stale):
+                self._store(table, stale, at)
+            return self._known[jobs]
         return self._store(table, jobs, at)
 
     def _store(self, table: JobTable, jobs: Integers, at: float) -> Floats:
@@ -142,6 +148,22 @@ class Multifactor:
             self._bound(total, table, jobs)
         return total
 
+    def _single(self, table: JobTable, job: int, at: float) -> float:
+        """Return what `_computed` does for one job, by the same steps on plain numbers."""
+        total = float(self._fixed[job])
+        for factor, longest in self._ages:
+            waited = (at - float(self._since[job])) * (factor.weight / longest)
+            highest, lowest = factor.weight * min(1.0, factor.most), factor.weight * max(0.0, factor.least)
+            total += max(min(waited, max(highest, lowest)), min(highest, lowest))
+        if self._share_factors:
+            share = float(self.fair_shares(at)(self._columns.nodes[job : job + 1])[0])
+            for factor in self._share_factors:
+                total += factor.weight * min(max(share, factor.least), factor.most)
+        rules = self._rules
+        if rules.expedite and table.priorities[job] >= EXPEDITED:
+            return rules.most
+        return min(max(float(floor(total)) if self._rounds else total, rules.least), rules.most)
+
     def epoch(self, now: float) -> float:
         """Return the time as of which priorities count."""
         period = self._rules.period
@@ -160,7 +182,8 @@ class Multifactor:
         rules = self._rules
         if self._rounds:
             np.floor(total, out=total)
-        np.maximum(total, rules.least, out=total)
+        if self._may_fall_short:
+            np.maximum(total, rules.least, out=total)
         if self._may_exceed:
             np.minimum(total, rules.most, out=total)
         if rules.expedite:

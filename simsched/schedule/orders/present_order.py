@@ -63,7 +63,20 @@ class PresentOrder:
     jobs at the beginning of each pass.
     """
 
-    __slots__ = ("_first", "_jobs", "_keys", "_order", "_own", "_parts", "_places", "_table", "_turn", "now")
+    __slots__ = (
+        "_epoch",
+        "_first",
+        "_jobs",
+        "_keys",
+        "_known_at",
+        "_order",
+        "_own",
+        "_parts",
+        "_places",
+        "_table",
+        "_turn",
+        "now",
+    )
 
     def __init__(self, order: JobOrder, table: JobTable) -> None:
         self._order: Any = order
@@ -71,6 +84,9 @@ class PresentOrder:
         self._own = is_ours(order)
         self._parts = hasattr(order, "keys") if self._own else isinstance(order, Order)
         """Whether parts of the queue can be sorted by themselves."""
+        self._epoch = getattr(order, "lasting", None) if self._own else None
+        """Time → the time as of which keys count, of orders whose keys hold for a while; or None."""
+        self._known_at = 0.0
         self.now = 0.0
         """The time of the pass, in seconds."""
         self._jobs: Integers = np.empty(0, dtype=np.int64)
@@ -85,7 +101,11 @@ class PresentOrder:
     def begin(self, waiting: array[int], now: float) -> None:
         """Begin a pass over the jobs that wait, given by ascending number."""
         self.now = now
-        self.forget()
+        if self._epoch is None:
+            self.forget()
+        elif self._keys is None or self._epoch(now) != self._known_at:
+            self.forget()
+            self._known_at = self._epoch(now)
         if not self._own:  # an order of another package may count on a call in each pass
             self._compute(waiting)
 

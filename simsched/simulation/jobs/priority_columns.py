@@ -132,18 +132,21 @@ def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
         found = ((all_nodes - nodes) / all_nodes + (all_cores - cores) / all_cores) / 2
     else:
         found = (nodes / all_nodes + cores / all_cores) / 2
-    return np.clip(found, 0.0, 1.0)
+    bounded: Floats = np.clip(found, 0.0, 1.0)
+    return bounded
 
 
 def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     totals = facts.totals(factor.kind, factor.option("of", "machine"))
     asked = facts.units(factor.kind)
-    return np.divide(asked, totals, out=np.zeros(len(asked)), where=totals > 0)
+    found: Floats = np.divide(asked, totals, out=np.zeros(len(asked)), where=totals > 0)
+    return found
 
 
 def _duration(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     part = np.minimum(facts.table.durations_array / factor.option("max", 86400.0), 1.0)
-    return 1.0 - part if factor.option("favour", "long") == "short" else part
+    found: Floats = 1.0 - part if factor.option("favour", "long") == "short" else part
+    return found
 
 
 def _urgency(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:

@@ -95,7 +95,7 @@ class PriorityLines:
     def _factors(self, partitions: Mapping[str, float]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, name in FACTORS.items():
-            weight = self._whole(f"priorityweight{key}")
+            weight: float = self._whole(f"priorityweight{key}")
             if weight:
                 found[name] = {"weight": weight, **getattr(self, f"_{key}")(partitions)}
         for name, weight in self._tres().items():
