@@ -28,6 +28,7 @@ from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER, REJECTED
+from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.options.run_config import from_document
 from simsched.simulation.record.allocation_reader import read_records
@@ -53,6 +54,7 @@ CAUSES: dict[str, str] = {
     BEGIN: "may not start before its begin-time",
     HELD_BACK: "is held (urgency 0)",
     STOPPED: "its queue is stopped",
+    LIMIT: "a limit of its user, account, queue or QoS is used up",
     SHORT: "fewer units of a type are free than it requests",
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",
@@ -172,6 +174,7 @@ class _Inquiry:
         self.request = self._request(name)
         self.records = read_records(run.path / "allocations.jsonl")
         self.replay = self._replay()
+        self.limits = LimitReplay(run, jobs[name], jobs, cluster)
         self.times = run.timeline["time"].to_numpy(dtype=np.float64)
         self._totals = run.totals
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
@@ -244,7 +247,8 @@ class _Inquiry:
         elif "begin-time" in schemes:
             cause = BEGIN
         else:
-            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY
+            waits = schemes or job.preceding is not None or not self.run.config.get("limits")
+            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY if waits else f"{LIMIT} submitted-jobs"
         yield WaitPeriod(self.submit, self.eligible, cause, culprit)
 
     # --- while it was eligible -----------------------------------------------------------------
@@ -270,6 +274,9 @@ class _Inquiry:
 
     def _cause_at(self, time: float) -> tuple[str, str | None]:
         """Return the cause after all changes of an instant, and the job in the way."""
+        over = self.limits.cause_at(time, float(self.row["duration"]))
+        if over is not None:
+            return over
         short = self._short_at(time)
         if short is not None:
             return short, None

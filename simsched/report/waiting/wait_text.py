@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.report.waiting.job_wait import CAUSES, DEPENDENCY, ORDER, RESERVATION, SHORT
+from simsched.report.waiting.limit_replay import LIMIT
 from simsched.report.waiting.wait_totals import GROUPS, binding, totals_by
 from simsched.text_table import fitted_table, table_lines
 
@@ -69,7 +70,7 @@ def _causes(answer: JobWait) -> list[str]:
 
 def meaning_of(cause: str) -> str:
     """Return the sentence of a cause."""
-    return CAUSES.get(cause, CAUSES[SHORT])
+    return CAUSES.get(cause, CAUSES[LIMIT if cause.startswith(f"{LIMIT} ") else SHORT])
 
 
 def _periods(periods: tuple[WaitPeriod, ...]) -> list[tuple[str, str, str]]:
