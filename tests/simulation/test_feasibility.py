@@ -357,3 +357,15 @@ def test_the_schema_has_every_code():
     reason = json.loads(schema_text("feasible-answers"))["$defs"]["reason"]
     assert reason["properties"]["code"]["enum"] == list(REASON_CODES)
     assert set(REASON_CODES) >= NOTES
+
+
+def test_a_request_that_no_limit_ever_allows():
+    config = {
+        "queues": {"debug": {}, "batch": {}},
+        "limits": [{"queue": "debug", "each": "user", "nodes": 2}, {"user": "root", "cores": 1}],
+    }
+    refused = ss.feasible("tiny", ss.Jobspec.from_shape("slot=3/node"), config=config, queue="debug")
+    assert [reason.code for reason in refused.reasons.coded] == ["limit-scope"]
+    assert "each user in queue debug may use at most 2 nodes" in refused.reasons.coded[0].text
+    assert refused.placement.takers == ("batch",)
+    assert ss.feasible("tiny", ss.Jobspec.from_shape("slot=2/node"), config=config, queue="debug")
