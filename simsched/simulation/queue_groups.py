@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
-from simsched.schedule.pass_context import PassContext
+from simsched.schedule.pass_context import PassContext, StartLimits
 from simsched.schedule.policies.registry import queue_policy
 from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.limits.limit_keeper import LimitKeeper
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -33,6 +32,25 @@ class QueueGroup(NamedTuple):
     queue: WaitingQueue
     context: PassContext
     policy: QueuePolicy
+
+
+class WaitingLimits(StartLimits, Protocol):
+    """Keeps waiting jobs that are over a limit out of view."""
+
+    def add(self, job: int, group: QueueGroup) -> None:
+        """Let a job wait in its group, in view or barred."""
+
+    def forget(self, job: int, group: QueueGroup) -> None:
+        """Forget a waiting job that was cancelled or whose queue was stopped."""
+
+    def allows_beside(self, job: int, others: Sequence[int]) -> bool:
+        """Whether the limits allow a job if other jobs, which wait as well, start before it."""
+
+    def reason_of(self, job: int) -> str | None:
+        """Return which limit a job waits for and who uses it; None if it waits for none."""
+
+    def note_reasons(self) -> None:
+        """Record for each job that is barred at present which limit it waits for."""
 
 
 class QueueGroups:
@@ -63,7 +81,7 @@ class QueueGroups:
         self._config = config
         self.parked: dict[str, list[int]] = {}
         self.queued_cores = 0
-        self.limits: LimitKeeper | None = None
+        self.limits: WaitingLimits | None = None
         self.barred = 0
         self._admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
@@ -98,7 +116,7 @@ class QueueGroups:
         named = None if self._admission is None else self._admission.of[job]
         return None if named is None else named.name
 
-    def limit(self, limits: LimitKeeper) -> None:
+    def limit(self, limits: WaitingLimits) -> None:
         """Let the jobs of all groups wait and start under limits."""
         self.limits = limits
         for _, context, _ in self.groups:

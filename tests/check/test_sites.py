@@ -164,6 +164,16 @@ LIMITS = "[queues.debug.policy.limits]\njob-size."
             "min.ncores is 3, and max.ncores is 2: no job can meet both",
         ),
         (
+            {"R_json": R, "queues_toml": f"{QUEUES}[[limits]]\nrunning-jobs = 0\n"},
+            ["limit-zero"],
+            "running-jobs = 0 allows no job",
+        ),
+        (
+            {"R_json": R, "queues_toml": f'{QUEUES}[[limits]]\nqueue = "debgu"\ncores = 1\n'},
+            ["limit-unknown-queue"],
+            "there is no queue 'debgu'; did you mean debug?",
+        ),
+        (
             {"R_json": R, "queues_toml": QUEUES + '[policy.limits]\nduration = "1h"\n'
              '[queues.debug.policy.jobspec.defaults.system]\nduration = "2h"\n'},
             ["default-above-limit"],

@@ -373,3 +373,15 @@ def test_a_limit_on_nodes_counts_the_nodes_that_a_request_names(shape, side, num
     config = {"queues": {"q": {"policy": {"limits": {"job-size": {side: {"nnodes": number}}}}}}}
     answer = ss.feasible("tiny", ss.Jobspec.from_shape(shape), config=config, queue="q")
     assert bool(answer) is accepted
+
+
+def test_a_request_that_no_limit_ever_allows():
+    config = {
+        "queues": {"debug": {}, "batch": {}},
+        "limits": [{"queue": "debug", "each": "user", "nodes": 2}, {"user": "root", "cores": 1}],
+    }
+    refused = ss.feasible("tiny", ss.Jobspec.from_shape("slot=3/node"), config=config, queue="debug")
+    assert [reason.code for reason in refused.reasons.coded] == ["limit-scope"]
+    assert "each user in queue debug may use at most 2 nodes" in refused.reasons.coded[0].text
+    assert refused.placement.takers == ("batch",)
+    assert ss.feasible("tiny", ss.Jobspec.from_shape("slot=2/node"), config=config, queue="debug")

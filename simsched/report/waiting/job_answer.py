@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
+from simsched.report.waiting.limit_replay import LIMIT
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ CAUSES: dict[str, str] = {
     BEGIN: "may not start before its begin-time",
     HELD_BACK: "is held (urgency 0)",
     STOPPED: "its queue is stopped",
+    LIMIT: "a limit of its user, account, queue or QoS is used up",
     SHORT: "fewer units of a type are free than it requests",
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",
@@ -161,7 +163,7 @@ def _causes(answer: JobWait) -> list[str]:
 
 def meaning_of(cause: str) -> str:
     """Return the sentence of a cause."""
-    return CAUSES.get(cause, CAUSES[SHORT])
+    return CAUSES.get(cause, CAUSES[LIMIT if cause.startswith(f"{LIMIT} ") else SHORT])
 
 
 def _moment(clock: Clock | None, seconds: float) -> str:

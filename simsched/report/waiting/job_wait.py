@@ -43,6 +43,7 @@ from simsched.report.waiting.job_answer import (
     UnitHolder,
     WaitPeriod,
 )
+from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.options.run_config import RECORDED, from_document
 from simsched.simulation.record.allocation_reader import read_records
@@ -101,6 +102,7 @@ class _Inquiry:
         self.request = self._request(name)
         self.records = read_records(run.path / "allocations.jsonl")
         self.replay = self._replay()
+        self.limits = LimitReplay(run, jobs[name], jobs, cluster)
         self.times = run.timeline["time"].to_numpy(dtype=np.float64)
         self._totals = run.totals
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
@@ -174,7 +176,8 @@ class _Inquiry:
         elif "begin-time" in schemes:
             cause = BEGIN
         else:
-            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY
+            waits = schemes or job.preceding is not None or not self.run.config.get("limits")
+            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY if waits else f"{LIMIT} submitted-jobs"
         yield WaitPeriod(self.submit, self.eligible, cause, culprit)
 
     # --- while it was eligible -----------------------------------------------------------------
@@ -200,6 +203,9 @@ class _Inquiry:
 
     def _cause_at(self, time: float) -> tuple[str, str | None]:
         """Return the cause after all changes of an instant, and the job in the way."""
+        over = self.limits.cause_at(time, float(self.row["duration"]))
+        if over is not None:
+            return over
         short = self._short_at(time)
         if short is not None:
             return short, None

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 NO_END = "waits for what has no known end: a job without a limit, or nodes that are down"
 
+BEHIND = "waits behind a job that is over a limit"
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -142,3 +144,8 @@ def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) 
                 profile.reserve(number, gap)
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)
+    limits = engine.queues.limits
+    if limits is not None:
+        for number in sorted(group.queue.barred):
+            reason = limits.reason_of(number) or BEHIND
+            yield forecast_of(engine, workload, number, NEVER, reason=reason)

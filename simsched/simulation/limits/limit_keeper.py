@@ -43,6 +43,8 @@ class LimitKeeper:
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
         self._inside: set[int] = set()  # the submitted jobs that are counted
         self._wake = inf
+        self.counts_submissions = bool(limited.submitted)
+        """Whether the number of submitted jobs is limited."""
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
 

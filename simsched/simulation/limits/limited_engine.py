@@ -63,7 +63,8 @@ class LimitedEngine(Engine):
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         self.limits.ended(job)
         super()._finish(job, now, result, reason)
-        self._let_in(job, now)
+        if self.limits.counts_submissions:
+            self._let_in(job, now)
 
     def _give_up(self, job: int, now: float, result: int, reason: str) -> None:
         super()._give_up(job, now, result, reason)

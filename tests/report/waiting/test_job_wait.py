@@ -14,6 +14,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
 from simsched.report.run_views import load_run
 from simsched.report.waiting.job_wait import WaitPeriod, why
+from simsched.report.waiting.wait_text import job_text
 from simsched.simulation.outages.outages import Outage
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Skip
@@ -179,3 +180,19 @@ def test_an_ignored_record_does_not_hide_the_job_with_its_id(tmp_path):
     assert why(run, "B", machine(4), load).wait == 5
     with pytest.raises(ConfigError, match="job C never waited: no end"):
         why(run, "C", machine(4), load)
+
+
+def test_a_limit_that_is_used_up(story):
+    """Alice's second job waits for her limit, although nodes are free."""
+    alice = [job(name, 0, "slot=1/node", 20, user="alice") for name in "AB"]
+    jobs = [*alice, job("C", 5, "slot=1/node", 10, user="bob")]
+    ask = story(machine(4), jobs, limits=[{"each": "user", "running-jobs": 1}])
+    assert causes(ask("B")) == [(0, 20, "limit running-jobs of user alice", "A")]
+    assert "a limit of its user, account, queue or QoS is used up" in job_text(ask("B"))
+    assert ask("C").wait == 0
+
+
+def test_a_job_that_waits_to_be_taken_in(story):
+    jobs = [job(name, 0, "slot=1/node", 20, user="alice") for name in "AB"]
+    ask = story(machine(4), jobs, limits=[{"each": "user", "submitted-jobs": 1, "over": "hold"}])
+    assert causes(ask("B")) == [(0, 20, "limit submitted-jobs", None)]

@@ -7,6 +7,7 @@ import pytest
 
 import simsched as ss
 from simsched.simulation.audit.auditor import audit_run
+from simsched.simulation.forecast.start_times import forecast
 from tests.simulation.limits.test_against_limited import some_jobs, workload_of
 from tests.simulation.simworld import job, machine, results, run, starts, workload
 
@@ -162,6 +163,13 @@ def test_the_audit_finds_limits_that_were_exceeded(rule, tmp_path):
 def preemptible(name):
     spec = ss.Jobspec.from_shape("slot=1/node", duration=100).with_system(**{"preemptible-after": 0})
     return ss.Job(id=name, submit=0, jobspec=spec, runtime=100, duration=100, queue="low", user="u")
+
+
+def test_a_forecast_names_the_limit_that_a_job_waits_for():
+    found = forecast(machine(4), workload(*ALICE, *BOB), 5, limits=[{"each": "user", "running-jobs": 2}])
+    assert [(item.id, item.start, item.reason) for item in found] == [
+        ("a2", float("inf"), "limit: user alice may run 2 jobs, and 2 jobs run (alice 2 jobs)")
+    ]
 
 
 def test_preemption_stops_at_a_limit():

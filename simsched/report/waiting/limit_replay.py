@@ -1,0 +1,100 @@
+"""The use of limits at any time of a run, from its tables: which limit a waiting job was over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.errors import SimschedError
+from simsched.match.requests.compile import compile_request
+from simsched.simulation.limits.limit_counters import (
+    FIRST_AHEAD,
+    FIRST_SPENT,
+    MEASURES,
+    LimitCounter,
+    LimitTable,
+    scope_text,
+)
+from simsched.simulation.limits.limit_rules import read_limits
+from simsched.simulation.limits.limited_jobs import names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from simsched.graph.cluster import Cluster
+    from simsched.report.data.tables import RunTables
+    from simsched.simulation.limits.limit_counters import Demand, ScopeLimits
+    from simsched.workload.job import Job
+
+LIMIT = "limit"
+"""Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
+
+
+class LimitReplay:
+    """The limits of a run for one of its jobs; jobs that were queued again count with their last attempt."""
+
+    def __init__(self, run: RunTables, job: Job, jobs: Mapping[str, Job], cluster: Cluster) -> None:
+        self._table = LimitTable(read_limits(run.config.get("limits", ()), "run.json"), cluster.index)
+        self._cluster, self._jobs = cluster, jobs
+        self._demands: dict[tuple[int, float], Demand | None] = {}
+        self._own = job
+        self._scopes = [found for found in self._table.of(names_of(job)) if not found.per_job]
+        self._rows = self._rows_of(run) if self._scopes else []
+
+    def _rows_of(self, run: RunTables) -> list[tuple[Job, float, float, float]]:
+        """Return the jobs that ran, with start, end and requested seconds."""
+        table = run.jobs[np.isfinite(run.jobs["start"])]
+        columns = (table["id"].astype(str), table["start"], table["end"].fillna(np.inf), table["duration"])
+        return [
+            (self._jobs[name], start, end, seconds)
+            for name, start, end, seconds in zip(*(column.tolist() for column in columns), strict=True)
+            if name in self._jobs
+        ]
+
+    def cause_at(self, time: float, duration: float) -> tuple[str, str | None] | None:
+        """Return the limit that the job (requested seconds) was over, and a job that used it; None: none."""
+        demand = self._demand(self._own, duration)
+        if demand is None:
+            return None
+        for number, found in enumerate(self._scopes):
+            counter = self._counter_at(number, found, time)
+            at = counter.first_over(demand, time)
+            if at is not None:
+                using = sorted(counter.running, key=lambda row: -counter.running[row][0][at])
+                culprit = str(self._rows[using[0]][0].id) if using else None
+                return f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}", culprit
+        return None
+
+    def _counter_at(self, number: int, found: ScopeLimits, time: float) -> LimitCounter:
+        """Return the counter of a scope with the use of a time."""
+        counter = LimitCounter(number, found)
+        for row, (job, start, end, seconds) in enumerate(self._rows):
+            if start > time or found.scope not in self._scopes_of(job):
+                continue
+            demand = self._demand(job, seconds)
+            if demand is None:
+                continue
+            runs = time < end
+            if runs:
+                counter.running[row] = (demand, start, start + seconds)
+            for at, _ in counter.limits:
+                if at < FIRST_SPENT:
+                    counter.used[at] += demand[at] * runs
+                elif at < FIRST_AHEAD:
+                    counter.used[at] += demand[at] if runs else demand[at - FIRST_SPENT + 1] * (end - start)
+        return counter
+
+    def _scopes_of(self, job: Job) -> set[tuple[tuple[str, str], ...]]:
+        return {found.scope for found in self._table.of(names_of(job)) if not found.per_job}
+
+    def _demand(self, job: Job, seconds: float) -> Demand | None:
+        """Return the amounts of a job, or None for a request that the cluster does not have."""
+        key = (id(job.jobspec), seconds)
+        if key not in self._demands:
+            try:
+                request = compile_request(job.jobspec, self._cluster.index)
+                self._demands[key] = self._table.demand(request, seconds)
+            except SimschedError:
+                self._demands[key] = None
+        return self._demands[key]
