@@ -93,8 +93,13 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
+    return simulated_run(result, f"{name_of(queue_policy)} on {cluster.name}")
+
+
+def simulated_run(result: RunResult, name: str) -> SimulatedRun:
+    """Return records with their tables as frames."""
     tables = Run.from_result(result)
-    run = SimulatedRun(result, result.meta, name=f"{name_of(queue_policy)} on {cluster.name}")
+    run = SimulatedRun(result, result.meta, name=name)
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
 

@@ -75,6 +75,8 @@ class Engine:
     stop : once set, the run ends after the current pass; `stopped` is then true.
     """
 
+    may_wake = False  # no jobs come after all is over
+
     def __init__(
         self,
         prepared: Prepared,

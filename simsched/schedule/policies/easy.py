@@ -66,6 +66,11 @@ class Easy:
         else:
             self._shadow = None
 
+    def renew(self, *, forget: bool) -> None:
+        """Compute the shadow again on another supply; one that is kept on purpose stays, unless `forget`."""
+        if forget or not getattr(self._shadow, "fixed", False):
+            self._shadow = None
+
     def _still_blocked(self, context: PassContext, shadow: Shadow) -> bool:
         """Whether the first job is that of the last pass, and only new jobs can start.
 

@@ -130,11 +130,7 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
 
 def _codec_of(engine: Engine) -> Codec:
     """Return the codec for the values of this run."""
-    table = engine.prepared.table
-    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
-    for kind, request in zip(table.kinds, table.requests, strict=True):
-        requests[kind] = request
-    return Codec(engine.plan.available.index, requests)
+    return Codec(engine.plan.available.index, engine.prepared.table.requests_by_kind())
 
 
 def _array(lines: Any) -> Iterator[bytes]:

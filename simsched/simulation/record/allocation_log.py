@@ -7,6 +7,7 @@ each R is encoded once.
 
 from __future__ import annotations
 
+from copy import copy
 from math import inf
 from os import SEEK_END
 from typing import TYPE_CHECKING, TypeAlias
@@ -43,7 +44,7 @@ class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or stay in memory without one.
 
     `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `schedulers`
-    the scheduler attributes of R (queue and policies).
+    the scheduler attributes of R (queue and policies); `common` are those of jobs that are added later.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class AllocationLog:
         index: Index,
         schedulers: Sequence[Mapping[str, str]],
         sink: BinaryIO | None = None,
+        common: Mapping[str, str] | None = None,
     ) -> None:
         self._ids = ids
         self._durations = durations
@@ -61,10 +63,29 @@ class AllocationLog:
         self._plain = PlainText(index)
         known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
         self._attributes = [known[id(attributes)] for attributes in schedulers]
+        self._common = {"queue": "", **(common or {})}
+        self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
         self.sink = sink
+
+    def add(self, queue: str) -> None:
+        """Make place for a job that arrives during the run."""
+        known = self._by_queue.get(queue)
+        if known is None:
+            attributes = {**self._common, "queue": queue}
+            known = self._by_queue[queue] = (attributes, _encode(attributes).decode())
+        self._schedulers.append(known[0])  # type: ignore[attr-defined]
+        self._attributes.append(known[1])
+
+    def detached(self) -> AllocationLog:
+        """Return a log with the lines so far, which does not change with this one."""
+        self._write_events()
+        made = copy(self)
+        made._lines, made._texts, made._events = list(self._lines), dict(self._texts), []
+        made._schedulers, made._attributes = list(self._schedulers), list(self._attributes)
+        return made
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""

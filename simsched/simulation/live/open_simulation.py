@@ -1,0 +1,337 @@
+"""`OpenSimulation`: a simulation to which jobs are submitted while its clock runs, in simpy.
+
+It runs in a simpy environment, beside any processes, resources and stores of the program.  What a program
+does takes place at the present instant: ends first, then submissions, then one scheduling pass, as in
+`simulate`.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from simpy import Environment, Event
+from simpy.core import EmptySchedule
+
+from simsched.arguments import check_real
+from simsched.errors import ConfigError, RunError
+from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.schedule.policies.registry import naming_policy
+from simsched.simulation.admission import admit
+from simsched.simulation.environment import FIRE_CODE, SUBMISSION
+from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.live_job import LiveJob
+from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.submission import SubmissionReader
+from simsched.simulation.live.watch import Watch
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.outages.disruption import closures_of
+from simsched.simulation.record.event_log import EventLog
+from simsched.simulation.record.recorder import Recorder
+from simsched.simulation.simulate import RunSession, add_parts, log_of, pools_of
+from simsched.workload.job import Job, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.record.run_directory import RunResult
+
+NO_JOBS = Workload((), name="submissions")
+
+
+class OpenSimulation(RunSession):
+    """A run that is open: jobs come, and nodes come and go, while the clock runs.
+
+    Parameters
+    ----------
+    queue_policy, match_policy, seed, allocations, eventlog, sink, inputs : as for `simulate`; `options` are
+        further fields of `RunConfig`.
+    env : a simpy environment to share.  Its present time is second 0 of the run.
+    expect : jobs of the kinds that will be submitted.  Whether counts alone decide is then known from the
+        beginning, as in `simulate`; otherwise the first request that counts cannot decide hands over to the
+        matcher, and a policy with reservations makes them again at that moment.
+    name : of the jobs, in the records.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue_policy: str | QueuePolicy = "easy",
+        match_policy: str | MatchPolicy = "first",
+        seed: int = 0,
+        *,
+        env: Environment | None = None,
+        allocations: bool = True,
+        eventlog: bool = False,
+        sink: BinaryIO | None = None,
+        inputs: Mapping[str, str | Path] | None = None,
+        expect: Iterable[Job] = (),
+        name: str = "submissions",
+        **options: Any,
+    ) -> None:
+        config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+        super().__init__(cluster, config)
+        self._expected = tuple(expect)
+        self._written = {"allocations": allocations, "eventlog": eventlog}
+        self.engine: OpenEngine
+        self.workload = replace(NO_JOBS, name=name)
+        self._open(env, sink)
+        self.describe_inputs(inputs)
+        self._watch = Watch(self)
+        self.engine.listener = self._watch
+        self._reader = SubmissionReader()
+        self._broken: str | None = None
+
+    def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
+        """Make the engine of a run without jobs."""
+        cluster, config = self.cluster, self.config
+        index = cluster.index
+        self.prepared = prepared = nothing_prepared(config)
+        admission: Any = None
+        if config.queues is not None:
+            admission = admit((), config.queues, index, no_limit=config.no_limit)
+            admission = replace(admission, rejected={})
+        ids: list[int | str] = []
+        log = events = None
+        if self._written["allocations"]:
+            log = log_of(self.workload, prepared, index, config, sink, ids=ids)
+        if self._written["eventlog"]:
+            events = EventLog(ids)
+        recorder = Recorder(ids, pools_of(cluster), log, events)
+        closures = closures_of(config.outages, index)
+        self.engine = engine = OpenEngine(
+            prepared, index, config, recorder, admission=admission, closures=closures, env=env
+        )
+        engine.growth = Growth(
+            engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids
+        )
+        add_parts(engine, config, index, admission, open_=True)
+
+    # -- time -------------------------------------------------------------------------------------
+
+    @property
+    def env(self) -> Environment:
+        """The simpy environment; processes of the program run in it."""
+        return self.engine.future.env
+
+    @property
+    def now(self) -> float:
+        """The time of the run, in seconds."""
+        return self.engine.future.come_to_present()
+
+    def run(self, until: float | Event | None = None) -> Any:
+        """Run the environment: until nothing is left to happen, until a time, or until a simpy event.
+
+        A time is one of the run, and everything that happens at it is included.  Of an event the value is
+        returned.  Further jobs may be submitted afterwards, and the run continued.
+
+        Raises
+        ------
+        ConfigError
+            For a time that is not a number, or in the past.
+        RunError
+            If a callback failed, here or before.
+        """
+        self._refuse_broken()
+        engine = self.engine
+        if until is not None and not isinstance(until, Event):
+            self._check_time("until", until)
+            event = self.env.event()
+            engine.pause_at(until, event)
+            until = event
+        engine.endless = until is not None
+        return self._play(lambda: self.env.run(until=until))
+
+    def step(self) -> bool:
+        """Handle one event of the environment; return False if none was left."""
+        self._refuse_broken()
+        try:
+            self._play(self.env.step)
+        except EmptySchedule:
+            return False
+        return True
+
+    def step_pass(self) -> bool:
+        """Run until the next scheduling pass is over; return False if none came."""
+        before = self.engine.progress.passes
+        while self.step():
+            if self.engine.progress.passes > before:
+                return True
+        return False
+
+    def _play(self, action: Callable[[], Any]) -> Any:
+        """Let the environment run; remember if it stopped within an event of the run."""
+        try:
+            with naming_policy(self.config.queue_policy):
+                return action()
+        except EmptySchedule:
+            raise
+        except BaseException as error:
+            if _came_through_the_run(error):
+                self._broken = str(error) or type(error).__name__
+            raise
+
+    def _refuse_broken(self) -> None:
+        if self._broken is not None:
+            raise RunError(f"the simulation ended with an error: {self._broken}")
+
+    def _check_time(self, name: str, value: Any) -> None:
+        """Raise a ConfigError unless a value is a time of the run that has not passed."""
+        check_real(name, value, 0, MAX_SECONDS)
+        if value < self.now:
+            raise ConfigError(f"{name} is {value:g} s, which has passed", expected=f"{self.now:g} s or later")
+
+    # -- jobs -------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        request: str | Jobspec | Mapping[str, Any] | Job,
+        duration: float | str | None = None,
+        runtime: float | str | None = None,
+        at: float | None = None,
+        **attributes: Any,
+    ) -> LiveJob:
+        """Submit a job now, or `at` a time to come.
+
+        Parameters
+        ----------
+        request : a shape, a jobspec (as an object or a document), or a job of a workload as it is.
+        duration : requested seconds, or an RFC 23 duration; by default that of the jobspec, or unlimited.
+        runtime : seconds that the job will run; by default it runs for its duration.
+        attributes : further fields of `Job`: `id`, `user`, `queue`, `urgency`, `dependencies` …
+
+        Raises
+        ------
+        ConfigError
+            For a time that is not a number or has passed, or an attribute that does not exist.
+        FormatError
+            For a request that is neither a shape nor a jobspec.
+        RunError
+            If a callback failed before.
+        """
+        self._refuse_broken()
+        if at is None and not isinstance(request, Job):
+            at = self.now
+        elif at is not None:
+            self._check_time("at", at)
+        job = self._reader.read(request, duration, runtime, at, attributes)
+        if job.submit < self.now:
+            self._check_time("at", job.submit)
+        live = LiveJob(self, job)
+        self._reader.register(job)
+        engine = self.engine
+        engine.future.come_to_present()
+        ticket = engine.hand_in(job)
+        live.note_ticket(ticket)
+        self._watch.coming[ticket] = live
+        return live
+
+    def submit_all(self, workload: Workload | Iterable[Job]) -> list[LiveJob]:
+        """Submit each job of a workload at its own submit time; the times are those of the run."""
+        if isinstance(workload, Workload) and not self._reader.ids:
+            self.workload = workload
+        return [self.submit(job) for job in workload]
+
+    def cancel(self, job: LiveJob) -> None:
+        """Cancel a job now (`LiveJob.cancel`)."""
+        self._refuse_gone(job)
+        if job.number is None:
+            self.engine.arrivals.withdraw(job.ticket, job.id)
+            del self._watch.coming[job.ticket]
+            job.note_withdrawal()
+            return
+        number = job.number
+        future = self.engine.future
+        future.at(future.come_to_present(), SUBMISSION, "cancel", number)
+
+    def _refuse_gone(self, job: LiveJob) -> None:
+        self._refuse_broken()
+        if job.result is not None:
+            raise RunError(f"job {job.id} has ended ({job.result})", expected="a job that waits or runs")
+
+    # -- views ------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> list[LiveJob]:
+        """The jobs that wait for resources, in the order of their queues."""
+        jobs = self._watch.jobs
+        for group in self.engine.queues:
+            if not group.queue.static and group.queue.ranks:
+                group.queue.sort(self.now)
+        return [jobs[number] for group in self.engine.queues for number in group.queue]
+
+    @property
+    def running(self) -> list[LiveJob]:
+        """The jobs that run, in the order of their starts."""
+        engine, jobs = self.engine, self._watch.jobs
+        return [jobs[number] for number in engine.plan.held if engine.is_running(number)]
+
+    def free(self) -> dict[str, int]:
+        """Return the free units of each type; ``node`` are the execution targets that are idle and up."""
+        plan = self.engine.plan
+        totals = {name: int(plan.available.total[name]) for name in pools_of(self.cluster)}
+        return {"node": int(plan.idle), **totals}
+
+    def on(self, event: str, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Call `callback` at each event of a kind, with the job; for ``pass`` with the simulation.
+
+        The kinds are ``submit``, ``start``, ``end``, ``requeue``, ``change`` (a running job got other
+        resources) and ``pass``.  Whatever the callback does takes place once the present event is over.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown event, or a callback that is not a function.
+        """
+        self._watch.add(event, callback)
+        return callback
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def result(self) -> RunResult:
+        """Return the records so far, as those of `simulate`; the run may continue afterwards.
+
+        Jobs that wait are PENDING in them, and jobs that run RUNNING, unless everything is over.
+
+        Raises
+        ------
+        RunError
+            If a callback failed before.
+        """
+        self._refuse_broken()
+        engine = self.engine
+        recorder = engine.recorder.detached()
+        until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
+        if until is not None:
+            recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
+        coming = tuple(engine.arrivals)
+        prepared = self.prepared
+        if coming:
+            for job in coming:
+                recorder.add(job.id, job.queue or "default")
+            endless = float("inf")
+            durations = [endless if job.duration is None else job.duration for job in coming]
+            prepared = copy.copy(prepared)
+            table = copy.copy(prepared.table)
+            object.__setattr__(table, "durations", prepared.table.durations + durations)
+            prepared = replace(prepared, table=table)
+        workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
+        times = {"complete": True, "until": until, "from": None}
+        return self._records(recorder, prepared, workload, times)
+
+
+def _came_through_the_run(error: BaseException) -> bool:
+    """Whether an error was raised while an event of the run was handled, so that half of it is done."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is FIRE_CODE:
+            return True
+        trace = trace.tb_next
+    return False
