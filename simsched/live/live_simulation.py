@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.live.live_job import LiveJob
     from simsched.workload.job import Job, Workload
 
@@ -83,3 +84,14 @@ class Simulation(OpenSimulation):
         """
         title = f"{name_of(self.config.queue_policy)} on {self.cluster.name}"
         return simulated_run(super().result(), title)
+
+    def audit(self) -> AuditReport:
+        """Return what the independent checker finds in the records so far; true if it finds no fault."""
+        from tempfile import TemporaryDirectory
+
+        from simsched.simulation.audit.auditor import audit_run
+
+        records = super().result()
+        assert records.workload is not None
+        with TemporaryDirectory() as folder:
+            return audit_run(records.save(f"{folder}/run"), self.cluster, records.workload)

@@ -145,13 +145,18 @@ class RunSession:
 
     def records(self, times: Mapping[str, Any]) -> RunResult:
         """Return the records of the run as columns; `times` are when it began and ended, for ``run.json``."""
-        return self._records(self.engine.recorder, self.prepared, self.workload, times)
+        return self._records(self.engine.recorder, self.prepared, self.workload, times, self.config)
 
     def _records(
-        self, recorder: Recorder, prepared: Prepared, workload: Workload, times: Mapping[str, Any]
+        self,
+        recorder: Recorder,
+        prepared: Prepared,
+        workload: Workload,
+        times: Mapping[str, Any],
+        config: RunConfig,
     ) -> RunResult:
         jobs = job_columns(workload, prepared, recorder)
-        described = _description(self.config, self.files, self.cluster, workload)
+        described = _description(config, self.files, self.cluster, workload)
         meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
         meta.update(_speed(self._began, self.engine.done))
         timeline = recorder.timeline(meta["cluster"]["totals"])

@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
-from simsched.arguments import check_real
+from simsched.arguments import check, check_real
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
-from simsched.simulation.environment import FIRE_CODE, SUBMISSION
+from simsched.simulation.environment import DISRUPTION, FIRE_CODE, SUBMISSION
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.live_job import LiveJob
+from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
 from simsched.simulation.live.open_engine import OpenEngine
 from simsched.simulation.live.submission import SubmissionReader
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
+from simsched.simulation.outages.outages import DRAIN, FAILURE
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.simulate import RunSession, add_parts, log_of, pools_of
@@ -57,6 +59,7 @@ class OpenSimulation(RunSession):
     expect : jobs of the kinds that will be submitted.  Whether counts alone decide is then known from the
         beginning, as in `simulate`; otherwise the first request that counts cannot decide hands over to the
         matcher, and a policy with reservations makes them again at that moment.
+    absent : ranks of execution targets that the cluster does not have at first, until `add`.
     name : of the jobs, in the records.
     """
 
@@ -73,6 +76,7 @@ class OpenSimulation(RunSession):
         sink: BinaryIO | None = None,
         inputs: Mapping[str, str | Path] | None = None,
         expect: Iterable[Job] = (),
+        absent: int | str | Iterable[int] | None = None,
         name: str = "submissions",
         **options: Any,
     ) -> None:
@@ -88,6 +92,8 @@ class OpenSimulation(RunSession):
         self.engine.listener = self._watch
         self._reader = SubmissionReader()
         self._broken: str | None = None
+        if absent is not None:
+            self._take_out(absent, DRAIN, ABSENT)
 
     def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
         """Make the engine of a run without jobs."""
@@ -113,6 +119,8 @@ class OpenSimulation(RunSession):
             engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids
         )
         add_parts(engine, config, index, admission, open_=True)
+        disruption: Any = engine.parts["disruption"]
+        self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -256,6 +264,58 @@ class OpenSimulation(RunSession):
         if job.result is not None:
             raise RunError(f"job {job.id} has ended ({job.result})", expected="a job that waits or runs")
 
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
+        """Drain execution targets now: no job starts on them, and running jobs continue.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, note)
+
+    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
+        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, FAILURE, note)
+
+    def undrain(self, ranks: int | str | Iterable[int]) -> None:
+        """Bring back execution targets that were drained or have failed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=False)
+
+    def remove(self, ranks: int | str | Iterable[int]) -> None:
+        """Remove execution targets: no job starts on them any more; they can be added again.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, REMOVED)
+
+    def add(self, ranks: int | str | Iterable[int]) -> None:
+        """Add execution targets of the cluster that are absent so far, or were removed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=True)
+
+    def _take_out(self, ranks: Any, kind: str, note: str) -> None:
+        self._refuse_broken()
+        check("note", note, str, "a text")
+        self._enter("take-out", (self._nodes.ranks(ranks), kind, note))
+
+    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
+        self._refuse_broken()
+        found = self._nodes.ranks(ranks)
+        self._nodes.refuse_others(found, absent=absent)
+        self._enter("bring-back", found)
+
+    def _enter(self, kind: str, payload: Any) -> None:
+        future = self.engine.future
+        future.at(future.come_to_present(), DISRUPTION, kind, payload)
+
     # -- views ------------------------------------------------------------------------------------
 
     @property
@@ -324,7 +384,8 @@ class OpenSimulation(RunSession):
             prepared = replace(prepared, table=table)
         workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
         times = {"complete": True, "until": until, "from": None}
-        return self._records(recorder, prepared, workload, times)
+        config = replace(self.config, outages=(*self.config.outages, *self._nodes.outages()))
+        return self._records(recorder, prepared, workload, times, config)
 
 
 def _came_through_the_run(error: BaseException) -> bool:

@@ -147,7 +147,7 @@ class Disruption:
                 self._asleep.append(int(targets[0]))
             return
         engine.future.at(engine.now + self._failures.repair(self._rng), DISRUPTION, "repair", targets)
-        self._take_down(FAILURE, targets, "node failure")
+        self.take_down(FAILURE, targets, "node failure")
         self._engine.settle()
 
     def _is_hopeless(self) -> bool:
@@ -158,20 +158,21 @@ class Disruption:
         return engine.future.only("failure")
 
     def _on_repair(self, targets: Ints) -> None:
-        self._bring_up(targets)
+        self.bring_up(targets)
         self._draw_failure(int(targets[0]), self._engine.now)
         self._engine.settle()
 
     def _on_down(self, outage: tuple[str, Ints, str]) -> None:
         kind, targets, note = outage
-        self._take_down(kind, targets, note or kind)
+        self.take_down(kind, targets, note or kind)
         self._engine.settle()
 
     def _on_up(self, targets: Ints) -> None:
-        self._bring_up(targets)
+        self.bring_up(targets)
         self._engine.settle()
 
-    def _take_down(self, kind: str, targets: Ints, note: str) -> None:
+    def take_down(self, kind: str, targets: Ints, note: str) -> None:
+        """Take targets down, for one reason more; jobs on targets that fail are interrupted."""
         engine = self._engine
         if kind == FAILURE:
             self._interrupt(targets, note)
@@ -181,7 +182,8 @@ class Disruption:
             engine.plan.set_status(gone, up=False)
         engine.queues.touch(released=False)
 
-    def _bring_up(self, targets: Ints) -> None:
+    def bring_up(self, targets: Ints) -> None:
+        """Let targets be down for one reason less; those without any are up again."""
         self._out[targets] -= 1
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
         if len(back):

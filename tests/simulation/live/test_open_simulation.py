@@ -360,7 +360,8 @@ def test_records_are_audited(seed, tmp_path):
     sim = ss.Simulation(cluster, eventlog=True, **rules)
     sim.submit_all(given)
     sim.run()
-    report = audit_run(sim.result().save(tmp_path / "run"), cluster, given)
+    result = sim.result()
+    report = audit_run(result.save(tmp_path / "run"), cluster, result.result.workload)
     assert report, report
 
 
