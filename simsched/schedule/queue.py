@@ -151,13 +151,20 @@ class WaitingQueue:
         """
         self._rank.append(job)
         if self._present is None and not self._is_behind(job):
-            jobs = self.listed()
-            fresh = self.fresh if self._plain else [int(self._at[rank]) for rank in self.fresh]
-            self._present, self.static = PresentOrder(self.order, self._table), False
-            self.ranks, self.fresh = array("q", sorted(jobs)), fresh
-            self._rank = list(range(job + 1))
+            self.go_by_keys()
         if self._present is not None:
             self._present.forget()
+
+    def go_by_keys(self) -> None:
+        """Work out the order of each pass from now on: jobs do not keep their places."""
+        if self._present is not None:
+            self._present.forget()
+            return
+        jobs = self.listed()
+        fresh = self.fresh if self._plain else [int(self._at[rank]) for rank in self.fresh]
+        self._present, self.static = PresentOrder(self.order, self._table), False
+        self.ranks, self.fresh = array("q", sorted(jobs)), fresh
+        self._rank = list(range(len(self._rank)))
 
     def _is_behind(self, job: int) -> bool:
         """Whether a new job is behind all others in the order, under which ranks are job numbers."""

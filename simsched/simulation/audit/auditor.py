@@ -229,18 +229,25 @@ class _Auditor:
         fault = wrong_slots(rules.spec.resources, execution, len(units))
         if fault is not None:
             self.report.add("A5", name, fault)
-        self._expiration(name, job, time, execution)
-        self.held[name] = _Holding(time, execution, units, kept)
+        start = self._start_of(name, time, execution)
+        self._expiration(name, job, start, execution)
+        self.held[name] = _Holding(start, execution, units, kept)
         self.sizes[name] = [
             self._holds(rules, units, whole=rules.alone),
             self._holds(rules, units, whole=True),
             self._holds(rules, kept, whole=rules.alone),
         ]
-        self.spans[name] = AllocationSpan(time)
+        self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._timeline.add(time, 1, self.sizes[name])
         for fault in out_of_reach(self.recorded, job, time, set(units)):
             self.report.add("A8", name, fault)
+
+    def _start_of(self, name: str, time: float, execution: Mapping[str, Any]) -> float:
+        """Return the start of the job; if it got other resources at this instant, it started before."""
+        span = self.spans.get(name)
+        goes_on = span is not None and span.last == time and execution.get("starttime") == span.start
+        return span.start if span is not None and goes_on else time
 
     def _kept(self, rules: ClaimRules, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return the units in R, with all units of the racks, sockets … that are held exclusively."""

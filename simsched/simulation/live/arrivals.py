@@ -56,6 +56,10 @@ class Arrivals:
         self._withdrawn.add(ticket)
         self.ids.discard(str(id_))
 
+    def exchange(self, ticket: int, job: Job) -> None:
+        """Put another job of the same time in the place of one whose time has not come."""
+        self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
+
     def copy(self) -> Arrivals:
         """Return an equal value that changes by itself; tickets stay valid."""
         made = Arrivals()

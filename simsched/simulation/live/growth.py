@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.growing_table import GrowingTable, NewJob
 from simsched.simulation.admission import admit
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from simsched.graph.index.index import Index
+    from simsched.match.requests.request import Request
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
     from simsched.simulation.options.run_config import RunConfig
@@ -51,7 +54,7 @@ class Growth:
     ----------
     coming : the ids of jobs that will arrive later.
     jobs : the jobs, in their queues and with the defaults of these.
-    handed_in : the same jobs as they were submitted.
+    renewals : times (seconds) at which reservations were made again or running jobs changed.
     conditions : the dependencies; the engine sees them from the first job on that has any.
     """
 
@@ -75,7 +78,7 @@ class Growth:
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
         self._conditional.coming = coming
         self.jobs: list[Job] = []
-        self.handed_in: list[Job] = []
+        self.renewals: list[float] = []
         self._expected = expected if admission is None else self._placed(expected)
         self._kinds.numbers(self._expected)
         if self._expected:
@@ -92,7 +95,6 @@ class Growth:
         """Add a job that arrives now, and return its number."""
         engine, prepared = self._engine, self._prepared
         number = len(self.jobs)
-        self.handed_in.append(job)
         tier = 0
         if self._admission is not None:
             job, tier = self._admit(number, job)
@@ -152,6 +154,43 @@ class Growth:
             self._conditional.add(job)
         self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
         self._engine.conditions = self._conditional
+
+    # -- jobs that change -------------------------------------------------------------------------
+
+    @property
+    def prepared(self) -> Prepared:
+        """The columns of the run."""
+        found: Prepared = self._prepared
+        return found
+
+    def request_of(self, number: int) -> Request:
+        """Return the compiled request of a job that has one."""
+        request = self._table.requests[number]
+        assert request is not None
+        found: Request = request
+        return found
+
+    def change_runtime(self, number: int, runtime: float) -> None:
+        """Change the seconds that a job runs for."""
+        self.jobs[number] = replace(self.jobs[number], runtime=runtime)
+        self._set_times(number)
+
+    def _set_times(self, number: int) -> None:
+        job, overrun = self.jobs[number], self._config.overrun == "allow"
+        duration = UNLIMITED if job.duration is None else job.duration
+        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=overrun)
+        self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout[0]
+        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
+        self._table.change_duration(number, duration, judged)
+
+    def change_duration(self, number: int, duration: float) -> None:
+        """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""
+        requested = None if duration == UNLIMITED else duration
+        self.jobs[number] = replace(self.jobs[number], duration=requested)
+        self._set_times(number)
+        for group in self._engine.queues:
+            group.queue.go_by_keys()
+        self._renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
 
@@ -218,26 +257,22 @@ class Growth:
         table.recount(*counting)
         self._renew(forget=switched)
 
+    def note_renewal(self) -> None:
+        """Note that reservations may move at this instant, because requests or running jobs change."""
+        now = self._engine.future.now
+        if self.jobs and (not self.renewals or self.renewals[-1] < now):
+            self.renewals.append(now)
+
     def _renew(self, *, forget: bool) -> None:
         """Make the supplies of all queues again; with `forget` reservations are made anew, too."""
+        if forget:
+            self.note_renewal()
         self._engine.plan.available.table = None
         for group in self._engine.queues:
             group.context.renew()
             renew = getattr(group.policy, "renew", None)
             if renew is not None:
                 renew(forget=forget)
-
-    def change_duration(self, number: int, duration: float) -> None:
-        """Change the requested seconds of a job; its run time follows."""
-        job = self.jobs[number]
-        prepared, overrun = self._prepared, self._config.overrun == "allow"
-        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=overrun)
-        if job.runtime is None:
-            runtime = duration
-        prepared.runtimes[number], prepared.timeouts[number] = runtime, timeout[0]
-        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
-        self._table.change_duration(number, duration, judged)
-        self._renew(forget=True)
 
 
 class _One:

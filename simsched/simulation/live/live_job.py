@@ -41,6 +41,12 @@ class Owner(Protocol):
     def cancel(self, job: LiveJob) -> None:
         """Cancel a job."""
 
+    def update(self, job: LiveJob, duration: float | str) -> None:
+        """Change the requested seconds of a job."""
+
+    def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
+        """Change the number of execution targets of a running job."""
+
 
 class LiveJob:
     """A job that was submitted to an open simulation.
@@ -233,6 +239,24 @@ class LiveJob:
         RunError if the job has ended.
         """
         self._sim.cancel(self)
+
+    def update(self, *, duration: float | str) -> None:
+        """Change the requested seconds of the job now, which may be running; an RFC 23 duration is accepted.
+
+        RunError if the job has ended; ConfigError if it has run for longer, or for another value.
+        """
+        self._sim.update(self, duration)
+
+    def resize(self, size: int, *, beside_queue: bool = False) -> Event:
+        """Let the running job shrink or grow to `size` execution targets now; the rest of its work scales.
+
+        The request must be malleable: ``slot=2-8/node``, a range of execution targets.  The event that is
+        returned succeeds with the number of targets after the change.  A job grows by as many free targets as
+        there are, and not at all while jobs wait, unless `beside_queue`.
+
+        RunError for a job that does not run or is not malleable, ConfigError for a size out of its range.
+        """
+        return self._sim.resize(self, size, beside_queue=beside_queue)
 
 
 def _known(time: float) -> float | None:

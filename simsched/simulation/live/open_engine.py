@@ -41,6 +41,9 @@ class Listener(Protocol):
     def ended(self, job: int) -> None:
         """A job ended, started or not."""
 
+    def resized(self, job: int, selection: Selection) -> None:
+        """A running job has other resources."""
+
     def passed(self) -> None:
         """A scheduling pass is over."""
 
@@ -90,6 +93,12 @@ class OpenEngine(Engine):
     def act(self, action: Callable[[], None], order: int = DISRUPTION) -> None:
         """Do something at the present instant, as an event of the run."""
         self.future.at(self.future.come_to_present(), order, "act", action)
+
+    def move_end(self, job: int) -> None:
+        """Let a running job end when its run time, which has changed, is over; now at the earliest."""
+        end = max(self.now, self.recorder.start[job] + self.prepared.runtimes[job])
+        if self.progress.ends[job] != end:
+            self._enter_end(job, end)
 
     def pause_at(self, time: float, event: Event) -> None:
         """Let an event succeed at a time, once all that happens then has happened."""

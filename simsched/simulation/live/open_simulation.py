@@ -11,20 +11,23 @@ import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
-from simsched.arguments import check, check_real
+from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.environment import DISRUPTION, FIRE_CODE, SUBMISSION
 from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
 from simsched.simulation.live.open_engine import OpenEngine
-from simsched.simulation.live.submission import SubmissionReader
+from simsched.simulation.live.submission import SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
@@ -120,6 +123,7 @@ class OpenSimulation(RunSession):
         )
         add_parts(engine, config, index, admission, open_=True)
         disruption: Any = engine.parts["disruption"]
+        self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
         self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
 
     # -- time -------------------------------------------------------------------------------------
@@ -259,6 +263,31 @@ class OpenSimulation(RunSession):
         future = self.engine.future
         future.at(future.come_to_present(), SUBMISSION, "cancel", number)
 
+    def update(self, job: LiveJob, duration: float | str) -> None:
+        """Change the requested seconds of a job now (`LiveJob.update`)."""
+        self._refuse_gone(job)
+        seconds = read_seconds("duration", duration)
+        found = float("inf") if seconds is None else seconds
+        if job.start is not None and job.start + found < self.now:
+            least = f"{self.now - job.start:g} s or more"
+            raise ConfigError(f"job {job.id} has run for more than {found:g} s", expected=least)
+        if job.number is None:
+            job.job = msgspec.structs.replace(job.job, duration=seconds)
+            self.engine.arrivals.exchange(job.ticket, job.job)
+        else:
+            self._enter("new-duration", (job.number, seconds if seconds is not None else found))
+
+    def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
+        """Let a running malleable job have `size` execution targets from now on (`LiveJob.resize`)."""
+        self._refuse_gone(job)
+        check_whole("size", size, 1)
+        if job.number is None:
+            raise RunError(f"job {job.id} does not run", expected="a running job")
+        self._changes.check_size(job.number, size)
+        event = self.env.event()
+        self._enter("resize", (job.number, size, beside_queue, event))
+        return event
+
     def _refuse_gone(self, job: LiveJob) -> None:
         self._refuse_broken()
         if job.result is not None:
@@ -383,7 +412,9 @@ class OpenSimulation(RunSession):
             object.__setattr__(table, "durations", prepared.table.durations + durations)
             prepared = replace(prepared, table=table)
         workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
-        times = {"complete": True, "until": until, "from": None}
+        times: dict[str, Any] = {"complete": True, "until": until, "from": None}
+        if engine.growth.renewals:
+            times["renewals"] = list(engine.growth.renewals)
         config = replace(self.config, outages=(*self.config.outages, *self._nodes.outages()))
         return self._records(recorder, prepared, workload, times, config)
 

@@ -50,7 +50,7 @@ class SubmissionReader:
         jobspec = self._jobspec(request)
         attributes = _checked(attributes) if attributes else {}
         id_ = attributes.pop("id", None)
-        requested = _seconds("duration", duration)
+        requested = read_seconds("duration", duration)
         if requested is None:
             requested = jobspec.duration or None
         return Job(
@@ -58,7 +58,7 @@ class SubmissionReader:
             submit=at,
             jobspec=jobspec,
             duration=requested,
-            runtime=_seconds("runtime", runtime),
+            runtime=read_seconds("runtime", runtime),
             **attributes,
         )
 
@@ -72,9 +72,9 @@ class SubmissionReader:
         """Return a job of a workload, with the values that are given beside it."""
         changes = dict(_checked(attributes))
         if duration is not None:
-            changes["duration"] = _seconds("duration", duration)
+            changes["duration"] = read_seconds("duration", duration)
         if runtime is not None:
-            changes["runtime"] = _seconds("runtime", runtime)
+            changes["runtime"] = read_seconds("runtime", runtime)
         if at is not None:
             changes["submit"] = at
         else:
@@ -109,7 +109,7 @@ class SubmissionReader:
         return id_
 
 
-def _seconds(name: str, value: Any) -> float | None:
+def read_seconds(name: str, value: Any) -> float | None:
     """Return seconds, a whole number as an int; None for no value and for a duration without a limit."""
     if value is None:
         return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BATCH = 1024
 
 #: Kinds of events.
-ALLOC, RELEASE, SHARD, LAST_SHARD = range(4)
+ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN = range(5)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -64,6 +64,7 @@ class AllocationLog:
         known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
         self._attributes = [known[id(attributes)] for attributes in schedulers]
         self._common = {"queue": "", **(common or {})}
+        self._starts: dict[int, float] = {}
         self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
@@ -91,6 +92,13 @@ class AllocationLog:
         """Write the allocation of `selection` to a job."""
         self._note((ALLOC, job, now, selection))
 
+    def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
+        """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
+        self.release(job, now)
+        self._starts[job] = start
+        self._note((AGAIN, job, now, selection))
+        self.flush()
+
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
         self._note((RELEASE, job, now, None))
@@ -113,7 +121,10 @@ class AllocationLog:
         written = iter(self._written(starts) if starts else ())
         times = _numbers([event[2] for event in events])
         for (kind, job, now, selection), time in zip(events, times, strict=True):
-            if kind == ALLOC:
+            if kind == AGAIN:
+                assert selection is not None
+                text = self._texts[job] = self._document_again(job, selection)
+            elif kind == ALLOC:
                 text = self._texts[job] = next(written)
             elif kind == RELEASE:
                 text = self._texts.pop(job)
@@ -122,7 +133,7 @@ class AllocationLog:
                 text = self._document(job, selection, now, 0)
                 if kind == LAST_SHARD:
                     del self._texts[job]
-            name = "alloc" if kind == ALLOC else "release"
+            name = "alloc" if kind in (ALLOC, AGAIN) else "release"
             self._lines.append(f'{{"id":{_id(self._ids[job])},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
@@ -142,6 +153,11 @@ class AllocationLog:
                     f'"starttime":{begins[at]},"expiration":{expirations[at]}}},'
                     f'"attributes":{{"system":{{"scheduler":{self._attributes[job]}}}}}}}'
                 )
+
+    def _document_again(self, job: int, selection: Selection) -> str:
+        """Return the R of a job that runs already."""
+        start, duration = self._starts.pop(job), self._durations[job]
+        return self._document(job, selection, start, 0 if duration == inf else start + (duration or MOMENT))
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""

@@ -104,6 +104,11 @@ class Recorder:
         if self.log is not None:
             self.log.alloc(job, now, selection)
 
+    def _count(self, job: int, selection: Selection) -> None:
+        units = selection.counts
+        cores, gpus = units.get("core", 0), units.get("gpu", 0)
+        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
+
     def promise(self, promised: list[tuple[int, float]]) -> None:
         """Record the promised starts of jobs; the first promise of each job counts."""
         for job, start in promised:
@@ -120,6 +125,12 @@ class Recorder:
         """Record that a job released a part of its resources."""
         if self.log is not None:
             self.log.release_shard(job, now, selection, last=last)
+
+    def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
+        """Record that a job, which runs since `start`, has other resources or another duration now."""
+        self._count(job, selection)
+        if self.log is not None:
+            self.log.replace(job, now, selection, start)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Record that a job lost its resources and waits again."""
