@@ -154,6 +154,8 @@ class _Auditor:
         self._stated: dict[str, tuple[Any, int]] = {}
         """The queue and the slots that the last R of each job states."""
         self._shapes: dict[int, str | None] = {}
+        self._left: dict[str, frozenset[int]] = {}
+        """The ranks that each job released last."""
 
     # -- the lines ----------------------------------------------------------------------------
 
@@ -240,7 +242,8 @@ class _Auditor:
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._timeline.add(time, 1, self.sizes[name])
-        for fault in out_of_reach(self.recorded, job, time, set(units)):
+        kept_on = self._left.get(name, frozenset()) if start < time else frozenset()
+        for fault in out_of_reach(self.recorded, job, time, set(units) - kept_on):
             self.report.add("A8", name, fault)
 
     def _start_of(self, name: str, time: float, execution: Mapping[str, Any]) -> float:
@@ -336,7 +339,8 @@ class _Auditor:
         same = held.text == execution
         shard = held.units if same else self._units(name, execution)
         rules = self._rules_of(self.jobs[name])
-        for fault in survived(self.recorded, held.start, time, set(shard)):
+        ranks = frozenset(shard)
+        for fault in survived(self.recorded, held.start, time, set(ranks)):
             self.report.add("A8", name, fault)
         for rank, masks in list(shard.items()):
             mine = held.units.get(rank)
@@ -355,6 +359,7 @@ class _Auditor:
                 self._give_back(name, rules, rank, masks)
                 self._leave(name, rank)
             del self.held[name]
+            self._left[name] = ranks
             self._timeline.add(time, -1, self.sizes[name])
 
     def _leave(self, name: str, rank: int) -> None:

@@ -259,9 +259,7 @@ class OpenSimulation(RunSession):
             del self._watch.coming[job.ticket]
             job.note_withdrawal()
             return
-        number = job.number
-        future = self.engine.future
-        future.at(future.come_to_present(), SUBMISSION, "cancel", number)
+        self._enter("cancel", job.number)
 
     def update(self, job: LiveJob, duration: float | str) -> None:
         """Change the requested seconds of a job now (`LiveJob.update`)."""
@@ -333,17 +331,18 @@ class OpenSimulation(RunSession):
     def _take_out(self, ranks: Any, kind: str, note: str) -> None:
         self._refuse_broken()
         check("note", note, str, "a text")
-        self._enter("take-out", (self._nodes.ranks(ranks), kind, note))
+        self._enter("take-out", (self._nodes.ranks(ranks), kind, note), DISRUPTION)
 
     def _bring_back(self, ranks: Any, *, absent: bool) -> None:
         self._refuse_broken()
         found = self._nodes.ranks(ranks)
         self._nodes.refuse_others(found, absent=absent)
-        self._enter("bring-back", found)
+        self._enter("bring-back", found, DISRUPTION)
 
-    def _enter(self, kind: str, payload: Any) -> None:
+    def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
+        """Let something happen at the present instant; changes of nodes come before all others."""
         future = self.engine.future
-        future.at(future.come_to_present(), DISRUPTION, kind, payload)
+        future.at(future.come_to_present(), order, kind, payload)
 
     # -- views ------------------------------------------------------------------------------------
 
@@ -415,7 +414,10 @@ class OpenSimulation(RunSession):
         times: dict[str, Any] = {"complete": True, "until": until, "from": None}
         if engine.growth.renewals:
             times["renewals"] = list(engine.growth.renewals)
-        config = replace(self.config, outages=(*self.config.outages, *self._nodes.outages()))
+        changes = self._nodes.outages()
+        if changes:
+            times["live"] = True
+        config = replace(self.config, outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)
 
 
