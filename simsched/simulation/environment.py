@@ -123,9 +123,12 @@ class FutureEvents:
         on_the_way.callbacks = [enter]
         self._schedule(on_the_way, priority, 0.75 * there - self.env.now)
 
-    def begin_before(self, seconds: float) -> None:
-        """Let second 0 of the run be so many seconds ago; before any event is entered."""
-        self._origin = self._here - seconds
+    def move_to(self, env: Environment, elapsed: float) -> None:
+        """Drop all events, and go on in another environment `elapsed` seconds after second 0 of the run."""
+        self._pending.clear()
+        self._spare.clear()
+        self.env, self._schedule, self.over = env, env.schedule, env.event()
+        self.now, self._here, self._origin = elapsed, env.now, env.now - elapsed
 
     def come_to_present(self) -> float:
         """Bring the time of the run to that of the environment, and return it; whole seconds are an int.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -60,13 +60,11 @@ class Arrivals:
         """Put another job of the same time in the place of one whose time has not come."""
         self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
 
-    def copy(self) -> Arrivals:
-        """Return an equal value that changes by itself; tickets stay valid."""
-        made = Arrivals()
-        made._heap = list(self._heap)
-        heapify(made._heap)
-        made._counted, made._withdrawn, made.ids = self._counted, set(self._withdrawn), set(self.ids)
-        return made
+    def take_over(self, other: Arrivals) -> None:
+        """Hold the same jobs as another value; tickets stay valid."""
+        self._heap, self._counted = list(other._heap), other._counted
+        self._withdrawn = set(other._withdrawn)
+        self.ids.update(other.ids)
 
 
 def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:

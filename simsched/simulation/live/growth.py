@@ -54,6 +54,7 @@ class Growth:
     ----------
     coming : the ids of jobs that will arrive later.
     jobs : the jobs, in their queues and with the defaults of these.
+    handed_in : the jobs as they were submitted.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     conditions : the dependencies; the engine sees them from the first job on that has any.
     """
@@ -78,6 +79,7 @@ class Growth:
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
         self._conditional.coming = coming
         self.jobs: list[Job] = []
+        self.handed_in: list[Job] = []
         self.renewals: list[float] = []
         self._expected = expected if admission is None else self._placed(expected)
         self._kinds.numbers(self._expected)
@@ -95,6 +97,7 @@ class Growth:
         """Add a job that arrives now, and return its number."""
         engine, prepared = self._engine, self._prepared
         number = len(self.jobs)
+        self.handed_in.append(job)
         tier = 0
         if self._admission is not None:
             job, tier = self._admit(number, job)
@@ -116,6 +119,21 @@ class Growth:
         ))  # fmt: skip
         engine.progress.states.append(JobState.NEW)
         return number
+
+    def repeat(self, other: Growth) -> None:
+        """Add the jobs of another run of the same cluster and rules, as they are there now."""
+        for job in other.handed_in:
+            self.add(job)
+        for number, job in enumerate(other.jobs):
+            mine, self.jobs[number] = self.jobs[number], job
+            if (mine.runtime, mine.duration) != (job.runtime, job.duration):
+                self._set_times(number)
+        if not other._counts_decide:
+            self.decide_on_graph()
+        for own, theirs in zip(self._engine.queues, other._engine.queues, strict=True):
+            if own.queue.static and not theirs.queue.static:
+                own.queue.go_by_keys()
+        self.renewals = list(other.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
         """Add a job to the table, the queues, the records and the dependencies."""
@@ -169,6 +187,10 @@ class Growth:
         assert request is not None
         found: Request = request
         return found
+
+    def note_cancel(self, number: int, now: float) -> None:
+        """Note in the records that a job is cancelled at this time (seconds)."""
+        self.jobs[number] = replace(self.jobs[number], cancel_at=now)
 
     def change_runtime(self, number: int, runtime: float) -> None:
         """Change the seconds that a job runs for."""

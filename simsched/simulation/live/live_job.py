@@ -72,6 +72,13 @@ class LiveJob:
         self._ended: Event | None = None
         self._changed: Event | None = None
 
+    def copy_in(self, sim: Owner) -> LiveJob:
+        """Return the same job in a copy of its simulation."""
+        made = LiveJob(sim, self.job)
+        made.number, made._ticket, made._withdrawn = self.number, self._ticket, self._withdrawn
+        made._selection = self._selection
+        return made
+
     def __repr__(self) -> str:
         return f"<LiveJob {self.id}: {self.result or self.state}>"
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.simulation.engine import Engine
-from simsched.simulation.environment import DISRUPTION, LAST, SUBMISSION
+from simsched.simulation.environment import LAST, SUBMISSION
 from simsched.simulation.live.arrivals import NEVER, Arrivals
 from simsched.simulation.outages.disruption import Disruption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from simpy import Event
 
     from simsched.match.state.selection import Selection
@@ -70,7 +68,6 @@ class OpenEngine(Engine):
         self._coming = NEVER
         """The earliest time for which an event for submissions is entered."""
         self.future.handle("pause", self._on_pause)
-        self.future.handle("act", self._on_act)
 
     @property
     def is_over(self) -> bool:
@@ -90,10 +87,6 @@ class OpenEngine(Engine):
             self._coming = time
             self.future.at(time, SUBMISSION, "submission")
 
-    def act(self, action: Callable[[], None], order: int = DISRUPTION) -> None:
-        """Do something at the present instant, as an event of the run."""
-        self.future.at(self.future.come_to_present(), order, "act", action)
-
     def move_end(self, job: int) -> None:
         """Let a running job end when its run time, which has changed, is over; now at the earliest."""
         end = max(self.now, self.recorder.start[job] + self.prepared.runtimes[job])
@@ -107,9 +100,6 @@ class OpenEngine(Engine):
 
     def _on_pause(self, event: Event) -> None:
         event.succeed()
-
-    def _on_act(self, action: Callable[[], None]) -> None:
-        action()
 
     # -- what is told -----------------------------------------------------------------------------
 

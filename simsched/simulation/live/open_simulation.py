@@ -21,6 +21,8 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
+from simsched.simulation.checkpoint.checkpoint import codec_of
+from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import DISRUPTION, FIRE_CODE, SUBMISSION
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.job_changes import JobChanges
@@ -40,7 +42,7 @@ from simsched.workload.job import Job, Workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
-    from typing import BinaryIO
+    from typing import BinaryIO, Self
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
@@ -89,6 +91,7 @@ class OpenSimulation(RunSession):
         self._written = {"allocations": allocations, "eventlog": eventlog}
         self.engine: OpenEngine
         self.workload = replace(NO_JOBS, name=name)
+        self._has_sink = sink is not None
         self._open(env, sink)
         self.describe_inputs(inputs)
         self._watch = Watch(self)
@@ -259,6 +262,7 @@ class OpenSimulation(RunSession):
             del self._watch.coming[job.ticket]
             job.note_withdrawal()
             return
+        self.engine.growth.note_cancel(job.number, self.now)
         self._enter("cancel", job.number)
 
     def update(self, job: LiveJob, duration: float | str) -> None:
@@ -381,6 +385,52 @@ class OpenSimulation(RunSession):
         self._watch.add(event, callback)
         return callback
 
+    def job(self, id_: int | str) -> LiveJob:
+        """Return the job with an id, which may have ended; ConfigError if there is none."""
+        for live in (*self._watch.jobs.values(), *self._watch.coming.values()):
+            if str(live.id) == str(id_):
+                return live
+        for number, job in enumerate(self.engine.growth.jobs):
+            if str(job.id) == str(id_):
+                live = LiveJob(self, job)
+                live.number = number
+                return live
+        raise ConfigError(f"there is no job {id_!r}", expected="the id of a job that was submitted")
+
+    # -- copies -----------------------------------------------------------------------------------
+
+    def copy(self, env: Environment | None = None) -> Self:
+        """Return a simulation in the same state, to look ahead: what happens in it does not change this one.
+
+        It has an environment of its own, or `env`, and its own jobs (`job`), but neither the processes and
+        resources of the program nor its callbacks.  Allocations that went to a file are not part of it.
+
+        RunError if a callback failed before, or a policy remembers a value that cannot be copied.
+        """
+        self._refuse_broken()
+        made = copy.copy(self)
+        made._written = {**self._written, "allocations": self._written["allocations"] and not self._has_sink}
+        made._open(None, None)
+        now, engine = self.now, made.engine
+        made._watch = engine.listener = Watch(made)
+        made._reader = self._reader.copy()
+        engine.growth.repeat(self.engine.growth)
+        engine.arrivals.take_over(self.engine.arrivals)
+        engine.future.move_to(Environment(self.env.now) if env is None else env, now)
+        codec = codec_of(self.engine)
+        state = codec.value(codec.plain(capture(self.engine)))
+        restore(engine, state)
+        for theirs, own in zip(logs_of(self.engine), logs_of(engine), strict=True):
+            if own is not None and theirs is not None:
+                own.put_back(line.rstrip("\n").encode() for line in theirs.text().splitlines(keepends=True))
+        made._watch.take_over(self._watch, lambda job: job.copy_in(made))
+        engine.expect()
+        return made
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the present state, from which the run can be continued several times."""
+        return Checkpoint(self.copy())
+
     # -- records ----------------------------------------------------------------------------------
 
     def result(self) -> RunResult:
@@ -419,6 +469,30 @@ class OpenSimulation(RunSession):
             times["live"] = True
         config = replace(self.config, outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)
+
+
+class Checkpoint:
+    """A state of an open simulation; `restore` gives a simulation that continues from it."""
+
+    def __init__(self, kept: OpenSimulation) -> None:
+        self._kept = kept
+
+    def __repr__(self) -> str:
+        return f"<Checkpoint at {self.time:g} s>"
+
+    @property
+    def time(self) -> float:
+        """The time of the state, in seconds."""
+        return self._kept.now
+
+    def restore(self, env: Environment | None = None) -> OpenSimulation:
+        """Return a simulation in this state, as `Simulation.copy` does."""
+        return self._kept.copy(env)
+
+
+def logs_of(engine: OpenEngine) -> tuple[Any, Any]:
+    """Return the logs of allocations and events."""
+    return engine.recorder.log, engine.recorder.events
 
 
 def _came_through_the_run(error: BaseException) -> bool:

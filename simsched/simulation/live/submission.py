@@ -62,6 +62,12 @@ class SubmissionReader:
             **attributes,
         )
 
+    def copy(self) -> SubmissionReader:
+        """Return an equal reader that changes by itself."""
+        made = SubmissionReader()
+        made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
+        return made
+
     def register(self, job: Job) -> None:
         """Note that a job was submitted."""
         self.ids.add(str(job.id))

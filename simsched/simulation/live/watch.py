@@ -60,6 +60,11 @@ class Watch:
                 at = f"{self._simulation.now:g} s"
                 raise RunError(f"the callback {name} for {event!r} failed at {at}: {what}") from error
 
+    def take_over(self, other: Watch, make: Callable[[LiveJob], LiveJob]) -> None:
+        """Watch copies of the jobs of another simulation, without its callbacks."""
+        self.jobs = {number: make(job) for number, job in other.jobs.items()}
+        self.coming = {ticket: make(job) for ticket, job in other.coming.items()}
+
     # -- `Listener` -------------------------------------------------------------------------------
 
     def arrived(self, ticket: int, job: int) -> None:
