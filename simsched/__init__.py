@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster as Cluster
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.graph.pool import Pool as Pool
+    from simsched.live.live_simulation import Simulation as Simulation
     from simsched.match.matcher import Matcher as Matcher
     from simsched.match.outcome import Busy as Busy
     from simsched.match.outcome import Infeasible as Infeasible
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
     from simsched.simulation.feasibility import feasible as feasible
+    from simsched.simulation.live.live_job import LiveJob as LiveJob
     from simsched.site.import_site import import_site as import_site
     from simsched.site.site import Site as Site
     from simsched.site.site_folder import load_site as load_site
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
 #: Public name → the module that defines it.
 _HOME = {
     "Run": "simsched.api",
+    "Simulation": "simsched.live.live_simulation",
+    "LiveJob": "simsched.simulation.live.live_job",
     "load_run": "simsched.api",
     "simulate": "simsched.api",
     "ClusterError": "simsched.errors",

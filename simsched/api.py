@@ -99,8 +99,13 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
+    return simulated_run(result, cluster, f"{name_of(queue_policy)} on {cluster.name}")
+
+
+def simulated_run(result: RunResult, cluster: Cluster, name: str) -> SimulatedRun:
+    """Return records with their tables as frames."""
     tables = Run.from_result(result)
-    run = SimulatedRun(result, cluster, name=f"{name_of(queue_policy)} on {cluster.name}")
+    run = SimulatedRun(result, cluster, name=name)
     run.__dict__.update(jobs=tables.jobs, timeline=tables.timeline)
     return run
 

@@ -55,7 +55,8 @@ class SimschedError(Exception):
     job.yaml:3:1: unknown key 'cuont' (expected count)
     """
 
-    def __init__(self, message: str, *, where: str | None = None, expected: str | None = None) -> None:
+    def __init__(self, message: str, where: str | None = None, expected: str | None = None) -> None:
+        # All three may be given by position: simpy and pickle copy an exception from its `args`.
         self.message = _readable(message)
         self.where = where and _readable(where)
         self.expected = expected and _readable(expected)

@@ -36,15 +36,16 @@ LEFT_OF["site"] = LEFT_OF["simulation"] | {"simulation"}
 LEFT_OF["check"] = LEFT_OF["site"] | {"site"}
 LEFT_OF["study"] = LEFT_OF["report"] | {"report", "site"}
 LEFT_OF["api"] = LEFT_OF["study"] | {"study", "check"}
+LEFT_OF["live"] = LEFT_OF["api"] | {"api"}  # the open simulation, which needs simpy at once
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
 LEFT_OF["__main__"] = {"cli"}
-LEFT_OF["simsched"] = LEFT_OF["api"] | {"api"}  # the facade, simsched/__init__.py
+LEFT_OF["simsched"] = LEFT_OF["api"] | {"api", "live"}  # the facade, simsched/__init__.py
 
 TEXT = {"formats", "workload", "study", "site"}
 #: Library → where it may be imported: a room, or the beginning of a module's path.
 FENCES: dict[str, set[str]] = {
     "networkx": {"graph"},
-    "simpy": {"simulation"},
+    "simpy": {"simulation", "live"},  # the environment that programs share
     "pandas": {"report", "study", "api"},  # the facade names the frames that it hands out
     "matplotlib": {"report/figures"},
     "bokeh": {"report/html"},

@@ -76,7 +76,10 @@ def register(subparsers: Subparsers) -> None:
         "there, every job and allocation against the inputs",
     )
     report.set_defaults(run=run_report)
+    _register_plot(subparsers)
 
+
+def _register_plot(subparsers: Subparsers) -> None:
     plot = subparsers.add_parser(
         "plot",
         help="draw a figure of a run",

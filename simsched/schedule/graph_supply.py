@@ -188,9 +188,8 @@ class GraphSupply(Supply):
         if not self.is_steady or not plan.counts_only or plan.overrun(self.now):
             return GraphReservations(self)
         if self._gauges is None:
-            index, kinds = plan.available.index, self.table.kinds
-            requests = {kind: r for kind, r in zip(kinds, self.table.requests, strict=True) if r is not None}
-            gauges = Gauges(requests, index, max(kinds, default=-1) + 1)
+            index, kinds = plan.available.index, self.table.requests_by_kind()
+            gauges = Gauges({kind: r for kind, r in enumerate(kinds) if r is not None}, index, len(kinds))
             self._gauges = gauges, Columns(index, gauges, self.table.types)
         gauges, columns = self._gauges
         # A claim on a vertex above targets that are down takes units that show once they are up again.

@@ -90,3 +90,15 @@ class JobTable:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    @property
+    def capacity(self) -> int:
+        """How many jobs the arrays have place for: all jobs, or more if the table grows."""
+        return len(self.kinds_array)
+
+    def requests_by_kind(self) -> list[Request | None]:
+        """Return the request of each kind; None if it can never be met."""
+        found: list[Request | None] = [None] * (max(self.kinds, default=-1) + 1)
+        for kind, request in zip(self.kinds, self.requests, strict=True):
+            found[kind] = request
+        return found

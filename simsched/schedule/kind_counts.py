@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Request
     from simsched.match.search.count_table import Change, Counted
     from simsched.match.state.availability import Availability
     from simsched.schedule.job_table import JobTable
@@ -50,13 +49,11 @@ class KindCounts:
                 available, [each.content for each in self.decided if each is not None]
             )
         self.counts = cast("CountTable", available.table)
-        self.of: Integers = np.array(table.kinds, dtype=np.int64)
+        self.of: Integers = table.kinds_array
         found = [None if each is None else self.counts.number_of(each.content) for each in self.decided]
         self.numbers = [-1 if number is None else number for number in found]
-        possible = {
-            kind for kind, request in zip(table.kinds, table.requests, strict=True) if request is not None
-        }
-        self.all_decided = all(self.numbers[kind] >= 0 for kind in possible)
+        requests = enumerate(table.requests_by_kind())
+        self.all_decided = all(self.numbers[kind] >= 0 for kind, request in requests if request is not None)
         self._row = self._rows()
         self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1
@@ -120,11 +117,8 @@ class KindCounts:
 
 def _decided(table: JobTable, available: Availability, policy: MatchPolicy) -> list[Counted | None]:
     """Return for each kind the count that decides whether it fits, or None."""
-    requests: list[Request | None] = [None] * (max(table.kinds, default=-1) + 1)
-    for kind, request in zip(table.kinds, table.requests, strict=True):
-        requests[kind] = request
     found: list[Counted | None] = []
-    for request in requests:
+    for request in table.requests_by_kind():
         if request is not None and policy.whole_nodes and not request.alone:
             # as in `select`
             request = compile_request(request.jobspec, available.index, request.dialect, alone=True)  # noqa: PLW2901

@@ -108,6 +108,13 @@ class PassContext:
         """Whether plans are made by predictions, which may be too short: no start can be promised."""
         return self.table.limits is not self.table.durations
 
+    def renew(self) -> None:
+        """Make the supply again, because the table got another kind of request or longer arrays."""
+        old = self.supply
+        self.supply = _supply(self.table, self.plan, old.policy, old.rng, old.calendar)
+        self.supply.now, self.supply.failed = old.now, old.failed
+        self.reservations = None
+
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits."""
         return self.supply.request(job)
@@ -190,7 +197,7 @@ def _supply(
     table: JobTable, plan: Plan, policy: MatchPolicy, rng: np.random.Generator | None, calendar: Calendar
 ) -> Supply:
     """Return a supply by counts if they decide for every job of the table, and one on the graph if not."""
-    requests = {id(request): request for request in table.requests if request is not None}.values()
+    requests = [request for request in table.requests_by_kind() if request is not None]
     plan.counts_only = not policy.each_copy and not any(request.names_units for request in requests)
     if table.content is not None:
         plan.count_copies(table.content)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.schedule.orders.present_order import PresentOrder, ranked
+from simsched.schedule.orders.ranking import Order, sort_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +42,10 @@ class WaitingQueue:
     barred : the jobs that wait for a limit, out of view until `unbar`.
     """
 
-    __slots__ = ("_at", "_plain", "_present", "_rank", "barred", "fresh", "gone", "order", "ranks", "static")
+    __slots__ = (
+        *("_at", "_last", "_plain", "_present", "_rank", "_table"),
+        *("barred", "fresh", "gone", "order", "ranks", "static"),
+    )
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order = order
@@ -58,6 +62,8 @@ class WaitingQueue:
         rank = np.empty_like(self._at)
         rank[self._at] = numbers
         self._rank: list[int] = rank.tolist()
+        self._table = table
+        self._last: tuple[float, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -172,9 +178,42 @@ class WaitingQueue:
     def only_appended(self) -> bool:
         """Whether the jobs added since the last pass are all behind those that waited before."""
         fresh = self.fresh
-        if not self.order.static or not fresh:
-            return self.order.static
+        if not self.static or not fresh:
+            return self.static
         return min(fresh) == self.ranks[-len(fresh)]
+
+    def enroll(self, job: int) -> None:
+        """Give a rank to a job that the table got during the run; its number is the next one.
+
+        Job numbers stay the ranks while each job is behind the one before it in the order. After the
+        first that is not, the order of each pass is worked out as it is needed.
+        """
+        self._rank.append(job)
+        if self._present is None and not self._is_behind(job):
+            self.go_by_keys()
+        if self._present is not None:
+            self._present.forget()
+
+    def go_by_keys(self) -> None:
+        """Work out the order of each pass from now on: jobs do not keep their places."""
+        if self._present is not None:
+            self._present.forget()
+            return
+        jobs = self.listed()
+        fresh = self.fresh if self._plain else [int(self._at[rank]) for rank in self.fresh]
+        self._present, self.static = PresentOrder(self.order, self._table), False
+        self.ranks, self.fresh = array("q", sorted(jobs)), fresh
+        self._rank = list(range(len(self._rank)))
+
+    def _is_behind(self, job: int) -> bool:
+        """Whether a new job is behind all others in the order, under which ranks are job numbers."""
+        if not self._plain or not isinstance(self.order, Order):
+            return False
+        table, one = self._table, np.array([job], dtype=np.int64)
+        columns = sort_columns(table, one, self.order.keys(table, one, 0.0))
+        last, mine = self._last, tuple(float(column[0]) for column in columns[:0:-1])
+        self._last = mine
+        return mine == mine and (last is None or last <= mine)  # noqa: PLR0124 (not with NaN)
 
     def add(self, job: int) -> None:
         """Put a job into the queue. O(log n) and a short move."""
@@ -222,5 +261,6 @@ class WaitingQueue:
         """Assert that the ranks are in order and belong to their jobs."""
         ranks = list(self.ranks)
         assert ranks == sorted(set(ranks))
-        assert all(self._rank[int(self._at[rank])] == rank for rank in ranks)
+        same = self._plain or self._present is not None
+        assert all(self._rank[rank if same else int(self._at[rank])] == rank for rank in ranks)
         assert set(self.fresh) <= set(ranks)

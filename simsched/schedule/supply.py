@@ -161,6 +161,16 @@ class Supply(ABC):
     # -- the matcher ------------------------------------------------------------------------------
 
     @property
+    def policy(self) -> MatchPolicy:
+        """The match policy of the run."""
+        return self._policy
+
+    @property
+    def rng(self) -> np.random.Generator | None:
+        """The generator of the match policy's random choices."""
+        return self._rng
+
+    @property
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
         policy = self._policy

@@ -14,15 +14,7 @@ import numpy as np
 from simsched.match.state.availability import Availability
 from simsched.schedule.maintenance import Calendar
 from simsched.schedule.profiles.plan import Plan
-from simsched.simulation.environment import (
-    EARLY_END,
-    END,
-    LAST,
-    PASS,
-    SUBMISSION,
-    WAKE,
-    FutureEvents,
-)
+from simsched.simulation.environment import EARLY_END, END, LAST, PASS, SUBMISSION, WAKE, FutureEvents
 from simsched.simulation.jobs.epilogs import draw_epilogs
 from simsched.simulation.jobs.expected_ends import expected_ends
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
@@ -68,6 +60,8 @@ class Engine:
     on_report : called with the engine every few hundred passes.
     stop : once set, the run ends after the current pass; `stopped` is then true.
     """
+
+    may_wake = False  # no jobs come after all is over
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ the requested end come after submissions; `WAKE` is the start of a reservation.)
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simpy import Environment, Event
@@ -123,6 +123,27 @@ class FutureEvents:
         on_the_way.callbacks = [enter]
         self._schedule(on_the_way, priority, 0.75 * there - self.env.now)
 
+    def move_to(self, env: Environment, elapsed: float) -> None:
+        """Drop all events, and go on in another environment `elapsed` seconds after second 0 of the run."""
+        self._pending.clear()
+        self._spare.clear()
+        self.env, self._schedule, self.over = env, env.schedule, env.event()
+        self.now, self._here, self._origin = elapsed, env.now, env.now - elapsed
+
+    def come_to_present(self) -> float:
+        """Bring the time of the run to that of the environment, and return it; whole seconds are an int.
+
+        A process beside the run may act when the last event of the run is long over.
+        """
+        here = self.env.now
+        if here != self._here:
+            now = here - self._origin
+            if self._origin + now < here:  # rounded down: an event now would be in the past
+                now = nextafter(now, inf)
+            self.now = int(now) if isinstance(now, float) and now.is_integer() else now
+            self._here = here
+        return self.now
+
     def nothing_else_now(self) -> bool:
         """Whether the environment has no other event at the instant of the present one."""
         return self.env.peek() > self._here
@@ -193,6 +214,10 @@ class FutureEvents:
             pending.clear()
             if not self.over.triggered:
                 self.over.succeed()
+
+
+FIRE_CODE = FutureEvents._fire.__code__
+"""By which a traceback shows that an error was raised while an event of a run was handled."""
 
 
 def _counts(call: ScheduledCall) -> bool:

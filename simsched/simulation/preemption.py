@@ -44,6 +44,17 @@ class Preemption:
         }
         engine.future.handle("ripe", self._on_ripe)
 
+    def note(self, number: int, job: Job) -> None:
+        """Note a job that arrives during the run."""
+        after = job.jobspec.system.get("preemptible-after")
+        if after is not None:
+            self._after[number] = _whole(float(after))
+
+    @property
+    def may_come(self) -> bool:
+        """Whether there are queues, to which jobs that preempt may be submitted later."""
+        return True
+
     def __bool__(self) -> bool:
         return bool(self._after) and any(queue is not None and queue.preempts for queue in self._of)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from simsched.schedule.growing_table import GrowingTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
@@ -144,6 +145,27 @@ class QueueGroups:
             group.queue.add(job)
         else:
             self.limits.add(job, group)
+
+    def enroll(self, job: int, table: GrowingTable, accounts: tuple[int, int]) -> None:
+        """Give a job that the table got a place in the orders; before it there were so many `accounts`."""
+        for group in self.groups:
+            group.queue.enroll(job)
+        if table.accounts != accounts:
+            for order in self.shares:
+                if isinstance(order, FairShare):  # an open simulation refuses the other
+                    order.enlarge(table)
+
+    def merge(self) -> None:
+        """Put all jobs into one group, because a job that is in no queue may run anywhere."""
+        assert self._admission is not None
+        first, *others = self.groups
+        for group in others:
+            for job in sorted(group.queue):
+                first.queue.add(job)
+        self._admission.groups[:] = [0] * len(self._admission.groups)
+        self.groups = [first]
+        self.shares = self.shares[:1]
+        self.touch(released=True)
 
     def remove(self, job: int) -> None:
         """Take out a job that was cancelled, if it waits for resources."""

@@ -97,21 +97,19 @@ def simulate(
     options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
     config = make_config(**options).on_clock(workload.clock)
     until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
-    began = time.perf_counter()
     with collector_paused():  # nearly all objects that a run makes live to its end
-        engine, prepared, workload = engine_of(
-            cluster, workload, config, allocations=allocations, eventlog=eventlog, sink=sink, env=env
-        )
+        session = RunSession(cluster, config)
+        session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
+        engine, workload = session.engine, session.workload
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
-        files = [_input("cluster", cluster, inputs), _input("workload", workload, inputs)]
+        files = session.describe_inputs(inputs)
         if checkpoints or resume is not None:
             identity = identity_of(cluster, workload, config, files)
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        meta = {**_identity(), **times, **_description(config, files, cluster, workload, engine.now)}
-        return _result(engine, prepared, workload, meta, began)
+        return session.records(times)
 
 
 def _times(
@@ -126,24 +124,62 @@ def _times(
     )
 
 
-def _result(
-    engine: Engine, prepared: Prepared, workload: Workload, meta: Mapping[str, Any], began: float
-) -> RunResult:
-    """Return the records of a run as columns."""
-    recorder = engine.recorder
-    if engine.queues.limits is not None:
-        engine.queues.limits.note_reasons()
-    jobs = job_columns(workload, prepared, recorder)
-    meta = {**meta, "counts": counts_of(jobs), **_speed(began, engine.done)}
-    timeline = recorder.timeline(meta["cluster"]["totals"])
-    if prepared.recorded is not None:
-        from simsched.simulation.record.log_replay import replay_figures
+class RunSession:
+    """A run on a cluster under a configuration, from its preparation to its records.
 
-        elsewhere = engine.queues.elsewhere
+    Attributes
+    ----------
+    engine : plays the jobs.
+    prepared : the jobs as columns.
+    workload : the jobs as they run, in their queues.
+    files : the inputs, for ``run.json``.
+    """
+
+    def __init__(self, cluster: Cluster, config: RunConfig) -> None:
+        self.cluster, self.config = cluster, config
+        self.engine: Engine
+        self.prepared: Prepared
+        self.workload: Workload
+        self.files: list[Mapping[str, Any]] = []
+        self._began = time.perf_counter()
+
+    def prepare(self, workload: Workload, **options: Any) -> None:
+        """Make the engine for jobs that are all known; `options` are those of `engine_of`."""
+        made = engine_of(self.cluster, workload, self.config, **options)
+        self.engine, self.prepared, self.workload = made
+
+    def describe_inputs(self, inputs: Mapping[str, str | Path] | None) -> list[Mapping[str, Any]]:
+        """Note and return what identifies the inputs, for ``run.json``."""
+        self.files = [_input("cluster", self.cluster, inputs), _input("workload", self.workload, inputs)]
+        return self.files
+
+    def records(self, times: Mapping[str, Any]) -> RunResult:
+        """Return the records of the run as columns; `times` are when it began and ended, for ``run.json``."""
+        return self._records(self.engine.recorder, self.prepared, self.workload, times, self.config)
+
+    def _records(
+        self,
+        recorder: Recorder,
+        prepared: Prepared,
+        workload: Workload,
+        times: Mapping[str, Any],
+        config: RunConfig,
+    ) -> RunResult:
+        if self.engine.queues.limits is not None:
+            self.engine.queues.limits.note_reasons()
+        jobs = job_columns(workload, prepared, recorder)
+        described = _description(config, self.files, self.cluster, workload, self.engine.now)
+        meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
+        meta.update(_speed(self._began, self.engine.done))
         totals = meta["cluster"]["totals"]
-        meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
-    index = engine.plan.available.index
-    return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
+        timeline = recorder.timeline(totals)
+        if prepared.recorded is not None:
+            from simsched.simulation.record.log_replay import replay_figures
+
+            elsewhere = self.engine.queues.elsewhere
+            meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
+        index = self.engine.plan.available.index
+        return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 
 
 def _description(
@@ -202,13 +238,13 @@ def engine_of(
         dependent=conditions.conditional,
         counts_decide=counted and plain,
     )
-    log = _log(workload, prepared, index, config, sink) if allocations else None
+    log = log_of(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None
-    recorder = Recorder([job.id for job in jobs], _pools(cluster), log, events)
+    recorder = Recorder([job.id for job in jobs], pools_of(cluster), log, events)
     needed = conditions if conditions.conditional else None
     more: dict[str, Any] = {"conditions": needed, "admission": admission, "closures": closures, "env": env}
     engine = _engine(jobs, prepared, index, config, recorder, more)
-    _add_parts(engine, config, index, admission)
+    add_parts(engine, config, index, admission)
     return engine, engine.prepared, workload
 
 
@@ -232,23 +268,28 @@ def _engine(
     return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
 
 
-def _add_parts(engine: Engine, config: RunConfig, index: Index, admission: Admission | None) -> None:
-    """Give an engine outages, random failures, hours of queues and preemption, where there are any."""
+def add_parts(
+    engine: Engine, config: RunConfig, index: Index, admission: Admission | None, *, open_: bool = False
+) -> None:
+    """Give an engine outages, random failures, hours of queues and preemption, where there are any.
+
+    An `open_` engine may get jobs and outages later, so it has the parts that these need.
+    """
     submits = engine.prepared.submits
     begin = submits[0] if submits else 0
     if config.failures is not None and submits:
         refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
-    if config.outages or config.failures is not None:
+    if config.outages or config.failures is not None or open_:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )
-        disruption.schedule(begin)
+        disruption.schedule(begin, later=open_)
         engine.parts["disruption"] = disruption
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
     if admission is not None:
         preemption = Preemption(engine, admission.jobs, admission.of)
-        if preemption:
+        if preemption or (open_ and preemption.may_come):
             engine.parts["preemption"] = engine.preemption = preemption
 
 
@@ -332,17 +373,25 @@ def identity_of(
     }
 
 
-def _log(
-    workload: Workload, prepared: Prepared, index: Index, config: RunConfig, sink: BinaryIO | None
+def log_of(
+    workload: Workload,
+    prepared: Prepared,
+    index: Index,
+    config: RunConfig,
+    sink: BinaryIO | None,
+    *,
+    ids: list[int | str] | None = None,
 ) -> AllocationLog:
+    """Return an empty log of the allocations of these jobs, or of jobs whose `ids` are added later."""
     policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
     names = [job.queue or "default" for job in workload.jobs]
     scheduler = {name: {"queue": name, **policies} for name in set(names)}
-    ids = [job.id for job in workload.jobs]
-    return AllocationLog(ids, prepared.table.durations, index, [scheduler[name] for name in names], sink)
+    ids = [job.id for job in workload.jobs] if ids is None else ids
+    attributes = [scheduler[name] for name in names]
+    return AllocationLog(ids, prepared.table.durations, index, attributes, sink, common=policies)
 
 
-def _pools(cluster: Cluster) -> tuple[str, ...]:
+def pools_of(cluster: Cluster) -> tuple[str, ...]:
     """Return the pool types in the timeline, besides the execution targets as ``node``."""
     return tuple(name for name in cluster.index.pool_types if name != "node")
 
@@ -351,7 +400,7 @@ def totals_of(cluster: Cluster) -> dict[str, int]:
     """Return the units of each type of the whole cluster that are up; ``node`` are its execution targets."""
     index = cluster.index
     totals = {"node": len(index)}
-    totals.update((name, index.pool_types[name].total) for name in _pools(cluster))
+    totals.update((name, index.pool_types[name].total) for name in pools_of(cluster))
     return totals
 
 

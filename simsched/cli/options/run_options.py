@@ -45,6 +45,19 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         help="run times by which plans are made: limit, last-two, quantile(P, N), perfect (default limit)",
     )
+    _add_conditions(rules)
+    rules.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
+        "simulation (passes=event, candidates=actual); may be repeated",
+    )
+
+
+def _add_conditions(rules: argparse._ArgumentGroup) -> None:
+    """Add the options about jobs and nodes, whatever the policies."""
     rules.add_argument("--seed", metavar="S", type=whole, help="seed of every random choice (default 0)")
     rules.add_argument(
         "--overrun",
@@ -77,14 +90,6 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--no-limit",
         choices=("queue", "reject"),
         help="give a job without a duration the limit of its queue, or reject it (default queue)",
-    )
-    rules.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
-        "simulation (passes=event, candidates=actual); may be repeated",
     )
 
 

@@ -44,7 +44,7 @@ class LastingReservations:
     def __init__(self, present: Present, gauges: Gauges, columns: Columns) -> None:
         self._present, self._gauges, self._columns = present, gauges, columns
         plan, now = present.plan, present.now
-        self._room = Room(columns, gauges, plan.available, now, len(present.table))
+        self._room = Room(columns, gauges, plan.available, now, present.table.capacity)
         self._soonest = Bounds()
         self._footprints: dict[int, Footprint] = {}
         """Job → the footprint of its reservation, or of its claim while it runs."""
@@ -56,9 +56,9 @@ class LastingReservations:
         """Job → its reserved resources."""
         self._counted: list[Footprint] = []
         """The claims of this pass that were reserved without ids of units."""
-        self._missing = np.zeros(len(present.table))
+        self._missing = np.zeros(present.table.capacity)
         """For each job, how many copies of its gauge were missing when it was last tried."""
-        self._seen = np.zeros(len(present.table))
+        self._seen = np.zeros(present.table.capacity)
         """For each job, `Room.more` of its gauge at that time."""
         self._held: dict[int, Selection] = {}
         for job, end in plan.expected_ends().items():

@@ -75,6 +75,16 @@ class FairShare:
             self._users = np.zeros(int(table.users.max()) + 1)
             self._banks = np.zeros(int(table.banks.max()) + 1)
 
+    def enlarge(self, table: JobTable) -> None:
+        """Make accounts for the users and banks that a growing table got since."""
+        if len(self._users) and table.users is not None and table.banks is not None:
+            self._users = _longer(self._users, int(table.users.max()) + 1)
+            self._banks = _longer(self._banks, int(table.banks.max()) + 1)
+
+
+def _longer(used: Floats, length: int) -> Floats:
+    return np.concatenate([used, np.zeros(max(0, length - len(used)))])
+
 
 def _shares(used: Floats) -> Floats:
     total = used.sum()

@@ -93,6 +93,13 @@ class Conservative:
                 del self.starts[job]
                 self.selections.pop(job, None)
 
+    def renew(self, *, forget: bool) -> None:
+        """Continue on another supply; with `forget` all reservations are made again, in queue order."""
+        if forget:
+            self.starts.clear()
+            self.selections.clear()
+            self.next_start = NEVER
+
     # -- which jobs -------------------------------------------------------------------------------
 
     def _due(self, now: float) -> list[int]:

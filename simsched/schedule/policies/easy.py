@@ -90,6 +90,11 @@ class Easy:
             queue = cast("WaitingQueue", CandidateQueue(queue, self._order, context.table, context.now))
         return context.supply.candidates_behind_first(queue, shadow)
 
+    def renew(self, *, forget: bool) -> None:
+        """Compute the shadow again on another supply; one that is kept on purpose stays, unless `forget`."""
+        if forget or not getattr(self._shadow, "fixed", False):
+            self._shadow = None
+
     def _still_blocked(self, context: PassContext, shadow: Shadow) -> bool:
         """Whether the first job is that of the last pass, and only new jobs can start.
 

@@ -34,6 +34,12 @@ class Limited:
             if not hidden or len(context.started) == started:
                 return
 
+    def renew(self, *, forget: bool) -> None:
+        """Let the policy continue on another supply."""
+        renew = getattr(self.inner, "renew", None)
+        if renew is not None:
+            renew(forget=forget)
+
     def _hidden(self, context: PassContext) -> list[int]:
         """Return the ranks beyond the first `depth`, except for those of jobs with a reservation."""
         behind = context.queue.behind(self.depth)

@@ -83,7 +83,7 @@ def _hybrid(depth: int = 8, compress: str = "queue", backfill_order: str | None 
 
 
 def _recorded() -> QueuePolicy:
-    from simsched.schedule.policies.recorded import Recorded
+    from simsched.schedule.policies.recorded_policy import Recorded
 
     return Recorded()
 

@@ -189,6 +189,23 @@ class Plan:
         self._forget()
         return parts.given
 
+    def replace(self, job: int, selection: Selection) -> None:
+        """Let a running job hold another selection, which is claimed already."""
+        self.held[job] = selection
+        self.recount()
+        self._forget()
+
+    def move_end(self, job: int, end: float) -> None:
+        """Change the expected end of a running job (seconds)."""
+        at = self._jobs.index(job)
+        del self._ends[at]
+        del self._jobs[at]
+        self._until[job] = end
+        at = bisect_right(self._ends, end)
+        self._ends.insert(at, end)
+        self._jobs.insert(at, job)
+        self._forget()
+
     def ends(self) -> tuple[list[float], list[int]]:
         """Return the sorted expected ends and their jobs; callers must not change them."""
         return self._ends, self._jobs

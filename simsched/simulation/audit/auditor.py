@@ -51,6 +51,7 @@ from simsched.simulation.audit.machine_tables import UseOverTime, wrong_nodes, w
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.r_documents import (
     scheduler_of,
+    without,
     wrong_envelope,
     wrong_properties,
     wrong_slots,
@@ -158,6 +159,8 @@ class _Auditor:
         """The queue and the slots that the last R of each job states."""
         self._shapes: dict[int, str | None] = {}
         self._attempts = Attempts()
+        self._left: dict[str, frozenset[int]] = {}
+        """The ranks that each job released last."""
 
     # -- the lines ----------------------------------------------------------------------------
 
@@ -233,19 +236,27 @@ class _Auditor:
         fault = wrong_slots(rules.spec.resources, execution, len(units))
         if fault is not None:
             self.report.add("A5", name, fault)
-        self._expiration(name, job, time, execution)
-        self.held[name] = _Holding(time, execution, units, kept)
+        start = self._start_of(name, time, execution)
+        self._expiration(name, job, start, execution)
+        self.held[name] = _Holding(start, execution, units, kept)
         self.sizes[name] = [
             self._holds(rules, units, whole=rules.alone),
             self._holds(rules, units, whole=True),
             self._holds(rules, kept, whole=rules.alone),
         ]
-        self.spans[name] = AllocationSpan(time)
+        self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._attempts.start(name, time)
         self._timeline.add(time, 1, self.sizes[name])
-        for fault in out_of_reach(self.recorded, job, time, set(units)):
+        kept_on = self._left.get(name, frozenset()) if start < time else frozenset()
+        for fault in out_of_reach(self.recorded, job, time, set(units) - kept_on):
             self.report.add("A8", name, fault)
+
+    def _start_of(self, name: str, time: float, execution: Mapping[str, Any]) -> float:
+        """Return the start of the job; if it got other resources at this instant, it started before."""
+        span = self.spans.get(name)
+        goes_on = span is not None and span.last == time and execution.get("starttime") == span.start
+        return span.start if span is not None and goes_on else time
 
     def _kept(self, rules: ClaimRules, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return the units in R, with all units of the racks, sockets … that are held exclusively."""
@@ -334,7 +345,8 @@ class _Auditor:
         same = held.text == execution
         shard = held.units if same else self._units(name, execution)
         rules = self._rules_of(self.jobs[name])
-        for fault in survived(self.recorded, held.start, time, set(shard)):
+        ranks = frozenset(shard)
+        for fault in survived(self.recorded, held.start, time, set(ranks)):
             self.report.add("A8", name, fault)
         for rank, masks in list(shard.items()):
             mine = held.units.get(rank)
@@ -345,7 +357,7 @@ class _Auditor:
             self._give_back(name, rules, rank, masks if rest else held.kept.pop(rank))
             if not rest:
                 self._leave(name, rank)
-        held.units = {} if same else _without(held.units, shard)
+        held.units = {} if same else without(held.units, shard)
         first = self.spans[name].first
         self._attempts.release(name, held.start, time)
         self.spans[name] = AllocationSpan(held.start, time if isnan(first) else first, time)
@@ -354,6 +366,7 @@ class _Auditor:
                 self._give_back(name, rules, rank, masks)
                 self._leave(name, rank)
             del self.held[name]
+            self._left[name] = ranks
             self._timeline.add(time, -1, self.sizes[name])
 
     def _leave(self, name: str, rank: int) -> None:
@@ -476,20 +489,3 @@ class _Auditor:
         )  # fmt: skip
         for fault in faults:
             self.report.add("A8", name, fault)
-
-
-def _without(
-    units: Mapping[int, Mapping[str, int]], shard: Mapping[int, Mapping[str, int]]
-) -> dict[int, dict[str, int]]:
-    """Return the units that remain after the release of a shard."""
-    left: dict[int, dict[str, int]] = {}
-    for rank, masks in units.items():
-        gone = shard.get(rank)
-        if gone is None:
-            left[rank] = dict(masks)
-            continue
-        rest = {type_: mask & ~gone.get(type_, 0) for type_, mask in masks.items()}
-        rest = {type_: mask for type_, mask in rest.items() if mask}
-        if rest:
-            left[rank] = rest
-    return left

@@ -45,7 +45,8 @@ def out_of_reach(recorded: RecordedRun, job: Job, time: float, ranks: set[int]) 
     limit = INF if job.duration is None else job.duration
     for outage in recorded.outages:
         until = time + limit if outage.kind == "maintenance" else time
-        begun = outage.start == time and not recorded.each_event  # with a pass per event, one may precede it
+        # a pass may precede it at its instant: one after each event, or before a program drains a target
+        begun = outage.start == time and not (recorded.each_event or recorded.live)
         inside = time < outage.end and (later(until, outage.start) or begun)
         if inside and not outage.ranks.isdisjoint(ranks):
             yield f"is allocated rank {min(outage.ranks & ranks)} despite its {outage}"

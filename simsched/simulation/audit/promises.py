@@ -73,6 +73,8 @@ def _outages(recorded: RecordedRun) -> Iterator[_Cause]:
     for outage in recorded.outages:
         if outage.kind != "maintenance":
             yield _Cause(outage.start, outage.end, str(outage))
+    for time in recorded.renewals:
+        yield _Cause(time, time, f"requests or running jobs changed at {time:g}")
     for name, windows in recorded.stops.items():
         for stop, start in windows:
             yield _Cause(stop, start, f"queue {name} stopped from {stop:g} until {start:g}")

@@ -78,3 +78,20 @@ def _slots(vertices: Sequence[ResourceVertex], end: int) -> float:
             below = _slots(vertex.with_, end)
             total += number * below if below else 0
     return total
+
+
+def without(
+    units: Mapping[int, Mapping[str, int]], shard: Mapping[int, Mapping[str, int]]
+) -> dict[int, dict[str, int]]:
+    """Return the units that remain after the release of a shard."""
+    left: dict[int, dict[str, int]] = {}
+    for rank, masks in units.items():
+        gone = shard.get(rank)
+        if gone is None:
+            left[rank] = dict(masks)
+            continue
+        rest = {type_: mask & ~gone.get(type_, 0) for type_, mask in masks.items()}
+        rest = {type_: mask for type_, mask in rest.items() if mask}
+        if rest:
+            left[rank] = rest
+    return left

@@ -56,6 +56,8 @@ class RecordedRun:
     disrupted : whether outages or failures were possible.
     seeds : the seed, which is recorded twice: by itself and in the configuration.
     replans : whether the policy plans again in each pass, so that it promises no start.
+    live : whether a program took targets out while the clock ran, at any place within an instant.
+    renewals : times (s) at which requests or running jobs changed, so that promises may be broken.
     chance : a reason that may break a promise at any time, such as random failures, or None.
     stops : queue → times (from, until) at which none of its jobs could start.
     limits : the limits of users, accounts, queues and QoS.
@@ -69,6 +71,8 @@ class RecordedRun:
     outages: tuple[RecordedOutage, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     replans: bool = False
+    live: bool = False
+    renewals: tuple[float, ...] = ()
     chance: str | None = None
     stops: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     match_policy: str | None = None
@@ -139,6 +143,8 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         disrupted=bool(config.get("outages") or config.get("failures")),
         seeds=(meta.get("seed"), config.get("seed")),
         replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
+        live=meta.get("live") is True,
+        renewals=tuple(meta.get("renewals", ())),
         chance=_chance(config),
         stops={
             name: tuple((stop, INF if start is None else start) for stop, start in windows)

@@ -116,7 +116,7 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
     digest = sha256()
     log, events = engine.recorder.log, engine.recorder.events
     parts = {
-        "state": iter([_json(_codec_of(engine).plain(capture(engine)))]),
+        "state": iter([_json(codec_of(engine).plain(capture(engine)))]),
         "allocations": iter([b"null"]) if log is None else _array(log.so_far()),
         "eventlog": iter([b"null"]) if events is None else _array(events.text().encode().splitlines()),
     }
@@ -128,13 +128,9 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
     yield f',\n"sha256":"{digest.hexdigest()}"}}\n'.encode()
 
 
-def _codec_of(engine: Engine) -> Codec:
+def codec_of(engine: Engine) -> Codec:
     """Return the codec for the values of this run."""
-    table = engine.prepared.table
-    requests: list[Any] = [None] * (max(table.kinds, default=-1) + 1)
-    for kind, request in zip(table.kinds, table.requests, strict=True):
-        requests[kind] = request
-    return Codec(engine.plan.available.index, requests)
+    return Codec(engine.plan.available.index, engine.prepared.table.requests_by_kind())
 
 
 def _array(lines: Any) -> Iterator[bytes]:
@@ -240,7 +236,7 @@ def restore_run(engine: Engine, head: Head, identity: Mapping[str, Any], *, wher
     if events is not None and head.eventlog is None:
         raise RunError("the checkpoint has no event log", where=where, expected="a run without one")
     try:
-        restore(engine, _codec_of(engine).value(json.loads(bytes(head.state))))
+        restore(engine, codec_of(engine).value(json.loads(bytes(head.state))))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError) as error:
         raise FormatError(f"this checkpoint is damaged: {error!r}", where=where) from None
     if log is not None:

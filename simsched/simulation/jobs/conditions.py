@@ -25,10 +25,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.cycles import cyclic_groups
-from simsched.simulation.record.recorder import COMPLETED
+from simsched.simulation.record.recorder import COMPLETED, PENDING, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.job import Job
@@ -77,9 +77,11 @@ class Conditions:
         self._think = honour_think_times
         self._started: set[int] = set()
         self._ended: dict[int, tuple[float, int]] = {}
-        self._links: dict[int, list[Link]] = {}
+        self._links: dict[int | str, list[Link]] = {}
         self._open: dict[int, int] = {}
         self._timers: list[tuple[float, int]] = []
+        self.coming: Collection[str] = ()
+        """The ids of jobs that will arrive later; links to them have the id for a number until then."""
         watched = [job for job in jobs if job.dependencies or (job.preceding is not None and self._think)]
         # Most workloads have none, and then nothing need be looked up.
         self._number = {str(job.id): number for number, job in enumerate(jobs)} if watched else {}
@@ -99,7 +101,7 @@ class Conditions:
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
         links = {
-            job: [link[0] for link in self._links_of(job) if not isinstance(link, str)]
+            job: [int(link[0]) for link in self._links_of(job) if not isinstance(link, str)]
             for job in sorted(self.conditional)
         }
         found: dict[int, str] = {}
@@ -109,6 +111,40 @@ class Conditions:
             reason = f"dependencies in a cycle can never be met: {', '.join(names[:NAMED])}{more}"
             found.update(dict.fromkeys(group, reason))
         return found
+
+    # -- jobs that arrive during the run ----------------------------------------------------
+
+    def concern(self, job: Job) -> bool:
+        """Whether a job waits for more than resources."""
+        return bool(job.dependencies) or (self._think and job.preceding is not None)
+
+    def add(self, job: Job) -> None:
+        """Add a job; its number is the next one.  Its dependencies name jobs that arrived before."""
+        number = len(self._jobs)
+        self._jobs.append(job)  # type: ignore[attr-defined]
+        self._number[str(job.id)] = number
+        if str(job.id) in self._links:
+            self._links[number] = self._links.pop(str(job.id))
+        if self.concern(job):
+            self.conditional.add(number)
+            self._cycles.update(self._find_own_cycle(number))
+        for dependency in job.dependencies:
+            if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
+                self._producers.setdefault(_symbol(dependency, job), []).append(number)
+
+    def _find_own_cycle(self, number: int) -> dict[int, str]:
+        """Return the job and the reason if it depends on itself; later jobs cannot be named."""
+        own = any(link[0] == number for link in self._links_of(number) if not isinstance(link, str))
+        text = f"dependencies in a cycle can never be met: {self._jobs[number].id}"
+        return {number: text} if own else {}
+
+    def catch_up(self, starts: Sequence[float], ends: Sequence[float], results: Sequence[int]) -> None:
+        """Note the jobs that started and ended before anything depended on them."""
+        for job, (start, end, result) in enumerate(zip(starts, ends, results, strict=False)):
+            if start == start:  # noqa: PLR0124 (not NaN)
+                self._started.add(job)
+            if result not in (PENDING, RUNNING):
+                self._ended[job] = (0 if end != end else end, result)  # noqa: PLR0124
 
     # -- questions of the engine ------------------------------------------------------------
 
@@ -180,7 +216,7 @@ class Conditions:
 
     # -- how they are answered --------------------------------------------------------------
 
-    def _links_of(self, job: int) -> Iterator[tuple[int, Link] | str]:
+    def _links_of(self, job: int) -> Iterator[tuple[int | str, Link] | str]:
         """Yield (antecedent, link) for each dependency on a job, or why it can never be met."""
         mine = self._jobs[job]
         for dependency in mine.dependencies:
@@ -189,7 +225,9 @@ class Conditions:
                 yield from self._symbolic(job, dependency, text)
             elif dependency.scheme in _SCHEMES:
                 antecedent = self._number.get(dependency.value)
-                if antecedent is None:
+                if antecedent is None and dependency.value in self.coming:
+                    yield dependency.value, Link(job, dependency.scheme, text)
+                elif antecedent is None:
                     yield f"dependency {text} does not name a job of the workload"
                 else:
                     yield antecedent, Link(job, dependency.scheme, text)
@@ -220,7 +258,7 @@ class Conditions:
         self._timers.extend((time, job) for time in later)
         return len(later)
 
-    def _judge(self, antecedent: int, link: Link, now: float) -> Verdict:
+    def _judge(self, antecedent: Any, link: Link, now: float) -> Verdict:
         ended = self._ended.get(antecedent)
         if ended is None:
             started = link.scheme == "after" and antecedent in self._started

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence, Set
 
     import numpy.typing as npt
 
@@ -69,9 +69,9 @@ class Prepared:
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
     takes_whole_targets: bool
-    holds: frozenset[int]
+    holds: Set[int]
     cancels: dict[int, float]
-    special: frozenset[int]
+    special: Set[int]
     recorded: RecordedStarts | None = None
     priority: PriorityColumns | None = None
 
@@ -91,25 +91,14 @@ def prepare(
     more than resources.  Unless `counts_decide`, the matcher decides every match, because counts
     do not know which targets are closed or drained.
     """
-    kinds = _Kinds(index, find_policy(config.match_policy))
+    kinds = Kinds(index, find_policy(config.match_policy))
     numbers = kinds.numbers(jobs)
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-    runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
-    rejected: dict[int, tuple[int, str]] = {}
-    if None in kinds.requests:
-        never = [request is None for request in kinds.requests]
-        rejected = {at: (INFEASIBLE, kinds.reasons[kind]) for at, kind in enumerate(numbers) if never[kind]}
-    if admission is not None:
-        rejected.update(_rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
-    for at, runtime in enumerate(runtimes) if UNLIMITED in runtimes else ():
-        if runtime == UNLIMITED:
-            rejected.setdefault(at, (DROPPED, NO_END))
+    runtimes, timeouts = runtimes_of(jobs, durations, may_overrun=config.overrun == "allow")
     recorded = recorded_starts(jobs, index) if config.plays_log else None
-    if recorded is not None:
-        for at in recorded.unstarted:
-            rejected.setdefault(at, (DROPPED, NO_START))
-        # Counts do not know which targets the log names.
-        counts_decide = counts_decide and not recorded.places
+    rejected = _refused(kinds, numbers, runtimes, admission, recorded)
+    # Counts do not know which targets the log names.
+    counts_decide = counts_decide and not (recorded is not None and recorded.places)
     judged = durations
     if config.candidates == "actual":
         judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
@@ -144,7 +133,29 @@ def prepare(
     )
 
 
-def _rejections(
+def _refused(
+    kinds: Kinds,
+    numbers: Sequence[int],
+    runtimes: Sequence[float],
+    admission: Admission | None,
+    recorded: RecordedStarts | None,
+) -> dict[int, tuple[int, str]]:
+    """Return the jobs that never run, with the result and the reason: the first that applies counts."""
+    rejected: dict[int, tuple[int, str]] = {}
+    if None in kinds.requests:
+        never = [request is None for request in kinds.requests]
+        rejected = {at: (INFEASIBLE, kinds.reasons[kind]) for at, kind in enumerate(numbers) if never[kind]}
+    if admission is not None:
+        rejected.update(rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
+    for at, runtime in enumerate(runtimes) if UNLIMITED in runtimes else ():
+        if runtime == UNLIMITED:
+            rejected.setdefault(at, (DROPPED, NO_END))
+    for at in () if recorded is None else recorded.unstarted:
+        rejected.setdefault(at, (DROPPED, NO_START))
+    return rejected
+
+
+def rejections(
     admission: Admission, requests: Sequence[Request | None], sizes: Sizes
 ) -> Iterator[tuple[int, tuple[int, str]]]:
     """Yield the jobs that their queue rejects: for its name, their duration or their size."""
@@ -165,8 +176,14 @@ def _takes_whole_targets(single: str | None, index: Index) -> bool:
     return pool.aligned and pool.uniform == 1
 
 
-class _Kinds:
-    """The distinct requests of a workload, compiled and tried on the idle cluster once each."""
+class Kinds:
+    """The distinct requests of a workload, compiled and tried on the idle cluster once each.
+
+    Attributes
+    ----------
+    requests : kind → its request; None if it can never be met.
+    reasons : kind → why it can never be met, or an empty text.
+    """
 
     def __init__(self, index: Index, policy: MatchPolicy) -> None:
         self.policy = policy
@@ -214,13 +231,18 @@ class _Kinds:
             return f"undecided: {error}"
         return explain(request, self._idle).short()
 
+    def size_of(self, kind: int) -> int:
+        """Return the size of the jobs of a kind."""
+        request = self.requests[kind]
+        return 1 if request is None else self.sizes.size(request)
+
     def _add(self, request: Request | None, reason: str) -> int:
         self.requests.append(request)
         self.reasons.append(reason)
         return len(self.requests) - 1
 
 
-def _runtimes(
+def runtimes_of(
     jobs: Sequence[Job], durations: Sequence[float], *, may_overrun: bool
 ) -> tuple[list[float], bytearray]:
     """Return how long each job will run, and which of them are ended at their duration."""
@@ -235,15 +257,17 @@ def _runtimes(
     return runtimes, timeouts
 
 
-def _table(
-    jobs: Sequence[Job],
-    kinds: _Kinds,
-    numbers: list[int],
-    durations: list[float],
-    judged: list[float],
-    *,
-    counts_decide: bool,
-) -> JobTable:
+class Counting(NamedTuple):
+    """How the requests of a run are counted; the fields are those of `JobTable`, but `demand` is by kind."""
+
+    single: str | None
+    content: Content | None
+    types: tuple[str, ...]
+    demand: npt.NDArray[np.int64]
+
+
+def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
+    """Return whether counts alone decide for all these kinds of requests, and what each kind needs."""
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain) if counts_decide else None
@@ -259,10 +283,21 @@ def _table(
                 table[at, number] = counted[1]
             elif request is not None:
                 table[at, number] = request.demand.get(type_, 0)
-    demand = table[:, numbers]
-    sizes = np.array(
-        [1 if request is None else kinds.sizes.size(request) for request in kinds.requests], dtype=np.int64
-    )
+    return Counting(single, content, types, table)
+
+
+def _table(
+    jobs: Sequence[Job],
+    kinds: Kinds,
+    numbers: list[int],
+    durations: list[float],
+    judged: list[float],
+    *,
+    counts_decide: bool,
+) -> JobTable:
+    counting = counting_of(kinds, counts_decide=counts_decide)
+    single, demand = counting.single, counting.demand[:, numbers]
+    sizes = np.array([kinds.size_of(kind) for kind in range(len(kinds.requests))], dtype=np.int64)
     return JobTable(
         requests=[kinds.requests[number] for number in numbers],
         kinds=numbers,
@@ -271,11 +306,11 @@ def _table(
         judged=judged,
         judged_array=np.array(judged, dtype=np.float64),
         priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
-        types=types,
+        types=counting.types,
         demand=demand,
         sizes=sizes[numbers],
         single=single,
-        content=content,
+        content=counting.content,
         deadlines=_deadlines(jobs),
         users=_numbered([job.user for job in jobs]),
         banks=_numbered([job.bank for job in jobs]),

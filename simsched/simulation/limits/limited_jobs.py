@@ -91,7 +91,7 @@ def limit_jobs(
         prepared,
         rejected={**prepared.rejected, **rejected},
         holds=prepared.holds | held.keys(),
-        special=prepared.special.union(rejected, held, submitted),
+        special=prepared.special | rejected.keys() | held.keys() | set(submitted),
     )
 
 

@@ -91,6 +91,8 @@ class Disruption:
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])
         self._out = np.zeros(len(index), dtype=np.int64)
+        self._asleep: list[int] = []
+        """Targets that do not fail while there are no jobs."""
         self._reserved = ~engine.plan.available.up  # down from the beginning, for good
         engine.generators["failures"] = self._rng
         handle = engine.future.handle
@@ -99,24 +101,35 @@ class Disruption:
         handle("down", self._on_down)
         handle("up", self._on_up)
 
-    def schedule(self, begin: float) -> None:
-        """Enter all outages into the engine's events; random failures begin at `begin` (seconds)."""
+    def schedule(self, begin: float, *, later: bool = False) -> None:
+        """Enter all outages into the engine's events; random failures begin at `begin` (seconds).
+
+        Those that begin `later` do so at the first `wake`.
+        """
         future = self._engine.future
         for outage, targets in self._outages:
             future.at(max(outage.start, 0), DISRUPTION, "down", (outage.kind, targets, outage.note))
             if outage.end != float("inf"):
                 future.at(max(outage.end, 0), DISRUPTION, "up", targets)
         if self._failures is not None:
-            for target in range(len(self._index)):
-                self._draw_failure(target, begin)
+            self._asleep = list(range(len(self._index)))
+            if not later:
+                self.wake(begin)
+
+    def wake(self, now: float) -> None:
+        """Let targets fail from now on (seconds) that did not while there were no jobs."""
+        for target in self._asleep:
+            self._draw_failure(target, now)
+        self._asleep = []
 
     def state(self) -> dict[str, Any]:
         """Return how many outages each target is in."""
-        return {"out": self._out}
+        return {"out": self._out} | ({"asleep": self._asleep} if self._asleep else {})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
         self._out = state["out"]
+        self._asleep = state.get("asleep", [])
 
     def _draw_failure(self, target: int, now: float) -> None:
         assert self._failures is not None
@@ -129,9 +142,11 @@ class Disruption:
         engine = self._engine
         # Failures end with the run: otherwise they would be drawn for ever.
         if engine.is_over or self._is_hopeless():
+            if engine.may_wake:
+                self._asleep.append(int(targets[0]))
             return
         engine.future.at(engine.now + self._failures.repair(self._rng), DISRUPTION, "repair", targets)
-        self._take_down(FAILURE, targets, "node failure")
+        self.take_down(FAILURE, targets, "node failure")
         self._engine.settle()
 
     def _is_hopeless(self) -> bool:
@@ -142,20 +157,21 @@ class Disruption:
         return engine.future.only("failure")
 
     def _on_repair(self, targets: Ints) -> None:
-        self._bring_up(targets)
+        self.bring_up(targets)
         self._draw_failure(int(targets[0]), self._engine.now)
         self._engine.settle()
 
     def _on_down(self, outage: tuple[str, Ints, str]) -> None:
         kind, targets, note = outage
-        self._take_down(kind, targets, note or kind)
+        self.take_down(kind, targets, note or kind)
         self._engine.settle()
 
     def _on_up(self, targets: Ints) -> None:
-        self._bring_up(targets)
+        self.bring_up(targets)
         self._engine.settle()
 
-    def _take_down(self, kind: str, targets: Ints, note: str) -> None:
+    def take_down(self, kind: str, targets: Ints, note: str) -> None:
+        """Take targets down, for one reason more; jobs on targets that fail are interrupted."""
         engine = self._engine
         if kind == FAILURE:
             self._interrupt(targets, note)
@@ -165,7 +181,8 @@ class Disruption:
             engine.plan.set_status(gone, up=False)
         engine.queues.touch(released=False)
 
-    def _bring_up(self, targets: Ints) -> None:
+    def bring_up(self, targets: Ints) -> None:
+        """Let targets be down for one reason less; those without any are up again."""
         self._out[targets] -= 1
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
         if len(back):

@@ -7,6 +7,7 @@ each R is encoded once.
 
 from __future__ import annotations
 
+from copy import copy
 from math import inf
 from os import SEEK_END
 from typing import TYPE_CHECKING, TypeAlias
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 BATCH = 1024
 
 #: Kinds of events.
-ALLOC, RELEASE, SHARD, LAST_SHARD = range(4)
+ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN = range(5)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -43,7 +44,7 @@ class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or stay in memory without one.
 
     `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `schedulers`
-    the scheduler attributes of R (queue and policies).
+    the scheduler attributes of R (queue and policies); `common` are those of jobs that are added later.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class AllocationLog:
         index: Index,
         schedulers: Sequence[Mapping[str, str]],
         sink: BinaryIO | None = None,
+        common: Mapping[str, str] | None = None,
     ) -> None:
         self._ids = ids
         self._durations = durations
@@ -61,14 +63,41 @@ class AllocationLog:
         self._plain = PlainText(index)
         known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
         self._attributes = [known[id(attributes)] for attributes in schedulers]
+        self._common = {"queue": "", **(common or {})}
+        self._starts: dict[int, float] = {}
+        self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
         self.sink = sink
 
+    def add(self, queue: str) -> None:
+        """Make place for a job that arrives during the run."""
+        known = self._by_queue.get(queue)
+        if known is None:
+            attributes = {**self._common, "queue": queue}
+            known = self._by_queue[queue] = (attributes, _encode(attributes).decode())
+        self._schedulers.append(known[0])  # type: ignore[attr-defined]
+        self._attributes.append(known[1])
+
+    def detached(self) -> AllocationLog:
+        """Return a log with the lines so far, which does not change with this one."""
+        self._write_events()
+        made = copy(self)
+        made._lines, made._texts, made._events = list(self._lines), dict(self._texts), []
+        made._schedulers, made._attributes = list(self._schedulers), list(self._attributes)
+        return made
+
     def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""
         self._note((ALLOC, job, now, selection))
+
+    def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
+        """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
+        self.release(job, now)
+        self._starts[job] = start
+        self._note((AGAIN, job, now, selection))
+        self.flush()
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
@@ -92,7 +121,10 @@ class AllocationLog:
         written = iter(self._written(starts) if starts else ())
         times = _numbers([event[2] for event in events])
         for (kind, job, now, selection), time in zip(events, times, strict=True):
-            if kind == ALLOC:
+            if kind == AGAIN:
+                assert selection is not None
+                text = self._texts[job] = self._document_again(job, selection)
+            elif kind == ALLOC:
                 text = self._texts[job] = next(written)
             elif kind == RELEASE:
                 text = self._texts.pop(job)
@@ -101,7 +133,7 @@ class AllocationLog:
                 text = self._document(job, selection, now, 0)
                 if kind == LAST_SHARD:
                     del self._texts[job]
-            name = "alloc" if kind == ALLOC else "release"
+            name = "alloc" if kind in (ALLOC, AGAIN) else "release"
             self._lines.append(f'{{"id":{_id(self._ids[job])},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
@@ -121,6 +153,11 @@ class AllocationLog:
                     f'"starttime":{begins[at]},"expiration":{expirations[at]}}},'
                     f'"attributes":{{"system":{{"scheduler":{self._attributes[job]}}}}}}}'
                 )
+
+    def _document_again(self, job: int, selection: Selection) -> str:
+        """Return the R of a job that runs already."""
+        start, duration = self._starts.pop(job), self._durations[job]
+        return self._document(job, selection, start, 0 if duration == inf else start + (duration or MOMENT))
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""

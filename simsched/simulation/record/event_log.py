@@ -37,6 +37,12 @@ class EventLog:
         """Take over the lines, without line ends, of a run that this one continues."""
         self._lines.extend(line + b"\n" for line in lines)
 
+    def detached(self) -> EventLog:
+        """Return a log with the lines so far, which does not change with this one."""
+        made = EventLog(self._ids)
+        made._lines = list(self._lines)
+        return made
+
     def text(self) -> str:
         """Return all lines."""
         return b"".join(self._lines).decode()

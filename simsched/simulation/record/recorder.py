@@ -7,6 +7,7 @@ columns after the run.
 from __future__ import annotations
 
 from array import array
+from copy import copy
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,29 @@ class Recorder:
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
 
+    def add(self, id_: int | str, queue: str) -> None:
+        """Make place for a job that arrives during the run; `ids` of recorder and logs are one list."""
+        self.ids.append(id_)  # type: ignore[attr-defined]
+        for column in (self.eligible, self.start, self.end, self.promised):
+            column.append(NEVER)
+        self.result.append(PENDING)
+        self.counts.append((0, 0, 0, 0))
+        self.backfilled.append(0)
+        if self.log is not None:
+            self.log.add(queue)
+
+    def detached(self) -> Recorder:
+        """Return a recorder with the facts so far, which does not change with this one."""
+        made = copy(self)
+        made.ids = list(self.ids)
+        made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
+        made.result, made.counts, made.promised = list(self.result), list(self.counts), list(self.promised)
+        made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
+        made._rows, made.down = self._rows[:], list(self.down)
+        made.log = None if self.log is None else self.log.detached()
+        made.events = None if self.events is None else self.events.detached()
+        return made
+
     def begin(self, job: int, now: float, selection: Selection, backfilled: bool) -> None:
         """Record that a job started on `selection`."""
         self.start[job] = now
@@ -79,6 +103,11 @@ class Recorder:
             self.backfilled[job] = 1
         if self.log is not None:
             self.log.alloc(job, now, selection)
+
+    def _count(self, job: int, selection: Selection) -> None:
+        units = selection.counts
+        cores, gpus = units.get("core", 0), units.get("gpu", 0)
+        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
 
     def promise(self, promised: list[tuple[int, float]]) -> None:
         """Record the promised starts of jobs; the first promise of each job counts."""
@@ -96,6 +125,12 @@ class Recorder:
         """Record that a job released a part of its resources."""
         if self.log is not None:
             self.log.release_shard(job, now, selection, last=last)
+
+    def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
+        """Record that a job, which runs since `start`, has other resources or another duration now."""
+        self._count(job, selection)
+        if self.log is not None:
+            self.log.replace(job, now, selection, start)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Record that a job lost its resources and waits again."""

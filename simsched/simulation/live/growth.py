@@ -1,0 +1,320 @@
+"""`Growth`: adds a job to every column of a run while the run goes on.
+
+A job gets its number when it arrives, so numbers are in submit order, as in a run whose jobs are all known
+beforehand.  Equal requests are compiled once.  As long as every request is a number of units of one type,
+counts decide, as in `simulate`; the first other request, and the first drain, hand over to the matcher.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from simsched.errors import ConfigError
+from simsched.match.policies.policy import find_policy
+from simsched.schedule.growing_table import GrowingTable, NewJob
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
+from simsched.simulation.admission import admit
+from simsched.simulation.jobs.conditions import Conditions
+from simsched.simulation.jobs.lifecycle import JobState
+from simsched.simulation.jobs.prepare import (
+    NO_END,
+    UNLIMITED,
+    Kinds,
+    Prepared,
+    counting_of,
+    rejections,
+    runtimes_of,
+)
+from simsched.simulation.jobs.sizes import plain_units
+from simsched.simulation.outages.outages import FAILURE
+from simsched.simulation.preemption import Preemption
+from simsched.simulation.record.recorder import DROPPED, INFEASIBLE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from simsched.graph.index.index import Index
+    from simsched.match.requests.request import Request
+    from simsched.simulation.admission import Admission
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.workload.job import Job
+
+
+def nothing_prepared(config: RunConfig) -> Prepared:
+    """Return the columns of a run without jobs, which can grow.
+
+    Raises
+    ------
+    ConfigError
+        for an option that needs all jobs of a run at its beginning.
+    """
+    for needless, option in (
+        (not config.limits, "limits"),
+        (config.order != MULTIFACTOR, f"order {MULTIFACTOR}"),
+        (config.predictor == "limit", "predictor"),
+        (not config.plays_log, "queue-policy recorded"),
+    ):
+        if not needless:
+            raise ConfigError(f"an open simulation does not have the option {option}", expected="simulate")
+    table = GrowingTable(judged_apart=config.candidates == "actual", tiered=config.queues is not None)
+    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set())
+
+
+class Growth:
+    """The jobs that have arrived, and how another is added.
+
+    Attributes
+    ----------
+    coming : the ids of jobs that will arrive later.
+    jobs : the jobs, in their queues and with the defaults of these.
+    handed_in : the jobs as they were submitted.
+    renewals : times (seconds) at which reservations were made again or running jobs changed.
+    conditions : the dependencies; the engine sees them from the first job on that has any.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        index: Index,
+        *,
+        admission: Admission | None,
+        expected: Sequence[Job],
+        coming: Collection[str],
+    ) -> None:
+        self._engine, self._index = engine, index
+        self._config = engine.config
+        self._admission = admission
+        self._prepared: Any = engine.prepared
+        self._table: Any = engine.prepared.table
+        self._kinds = Kinds(index, find_policy(self._config.match_policy))
+        drained = any(outage.kind != FAILURE for outage in self._config.outages)
+        self._counts_decide = not drained and not self._config.epilog[1]
+        self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
+        self._conditional.coming = coming
+        self.jobs: list[Job] = []
+        self.handed_in: list[Job] = []
+        self.renewals: list[float] = []
+        self._expected = expected if admission is None else self._placed(expected)
+        self._kinds.numbers(self._expected)
+        if self._expected:
+            self._recount()
+
+    def _placed(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """Return jobs to expect as their queues will have them."""
+        assert self._config.queues is not None
+        return admit(jobs, self._config.queues, self._index, no_limit=self._config.no_limit).jobs
+
+    # -- jobs -------------------------------------------------------------------------------------
+
+    def add(self, job: Job) -> int:
+        """Add a job that arrives now, and return its number."""
+        engine, prepared = self._engine, self._prepared
+        number = len(self.jobs)
+        self.handed_in.append(job)
+        tier = 0
+        if self._admission is not None:
+            job, tier = self._admit(number, job)
+        self.jobs.append(job)
+        (kind,) = self._kinds.numbers((job,))
+        if kind >= len(self._table.by_kind):
+            self._add_kind(kind)
+        duration = UNLIMITED if job.duration is None else job.duration
+        may_overrun = self._config.overrun == "allow"
+        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=may_overrun)
+        prepared.submits.append(job.submit)
+        prepared.runtimes.append(runtime)
+        prepared.timeouts.extend(timeout)
+        prepared.sizes.append(self._table.kind_sizes[kind])
+        self._note_special(number, job, kind, runtime)
+        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
+        self._enter(job, NewJob(
+            kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, job.deadline
+        ))  # fmt: skip
+        engine.progress.states.append(JobState.NEW)
+        return number
+
+    def repeat(self, other: Growth) -> None:
+        """Add the jobs of another run of the same cluster and rules, as they are there now."""
+        for job in other.handed_in:
+            self.add(job)
+        for number, job in enumerate(other.jobs):
+            mine, self.jobs[number] = self.jobs[number], job
+            if (mine.runtime, mine.duration) != (job.runtime, job.duration):
+                self._set_times(number)
+        if not other._counts_decide:
+            self.decide_on_graph()
+        for own, theirs in zip(self._engine.queues, other._engine.queues, strict=True):
+            if own.queue.static and not theirs.queue.static:
+                own.queue.go_by_keys()
+        self.renewals = list(other.renewals)
+
+    def _enter(self, job: Job, new: NewJob) -> None:
+        """Add a job to the table, the queues, the records and the dependencies."""
+        engine, table = self._engine, self._table
+        accounts = table.accounts
+        if table.add(new):
+            self._renew(forget=False)
+        engine.queues.enroll(len(self.jobs) - 1, table, accounts)
+        engine.recorder.add(job.id, job.queue or "default")
+        if engine.conditions is not None:
+            engine.conditions.add(job)
+
+    def _note_special(self, number: int, job: Job, kind: int, runtime: float) -> None:
+        """Note whether a job can never run, is held, will be cancelled, or depends on others."""
+        prepared = self._prepared
+        if self._kinds.requests[kind] is None:
+            prepared.rejected[number] = (INFEASIBLE, self._kinds.reasons[kind])
+        if self._admission is not None:
+            self._note_rejection(number, kind)
+        if runtime == UNLIMITED:
+            prepared.rejected.setdefault(number, (DROPPED, NO_END))
+        if job.hold or job.urgency == 0:
+            prepared.holds.add(number)
+        if job.cancel_at is not None:
+            prepared.cancels[number] = job.cancel_at
+        dependent = self._conditional.concern(job)
+        if dependent and self._engine.conditions is None:
+            self._begin_conditions()
+        if dependent or number in prepared.rejected or number in prepared.holds or number in prepared.cancels:
+            prepared.special.add(number)
+
+    def _begin_conditions(self) -> None:
+        """Let the engine see to dependencies from now on, and know what happened before."""
+        recorder = self._engine.recorder
+        for job in self.jobs[:-1]:
+            self._conditional.add(job)
+        self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
+        self._engine.conditions = self._conditional
+
+    # -- jobs that change -------------------------------------------------------------------------
+
+    @property
+    def prepared(self) -> Prepared:
+        """The columns of the run."""
+        found: Prepared = self._prepared
+        return found
+
+    def request_of(self, number: int) -> Request:
+        """Return the compiled request of a job that has one."""
+        request = self._table.requests[number]
+        assert request is not None
+        found: Request = request
+        return found
+
+    def note_cancel(self, number: int, now: float) -> None:
+        """Note in the records that a job is cancelled at this time (seconds)."""
+        self.jobs[number] = replace(self.jobs[number], cancel_at=now)
+
+    def change_runtime(self, number: int, runtime: float) -> None:
+        """Change the seconds that a job runs for."""
+        self.jobs[number] = replace(self.jobs[number], runtime=runtime)
+        self._set_times(number)
+
+    def _set_times(self, number: int) -> None:
+        job, overrun = self.jobs[number], self._config.overrun == "allow"
+        duration = UNLIMITED if job.duration is None else job.duration
+        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=overrun)
+        self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout[0]
+        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
+        self._table.change_duration(number, duration, judged)
+
+    def change_duration(self, number: int, duration: float) -> None:
+        """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""
+        requested = None if duration == UNLIMITED else duration
+        self.jobs[number] = replace(self.jobs[number], duration=requested)
+        self._set_times(number)
+        for group in self._engine.queues:
+            group.queue.go_by_keys()
+        self._renew(forget=True)
+
+    # -- queues -----------------------------------------------------------------------------------
+
+    def _admit(self, number: int, job: Job) -> tuple[Job, int]:
+        """Put a job into its queue; return it as the queue has it, and the priority of the queue."""
+        mine: Any = self._admission
+        assert self._config.queues is not None
+        one: Any = admit((job,), self._config.queues, self._index, no_limit=self._config.no_limit)
+        if 0 in one.rejected:
+            mine.rejected[number] = one.rejected[0]
+        elif one.of[0] is None and len(self._engine.queues.groups) > 1:
+            self._engine.queues.merge()  # the job may run anywhere
+        mine.of.append(one.of[0])
+        mine.tiers.append(one.tiers[0])
+        together = len(self._engine.queues.groups) == 1 or one.of[0] is None
+        mine.groups.append(0 if together else self._group_of[one.of[0].name])
+        preemption = self._engine.parts.get("preemption")
+        if isinstance(preemption, Preemption):
+            preemption.note(number, one.jobs[0])
+        return one.jobs[0], one.tiers[0]
+
+    @property
+    def _group_of(self) -> dict[str, int]:
+        from simsched.simulation.admission import groups_of_queues
+
+        assert self._config.queues is not None
+        return groups_of_queues(self._config.queues, self._index, anywhere=False)[0]
+
+    def _note_rejection(self, number: int, kind: int) -> None:
+        """Note the reason of a job's queue against it, if there is one."""
+        mine: Any = self._admission
+        one: Any = _One({0: mine.rejected[number]} if number in mine.rejected else {}, [mine.of[number]])
+        for _, verdict in rejections(one, [self._kinds.requests[kind]], self._kinds.sizes):
+            self._prepared.rejected[number] = verdict
+
+    # -- kinds of requests ------------------------------------------------------------------------
+
+    def _add_kind(self, kind: int) -> None:
+        """Take in a kind of request that no job had before."""
+        table, request = self._table, self._kinds.requests[kind]
+        if table.single is not None and table.content is None:
+            counted = None if request is None else plain_units(request, whole=self._kinds.policy.whole_nodes)
+            if request is None or (counted is not None and counted[0] == table.single):
+                # the fast path of flat requests: nothing else changes
+                table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
+                return
+        self._recount()
+
+    def decide_on_graph(self) -> None:
+        """Let the matcher decide from now on: counts do not know which targets are drained."""
+        if self._counts_decide:
+            self._counts_decide = False
+            self._recount()
+
+    def _recount(self) -> None:
+        """Count all kinds again, and make what depends on the kinds anew."""
+        kinds, table = self._kinds, self._table
+        counting = counting_of(kinds, counts_decide=self._counts_decide)
+        switched = counting.single != table.single
+        if counting.single is None and any(request is not None for request in kinds.requests):
+            self._counts_decide = False
+        table.by_kind[:] = kinds.requests
+        table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
+        table.recount(*counting)
+        self._renew(forget=switched)
+
+    def note_renewal(self) -> None:
+        """Note that reservations may move at this instant, because requests or running jobs change."""
+        now = self._engine.future.now
+        if self.jobs and (not self.renewals or self.renewals[-1] < now):
+            self.renewals.append(now)
+
+    def _renew(self, *, forget: bool) -> None:
+        """Make the supplies of all queues again; with `forget` reservations are made anew, too."""
+        if forget:
+            self.note_renewal()
+        self._engine.plan.available.table = None
+        for group in self._engine.queues:
+            group.context.renew()
+            renew = getattr(group.policy, "renew", None)
+            if renew is not None:
+                renew(forget=forget)
+
+
+class _One:
+    """The part of an admission that decides about the size of one job."""
+
+    def __init__(self, rejected: dict[int, str], of: list[Any]) -> None:
+        self.rejected, self.of = rejected, of

@@ -1,0 +1,495 @@
+"""`OpenSimulation`: a simulation to which jobs are submitted while its clock runs, in simpy.
+
+It runs in a simpy environment, beside any processes, resources and stores of the program.  What a program
+does takes place at the present instant: ends first, then submissions, then one scheduling pass, as in
+`simulate`.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from simpy import Environment, Event
+from simpy.core import EmptySchedule
+
+from simsched.arguments import check, check_real, check_whole
+from simsched.errors import ConfigError, RunError
+from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.match.policies.policy import find_policy
+from simsched.schedule.policies.registry import naming_policy
+from simsched.simulation.admission import admit
+from simsched.simulation.checkpoint.checkpoint import codec_of
+from simsched.simulation.engine_state import capture, restore
+from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.job_changes import JobChanges
+from simsched.simulation.live.live_job import LiveJob
+from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
+from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.submission import SubmissionReader, read_seconds
+from simsched.simulation.live.watch import Watch, came_through_the_run
+from simsched.simulation.options.run_config import make_config
+from simsched.simulation.outages.disruption import closures_of
+from simsched.simulation.outages.outages import DRAIN, FAILURE
+from simsched.simulation.record.event_log import EventLog
+from simsched.simulation.record.recorder import Recorder
+from simsched.simulation.simulate import RunSession, add_parts, log_of, pools_of
+from simsched.workload.job import Job, Workload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+    from typing import BinaryIO, Self
+
+    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.graph.cluster import Cluster
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.schedule.pass_context import QueuePolicy
+    from simsched.simulation.record.run_directory import RunResult
+
+NO_JOBS = Workload((), name="submissions")
+
+
+class OpenSimulation(RunSession):
+    """A run that is open: jobs come, and nodes come and go, while the clock runs.
+
+    Parameters
+    ----------
+    queue_policy, match_policy, seed, allocations, eventlog, sink, inputs : as for `simulate`; `options` are
+        further fields of `RunConfig`.
+    env : a simpy environment to share.  Its present time is second 0 of the run.
+    expect : jobs of the kinds that will be submitted.  Whether counts alone decide is then known from the
+        beginning, as in `simulate`; otherwise the first request that counts cannot decide hands over to the
+        matcher, and a policy with reservations makes them again at that moment.
+    absent : ranks of execution targets that the cluster does not have at first, until `add`.
+    name : of the jobs, in the records.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue_policy: str | QueuePolicy = "easy",
+        match_policy: str | MatchPolicy = "first",
+        seed: int = 0,
+        *,
+        env: Environment | None = None,
+        allocations: bool = True,
+        eventlog: bool = False,
+        sink: BinaryIO | None = None,
+        inputs: Mapping[str, str | Path] | None = None,
+        expect: Iterable[Job] = (),
+        absent: int | str | Iterable[int] | None = None,
+        name: str = "submissions",
+        **options: Any,
+    ) -> None:
+        config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+        super().__init__(cluster, config)
+        self._expected = tuple(expect)
+        self._written = {"allocations": allocations, "eventlog": eventlog}
+        self.engine: OpenEngine
+        self.workload = replace(NO_JOBS, name=name)
+        self._has_sink = sink is not None
+        self._open(env, sink)
+        self.describe_inputs(inputs)
+        self._watch = Watch(self)
+        self.engine.listener = self._watch
+        self._reader = SubmissionReader()
+        self._broken: str | None = None
+        if absent is not None:
+            self._take_out(absent, DRAIN, ABSENT)
+
+    def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
+        """Make the engine of a run without jobs."""
+        cluster, config = self.cluster, self.config
+        index = cluster.index
+        self.prepared = prepared = nothing_prepared(config)
+        admission: Any = None
+        if config.queues is not None:
+            admission = admit((), config.queues, index, no_limit=config.no_limit)
+            admission = replace(admission, rejected={})
+        ids: list[int | str] = []
+        log = events = None
+        if self._written["allocations"]:
+            log = log_of(self.workload, prepared, index, config, sink, ids=ids)
+        if self._written["eventlog"]:
+            events = EventLog(ids)
+        recorder = Recorder(ids, pools_of(cluster), log, events)
+        closures = closures_of(config.outages, index)
+        self.engine = engine = OpenEngine(
+            prepared, index, config, recorder, admission=admission, closures=closures, env=env
+        )
+        engine.growth = Growth(
+            engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids
+        )
+        add_parts(engine, config, index, admission, open_=True)
+        disruption: Any = engine.parts["disruption"]
+        self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
+        self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
+
+    # -- time -------------------------------------------------------------------------------------
+
+    @property
+    def env(self) -> Environment:
+        """The simpy environment; processes of the program run in it."""
+        return self.engine.future.env
+
+    @property
+    def now(self) -> float:
+        """The time of the run, in seconds."""
+        return self.engine.future.come_to_present()
+
+    def run(self, until: float | Event | None = None) -> Any:
+        """Run the environment: until nothing is left to happen, until a time, or until a simpy event.
+
+        A time is one of the run, and everything that happens at it is included.  Of an event the value is
+        returned.  Further jobs may be submitted afterwards, and the run continued.
+
+        Raises
+        ------
+        ConfigError
+            For a time that is not a number, or in the past.
+        RunError
+            If a callback failed, here or before.
+        """
+        self._refuse_broken()
+        engine = self.engine
+        if until is not None and not isinstance(until, Event):
+            self._check_time("until", until)
+            event = self.env.event()
+            engine.pause_at(until, event)
+            until = event
+        engine.endless = until is not None
+        return self._play(lambda: self.env.run(until=until))
+
+    def step(self) -> bool:
+        """Handle one event of the environment; return False if none was left."""
+        self._refuse_broken()
+        try:
+            self._play(self.env.step)
+        except EmptySchedule:
+            return False
+        return True
+
+    def step_pass(self) -> bool:
+        """Run until the next scheduling pass is over; return False if none came."""
+        before = self.engine.progress.passes
+        while self.step():
+            if self.engine.progress.passes > before:
+                return True
+        return False
+
+    def _play(self, action: Callable[[], Any]) -> Any:
+        """Let the environment run; remember if it stopped within an event of the run."""
+        try:
+            with naming_policy(self.config.queue_policy):
+                return action()
+        except EmptySchedule:
+            raise
+        except BaseException as error:
+            if came_through_the_run(error):
+                self._broken = str(error) or type(error).__name__
+            raise
+
+    def _refuse_broken(self) -> None:
+        if self._broken is not None:
+            raise RunError(f"the simulation ended with an error: {self._broken}")
+
+    def _check_time(self, name: str, value: Any) -> None:
+        """Raise a ConfigError unless a value is a time of the run that has not passed."""
+        check_real(name, value, 0, MAX_SECONDS)
+        if value < self.now:
+            raise ConfigError(f"{name} is {value:g} s, which has passed", expected=f"{self.now:g} s or later")
+
+    # -- jobs -------------------------------------------------------------------------------------
+
+    def submit(
+        self,
+        request: str | Jobspec | Mapping[str, Any] | Job,
+        duration: float | str | None = None,
+        runtime: float | str | None = None,
+        at: float | None = None,
+        **attributes: Any,
+    ) -> LiveJob:
+        """Submit a job now, or `at` a time to come.
+
+        Parameters
+        ----------
+        request : a shape, a jobspec (as an object or a document), or a job of a workload as it is.
+        duration : requested seconds, or an RFC 23 duration; by default that of the jobspec, or unlimited.
+        runtime : seconds that the job will run; by default it runs for its duration.
+        attributes : further fields of `Job`: `id`, `user`, `queue`, `urgency`, `dependencies` …
+
+        Raises
+        ------
+        ConfigError
+            For a time that is not a number or has passed, or an attribute that does not exist.
+        FormatError
+            For a request that is neither a shape nor a jobspec.
+        RunError
+            If a callback failed before.
+        """
+        self._refuse_broken()
+        if at is None and not isinstance(request, Job):
+            at = self.now
+        elif at is not None:
+            self._check_time("at", at)
+        job = self._reader.read(request, duration, runtime, at, attributes)
+        if job.submit < self.now:
+            self._check_time("at", job.submit)
+        live = LiveJob(self, job)
+        self._reader.register(job)
+        engine = self.engine
+        engine.future.come_to_present()
+        ticket = engine.hand_in(job)
+        live.note_ticket(ticket)
+        self._watch.coming[ticket] = live
+        return live
+
+    def submit_all(self, workload: Workload | Iterable[Job]) -> list[LiveJob]:
+        """Submit each job of a workload at its own submit time; the times are those of the run."""
+        if isinstance(workload, Workload) and not self._reader.ids:
+            self.workload = workload
+        return [self.submit(job) for job in workload]
+
+    def cancel(self, job: LiveJob) -> None:
+        """Cancel a job now (`LiveJob.cancel`)."""
+        self._refuse_gone(job)
+        if job.number is None:
+            self.engine.arrivals.withdraw(job.ticket, job.id)
+            del self._watch.coming[job.ticket]
+            job.note_withdrawal()
+            return
+        self.engine.growth.note_cancel(job.number, self.now)
+        self._enter("cancel", job.number)
+
+    def update(self, job: LiveJob, duration: float | str) -> None:
+        """Change the requested seconds of a job now (`LiveJob.update`)."""
+        self._refuse_gone(job)
+        seconds = read_seconds("duration", duration)
+        found = float("inf") if seconds is None else seconds
+        if job.start is not None and job.start + found < self.now:
+            least = f"{self.now - job.start:g} s or more"
+            raise ConfigError(f"job {job.id} has run for more than {found:g} s", expected=least)
+        if job.number is None:
+            job.job = msgspec.structs.replace(job.job, duration=seconds)
+            self.engine.arrivals.exchange(job.ticket, job.job)
+        else:
+            self._enter("new-duration", (job.number, seconds if seconds is not None else found))
+
+    def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
+        """Let a running malleable job have `size` execution targets from now on (`LiveJob.resize`)."""
+        self._refuse_gone(job)
+        check_whole("size", size, 1)
+        if job.number is None:
+            raise RunError(f"job {job.id} does not run", expected="a running job")
+        self._changes.check_size(job.number, size)
+        event = self.env.event()
+        self._enter("resize", (job.number, size, beside_queue, event))
+        return event
+
+    def _refuse_gone(self, job: LiveJob) -> None:
+        self._refuse_broken()
+        if job.result is not None:
+            raise RunError(f"job {job.id} has ended ({job.result})", expected="a job that waits or runs")
+
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
+        """Drain execution targets now: no job starts on them, and running jobs continue.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, note)
+
+    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
+        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, FAILURE, note)
+
+    def undrain(self, ranks: int | str | Iterable[int]) -> None:
+        """Bring back execution targets that were drained or have failed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=False)
+
+    def remove(self, ranks: int | str | Iterable[int]) -> None:
+        """Remove execution targets: no job starts on them any more; they can be added again.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, REMOVED)
+
+    def add(self, ranks: int | str | Iterable[int]) -> None:
+        """Add execution targets of the cluster that are absent so far, or were removed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=True)
+
+    def _take_out(self, ranks: Any, kind: str, note: str) -> None:
+        self._refuse_broken()
+        check("note", note, str, "a text")
+        self._enter("take-out", (self._nodes.ranks(ranks), kind, note), DISRUPTION)
+
+    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
+        self._refuse_broken()
+        found = self._nodes.ranks(ranks)
+        self._nodes.refuse_others(found, absent=absent)
+        self._enter("bring-back", found, DISRUPTION)
+
+    def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
+        """Let something happen at the present instant; changes of nodes come before all others."""
+        future = self.engine.future
+        future.at(future.come_to_present(), order, kind, payload)
+
+    # -- views ------------------------------------------------------------------------------------
+
+    @property
+    def queue(self) -> list[LiveJob]:
+        """The jobs that wait for resources, in the order of their queues."""
+        jobs = self._watch.jobs
+        for group in self.engine.queues:
+            if not group.queue.static and group.queue.ranks:
+                group.queue.sort(self.now)
+        return [jobs[number] for group in self.engine.queues for number in group.queue]
+
+    @property
+    def running(self) -> list[LiveJob]:
+        """The jobs that run, in the order of their starts."""
+        engine, jobs = self.engine, self._watch.jobs
+        return [jobs[number] for number in engine.plan.held if engine.is_running(number)]
+
+    def free(self) -> dict[str, int]:
+        """Return the free units of each type; ``node`` are the execution targets that are idle and up."""
+        plan = self.engine.plan
+        totals = {name: int(plan.available.total[name]) for name in pools_of(self.cluster)}
+        return {"node": int(plan.idle), **totals}
+
+    def on(self, event: str, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Call `callback` at each event of a kind, with the job; for ``pass`` with the simulation.
+
+        The kinds are ``submit``, ``start``, ``end``, ``requeue``, ``change`` (a running job got other
+        resources) and ``pass``.  Whatever the callback does takes place once the present event is over.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown event, or a callback that is not a function.
+        """
+        self._watch.add(event, callback)
+        return callback
+
+    def job(self, id_: int | str) -> LiveJob:
+        """Return the job with an id, which may have ended; ConfigError if there is none."""
+        for live in (*self._watch.jobs.values(), *self._watch.coming.values()):
+            if str(live.id) == str(id_):
+                return live
+        for number, job in enumerate(self.engine.growth.jobs):
+            if str(job.id) == str(id_):
+                live = LiveJob(self, job)
+                live.number = number
+                return live
+        raise ConfigError(f"there is no job {id_!r}", expected="the id of a job that was submitted")
+
+    # -- copies -----------------------------------------------------------------------------------
+
+    def copy(self, env: Environment | None = None) -> Self:
+        """Return a simulation in the same state, to look ahead: what happens in it does not change this one.
+
+        It has an environment of its own, or `env`, and its own jobs (`job`), but neither the processes and
+        resources of the program nor its callbacks.  Allocations that went to a file are not part of it.
+
+        RunError if a callback failed before, or a policy remembers a value that cannot be copied.
+        """
+        self._refuse_broken()
+        made = copy.copy(self)
+        made._written = {**self._written, "allocations": self._written["allocations"] and not self._has_sink}
+        made._open(None, None)
+        now, engine = self.now, made.engine
+        made._watch = engine.listener = Watch(made)
+        made._reader = self._reader.copy()
+        engine.growth.repeat(self.engine.growth)
+        engine.arrivals.take_over(self.engine.arrivals)
+        engine.future.move_to(Environment(self.env.now) if env is None else env, now)
+        codec = codec_of(self.engine)
+        state = codec.value(codec.plain(capture(self.engine)))
+        restore(engine, state)
+        for theirs, own in zip(logs_of(self.engine), logs_of(engine), strict=True):
+            if own is not None and theirs is not None:
+                own.put_back(line.rstrip("\n").encode() for line in theirs.text().splitlines(keepends=True))
+        made._watch.take_over(self._watch, lambda job: job.copy_in(made))
+        engine.expect()
+        return made
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the present state, from which the run can be continued several times."""
+        return Checkpoint(self.copy())
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def result(self) -> RunResult:
+        """Return the records so far, as those of `simulate`; the run may continue afterwards.
+
+        Jobs that wait are PENDING in them, and jobs that run RUNNING, unless everything is over.
+
+        Raises
+        ------
+        RunError
+            If a callback failed before.
+        """
+        self._refuse_broken()
+        engine = self.engine
+        recorder = engine.recorder.detached()
+        until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
+        if until is not None:
+            recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
+        coming = tuple(engine.arrivals)
+        prepared = self.prepared
+        if coming:
+            for job in coming:
+                recorder.add(job.id, job.queue or "default")
+            endless = float("inf")
+            durations = [endless if job.duration is None else job.duration for job in coming]
+            prepared = copy.copy(prepared)
+            table = copy.copy(prepared.table)
+            object.__setattr__(table, "durations", prepared.table.durations + durations)
+            prepared = replace(prepared, table=table)
+        workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
+        times: dict[str, Any] = {"complete": True, "until": until, "from": None}
+        if engine.growth.renewals:
+            times["renewals"] = list(engine.growth.renewals)
+        changes = self._nodes.outages()
+        if changes:
+            times["live"] = True
+        config = replace(self.config, outages=(*self.config.outages, *changes))
+        return self._records(recorder, prepared, workload, times, config)
+
+
+class Checkpoint:
+    """A state of an open simulation; `restore` gives a simulation that continues from it."""
+
+    def __init__(self, kept: OpenSimulation) -> None:
+        self._kept = kept
+
+    def __repr__(self) -> str:
+        return f"<Checkpoint at {self.time:g} s>"
+
+    @property
+    def time(self) -> float:
+        """The time of the state, in seconds."""
+        return self._kept.now
+
+    def restore(self, env: Environment | None = None) -> OpenSimulation:
+        """Return a simulation in this state, as `Simulation.copy` does."""
+        return self._kept.copy(env)
+
+
+def logs_of(engine: OpenEngine) -> tuple[Any, Any]:
+    """Return the logs of allocations and events."""
+    return engine.recorder.log, engine.recorder.events

@@ -1,0 +1,173 @@
+"""`SubmissionReader`: what a program submits, as a `Job`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.arguments import check_real, check_whole, wrong
+from simsched.errors import ConfigError, FormatError, did_you_mean
+from simsched.formats.jobspec.jobspec import Jobspec, as_jobspec
+from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
+from simsched.workload.job import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FIELDS = tuple(name for name in Job.__struct_fields__ if name not in ("submit", "jobspec"))
+TEXTS = frozenset({"user", "group", "queue", "bank", "name", "partition", "status"})
+SECONDS = frozenset({"think_time", "cancel_at", "deadline", "wait"})
+HIGHEST = 31
+"""The highest urgency (RFC 21)."""
+
+
+class SubmissionReader:
+    """Makes jobs of requests; equal shapes share one jobspec, so that each is compiled once.
+
+    Attributes
+    ----------
+    ids : the ids of all jobs so far, as text.
+    """
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self._specs: dict[str, Jobspec] = {}
+        self._last = 0
+
+    def read(
+        self, request: Any, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
+    ) -> Job:
+        """Return the job of a submission; `at` is None if the request is a job with its own submit time.
+
+        Raises
+        ------
+        ConfigError, FormatError
+            For a value that it cannot have.
+        """
+        if isinstance(request, Job):
+            return self._adapted(request, duration, runtime, at, attributes)
+        assert at is not None
+        jobspec = self._jobspec(request)
+        attributes = _checked(attributes) if attributes else {}
+        id_ = attributes.pop("id", None)
+        requested = read_seconds("duration", duration)
+        if requested is None:
+            requested = jobspec.duration or None
+        return Job(
+            id=self._id() if id_ is None else self._own(id_),
+            submit=at,
+            jobspec=jobspec,
+            duration=requested,
+            runtime=read_seconds("runtime", runtime),
+            **attributes,
+        )
+
+    def copy(self) -> SubmissionReader:
+        """Return an equal reader that changes by itself."""
+        made = SubmissionReader()
+        made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
+        return made
+
+    def register(self, job: Job) -> None:
+        """Note that a job was submitted."""
+        self.ids.add(str(job.id))
+
+    def _adapted(
+        self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
+    ) -> Job:
+        """Return a job of a workload, with the values that are given beside it."""
+        changes = dict(_checked(attributes))
+        if duration is not None:
+            changes["duration"] = read_seconds("duration", duration)
+        if runtime is not None:
+            changes["runtime"] = read_seconds("runtime", runtime)
+        if at is not None:
+            changes["submit"] = at
+        else:
+            check_real("at", job.submit, 0, MAX_SECONDS)
+        if changes:
+            job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
+        self._own(job.id)
+        return job
+
+    def _jobspec(self, request: Any) -> Jobspec:
+        if isinstance(request, str):
+            known = self._specs.get(request)
+            if known is None:
+                known = self._specs[request] = as_jobspec(request)
+            return known
+        if not isinstance(request, Jobspec | dict):
+            raise wrong("request", request, "a shape, a jobspec or a job")
+        return as_jobspec(request)
+
+    def _id(self) -> int:
+        """Return the next number that is not an id."""
+        self._last += 1
+        while str(self._last) in self.ids:
+            self._last += 1
+        return self._last
+
+    def _own(self, id_: Any) -> Any:
+        if not isinstance(id_, int | str) or isinstance(id_, bool) or id_ == "":
+            raise wrong("id", id_, "a whole number or a text")
+        if str(id_) in self.ids:
+            raise ConfigError(f"there is a job {id_} already", expected="an id that no job has")
+        return id_
+
+
+def read_seconds(name: str, value: Any) -> float | None:
+    """Return seconds, a whole number as an int; None for no value and for a duration without a limit."""
+    if value is None:
+        return None
+    seconds = value if type(value) is int else _parsed(name, value)
+    if seconds == float("inf"):
+        return None
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise wrong(name, value, f"seconds from 0 to {MAX_SECONDS:g}")
+    return seconds
+
+
+def _parsed(name: str, value: Any) -> float:
+    try:
+        found = parse_duration(value.item() if hasattr(value, "item") else value)
+    except FormatError as error:
+        raise ConfigError(f"{name}: {error.message}", expected=error.expected) from None
+    return int(found) if isinstance(value, str) and found.is_integer() else found
+
+
+def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the further fields of a job; ConfigError for an unknown name or a value of another type."""
+    found = dict(attributes)
+    for name, value in attributes.items():
+        if name not in FIELDS:
+            raise ConfigError(f"unknown attribute {name!r} of a job{did_you_mean(name, FIELDS)}",
+                              expected=", ".join(FIELDS))  # fmt: skip
+        if value is None:
+            continue
+        if name in TEXTS and not isinstance(value, str):
+            raise wrong(name, value, "a text")
+        if name in SECONDS:
+            check_real(name, value, 0, MAX_SECONDS)
+        elif name == "urgency":
+            check_whole(name, value, 0, HIGHEST)
+        elif name == "hold" and not isinstance(value, bool):
+            raise wrong(name, value, "True or False")
+        elif name == "dependencies":
+            found[name] = _dependencies(value)
+    return found
+
+
+def _dependencies(value: Any) -> tuple[Dependency, ...]:
+    """Return dependencies given as one text, or as several texts or values."""
+    some = (value,) if isinstance(value, str | Dependency) else value
+    if not isinstance(some, list | tuple):
+        raise wrong("dependencies", value, "dependencies such as 'afterok:7'")
+    return tuple(_dependency(item) for item in some)
+
+
+def _dependency(item: Any) -> Dependency:
+    if isinstance(item, Dependency):
+        return item
+    if not isinstance(item, str):
+        raise wrong("dependencies", item, "dependencies such as 'afterok:7'")
+    return Dependency.parse(item, "dependencies")

@@ -1,0 +1,138 @@
+"""`Watch`: tells jobs and callbacks of a program of the events of an open simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.arguments import check_callable, wrong
+from simsched.errors import ConfigError, RunError, did_you_mean
+from simsched.simulation.environment import FIRE_CODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from simsched.match.state.selection import Selection
+    from simsched.simulation.live.live_job import LiveJob
+
+EVENTS = ("submit", "start", "end", "requeue", "change", "pass")
+"""The events that callbacks may be registered for; ``change`` is a change of a job's resources."""
+
+
+class Watch:
+    """The jobs that have not ended, by number, and the callbacks by event.
+
+    Attributes
+    ----------
+    jobs : number → job, until it is inactive.
+    coming : ticket → job that was handed in for a later time.
+    """
+
+    def __init__(self, simulation: Any) -> None:
+        self._simulation = simulation
+        self.jobs: dict[int, LiveJob] = {}
+        self.coming: dict[int, LiveJob] = {}
+        self._callbacks: dict[str, list[Callable[[Any], None]]] = {name: [] for name in EVENTS}
+        self._starts, self._ends = self._callbacks["start"], self._callbacks["end"]
+        self._submits, self._passes = self._callbacks["submit"], self._callbacks["pass"]
+
+    def add(self, event: str, callback: Callable[[Any], None]) -> None:
+        """Call `callback` at each event of a kind, with the job, or with the simulation for ``pass``.
+
+        Raises
+        ------
+        ConfigError
+            For an unknown event, or a callback that is not a function.
+        """
+        if event not in self._callbacks:
+            meant = did_you_mean(str(event), EVENTS)
+            raise ConfigError(f"unknown event {event!r}{meant}", expected=", ".join(EVENTS))
+        check_callable("callback", callback)
+        if callback is None:
+            raise wrong("callback", callback, "a function")
+        self._callbacks[event].append(callback)
+
+    def _call(self, event: str, value: Any) -> None:
+        for callback in self._callbacks[event]:
+            try:
+                callback(value)
+            except Exception as error:
+                name = getattr(callback, "__qualname__", None) or repr(callback)
+                what = f"{type(error).__name__}: {error}"
+                at = f"{self._simulation.now:g} s"
+                raise RunError(f"the callback {name} for {event!r} failed at {at}: {what}") from error
+
+    def take_over(self, other: Watch, make: Callable[[LiveJob], LiveJob]) -> None:
+        """Watch copies of the jobs of another simulation, without its callbacks."""
+        self.jobs = {number: make(job) for number, job in other.jobs.items()}
+        self.coming = {ticket: make(job) for ticket, job in other.coming.items()}
+
+    # -- `Listener` -------------------------------------------------------------------------------
+
+    def arrived(self, ticket: int, job: int) -> None:
+        """Give a job its number."""
+        live = self.coming.pop(ticket)
+        live.number = job
+        self.jobs[job] = live
+
+    def submitted(self, job: int) -> None:
+        """Tell of a submission."""
+        if self._submits:
+            self._call("submit", self.jobs[job])
+
+    def changed(self, job: int) -> None:
+        """Tell of another change of the state."""
+        live = self.jobs.get(job)
+        if live is None:
+            return
+        if live.is_watched:
+            live.note_change()
+        if self._simulation.config.epilog[1]:
+            self._forget(live)
+
+    def started(self, job: int, selection: Selection) -> None:
+        """Tell of a start."""
+        live = self.jobs.get(job)
+        if live is not None:
+            live.note_start(selection)
+            if self._starts:
+                self._call("start", live)
+
+    def requeued(self, job: int) -> None:
+        """Tell that a job waits again."""
+        live = self.jobs[job]
+        live.note_requeue()
+        self._call("requeue", live)
+
+    def ended(self, job: int) -> None:
+        """Tell of an end."""
+        live = self.jobs[job]
+        live.note_end()
+        self._forget(live)
+        if self._ends:
+            self._call("end", live)
+
+    def passed(self) -> None:
+        """Tell of a scheduling pass."""
+        if self._passes:
+            self._call("pass", self._simulation)
+
+    def resized(self, job: int, selection: Selection) -> None:
+        """Tell that a running job has other resources now."""
+        live = self.jobs[job]
+        live.note_resources(selection)
+        self._call("change", live)
+
+    def _forget(self, live: LiveJob) -> None:
+        """Let go of a job that is inactive; one that cleans up changes its state once more."""
+        if live.state == "INACTIVE" and live.number is not None:
+            self.jobs.pop(live.number, None)
+
+
+def came_through_the_run(error: BaseException) -> bool:
+    """Whether an error was raised while an event of the run was handled, so that half of it is done."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is FIRE_CODE:
+            return True
+        trace = trace.tb_next
+    return False

@@ -1,0 +1,84 @@
+"""Copies of open simulations, to look ahead and to continue from."""
+
+from __future__ import annotations
+
+import pytest
+
+import simsched as ss
+from simsched.errors import ConfigError
+from simsched.simulation.live.open_simulation import OpenSimulation
+from tests.simulation.live.test_open_simulation import differences, without_later_dependencies
+from tests.simulation.simworld import machine
+from tests.simulation.test_whole_configurations import draw
+
+
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_a_copy_continues_to_the_bytes_of_the_whole_run(seed):
+    cluster, given, rules = draw(seed)
+    given = without_later_dependencies(given)
+    sim = OpenSimulation(cluster, eventlog=True, expect=given.jobs if seed % 2 else (), **rules)
+    sim.submit_all(given)
+    sim.run(until=seed % 17)
+    twin = sim.copy()
+    state = sim.checkpoint()
+    sim.run()
+    twin.run(until=twin.now + 3)
+    again = twin.copy()
+    for other in (twin, again, state.restore(), state.restore()):
+        other.run()
+        assert differences(sim.result(), other.result()) == []
+
+
+def test_looking_ahead_changes_nothing():
+    sim = ss.Simulation(machine(2, 1))
+    for n in range(5):
+        sim.submit("slot=2/core", duration=10, id=f"j{n}")
+    told = []
+    sim.on("start", told.append)
+    sim.run(until=5)
+    ahead = sim.copy()
+    extra = ahead.submit("slot=1/core", duration=1)
+    ahead.job("j1").cancel()
+    ahead.run()
+    assert (extra.start, ahead.job("j2").start, ahead.job("j1").result) == (40, 10, "CANCELED")
+    assert (sim.now, len(sim.queue), len(told)) == (5, 4, 1)
+    assert sim.job("j1").state == "SCHED"
+    sim.run()
+    assert (sim.job("j2").start, sim.job("j4").end, len(told)) == (20, 50, 5)
+    assert ahead.audit()
+    assert sim.audit()
+
+
+def test_copies_of_changed_nodes_and_jobs():
+    sim = ss.Simulation(machine(6, 2), "conservative", absent="5")
+    wide = sim.submit("slot=2-5/node", duration=500, runtime=100)
+    waits = sim.submit("slot=3/node", duration=20)
+    sim.run(until=10)
+    wide.resize(2)
+    waits.update(duration=60)
+    sim.run(until=20)
+    sim.drain(1)
+    sim.run(until=30)
+    twin = sim.copy()
+    for each in (sim, twin):
+        each.add(5)
+        each.undrain(1)
+        each.job(1).resize(3, beside_queue=True)
+        each.run()
+    assert differences_of(sim, twin) == []
+    assert twin.job(1).end == sim.job(1).end
+    assert twin.audit(), twin.audit()
+
+
+def differences_of(one, other):
+    first, second = one.result().result, other.result().result
+    found = [
+        name for name in first.jobs if list(map(repr, first.jobs[name])) != list(map(repr, second.jobs[name]))
+    ]
+    return found + ["allocations"] * (first.log.text() != second.log.text())
+
+
+def test_a_job_by_its_id():
+    sim = ss.Simulation(machine(1, 1))
+    with pytest.raises(ConfigError, match="there is no job 'x'"):
+        sim.job("x")
