@@ -45,6 +45,14 @@ class TargetLeaves(NamedTuple):
         found: Ints = np.add.reduce(self.free(free, targets), axis=1)
         return found
 
+    def listed(self) -> list[list[int]] | None:
+        """Return the leaf pools of each target; None: target and leaf pool have one number."""
+        if self.pools is None:
+            return None
+        if self.within is None:
+            return list(self.pools.tolist())
+        return [pools[within].tolist() for pools, within in zip(self.pools, self.within, strict=True)]
+
 
 def leaves_on_targets(index: Index, type_: str) -> TargetLeaves | None:
     """Return the leaf pools of a type by target; None if no target has any, or one has too many."""

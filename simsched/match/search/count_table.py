@@ -17,6 +17,7 @@ from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import TARGET
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.search.count_columns import IDLE, OPEN, UP, Column, CountColumns, gate, most_copies
 from simsched.match.search.counts import MANY
 from simsched.match.search.portions import first_copies
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1 << 22
 """Contents times targets that a table has at most; further contents are counted one by one."""
 
-UP, OPEN, IDLE = 0, 1, 2
-"""Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
+FEW = 16
+"""Up to this many touched targets are counted one by one, each by its column if its state is known."""
 
 
 class Counted(NamedTuple):
@@ -77,6 +78,7 @@ class CountTable:
     rows : free units per type and target; below them the claims that touch each target, and whether it is
         claimed exclusively. Rows of targets that are down do not count.
     fits : copies per content and target; `totals` are their sums, and `some` the targets with any.
+    joined : the totals, and `some` behind them.
     seen : the version of the state that they hold for.
     """
 
@@ -93,17 +95,20 @@ class CountTable:
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
         self._units, self._beyond = _divisors(chosen, self._at)
-        self._most = np.array(
-            [1 if c.node and c.exclusive else MANY for c in chosen], dtype=np.int64
-        ).reshape(-1, 1)
-        self._gates = np.array([_gate(content) for content in chosen], dtype=np.int64)
+        self._most = np.array([most_copies(content) for content in chosen], dtype=np.int64).reshape(-1, 1)
+        self._gates = np.array([gate(content) for content in chosen], dtype=np.int64)
         self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
         self.rows: Ints = np.zeros((len(self.types) + 2, width), dtype=np.int64)
         self.fits: Ints = np.zeros((len(chosen), width), dtype=np.int64)
-        self.totals: Ints = np.zeros(len(chosen), dtype=np.int64)
-        self.some: Ints = np.zeros(len(chosen), dtype=np.int64)
+        self.joined: Ints = np.zeros(2 * len(chosen), dtype=np.int64)
+        self.totals: Ints = self.joined[: len(chosen)]
+        self.some: Ints = self.joined[len(chosen) :]
         self.seen = -1
         self._mark = np.zeros(width, dtype=np.bool_)
+        self._columns = CountColumns(chosen, self.types, self._eligible)
+        self._column: list[Column | None] = [None] * width
+        """The column of each target; None: it was counted with many others."""
+        self._pools = [leaves.listed() for leaves in self._leaves.values()]
 
     def _has_leaves(self, content: Content, index: Index) -> bool:
         """Whether all that a content draws is summed on each target."""
@@ -129,13 +134,47 @@ class CountTable:
             return
         dirty = self._touched()
         self.seen = version
-        self._read(dirty)
-        fresh, stale = self._count(dirty), self.fits[:, dirty]
-        self.fits[:, dirty] = fresh
+        if len(dirty) <= FEW:
+            self._count_few(dirty.tolist())
+        else:
+            self._count_many(dirty)
+
+    def _count_few(self, targets: list[int]) -> None:
+        """Count some targets again, one by one."""
+        avail, rows, fits, joined, columns = self._avail, self.rows, self.fits, self.joined, self._column
+        column_of = self._columns.column
+        use, up, held = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
+        pools = [
+            (avail.free[type_].item, pools) for type_, pools in zip(self.types, self._pools, strict=True)
+        ]
+        for target in targets:
+            units = [
+                free(target) if pools_of is None else sum(map(free, pools_of[target]))
+                for free, pools_of in pools
+            ]
+            claims, whole = use(target), held(target)
+            passes = -1 if not up(target) else UP if whole else OPEN if claims else IDLE
+            column, old = column_of(target, (passes, *units)), columns[target]
+            rows[:, target] = (*units, claims, whole)
+            if column is old:
+                continue
+            stale = fits[:, target]
+            joined -= np.concatenate([stale, np.minimum(stale, 1)]) if old is None else old.joined
+            joined += column.joined
+            fits[:, target] = column.fits
+            columns[target] = column
+
+    def _count_many(self, targets: Ints) -> None:
+        """Count many targets again at once."""
+        self._read(targets)
+        fresh, stale = self._count(targets), self.fits[:, targets]
+        self.fits[:, targets] = fresh
         self.totals += np.add.reduce(fresh - stale, axis=1)
         np.minimum(fresh, 1, out=fresh)
         fresh -= np.minimum(stale, 1)
         self.some += np.add.reduce(fresh, axis=1)
+        for target in targets.tolist():
+            self._column[target] = None
 
     def _touched(self) -> Ints:
         """Return the targets that were touched since the last time, each once."""
@@ -245,7 +284,7 @@ class CountTable:
         if gate == IDLE:
             may &= rows[self._use] == 0
         found: Ints = may.astype(np.int64)
-        most = 1 if content.node and content.exclusive else MANY
+        most = most_copies(content)
         flat = content.flat or ()
         if not flat:
             return found * most
@@ -256,12 +295,6 @@ class CountTable:
             np.minimum(least, 1, out=least)
         least *= found
         return least
-
-
-def _gate(content: Content) -> int:
-    if content.alone or (content.node and content.exclusive):
-        return IDLE
-    return OPEN if content.node else UP
 
 
 def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Ints, Ints]:
