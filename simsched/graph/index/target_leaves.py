@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -45,13 +46,14 @@ class TargetLeaves(NamedTuple):
         found: Ints = np.add.reduce(self.free(free, targets), axis=1)
         return found
 
-    def listed(self) -> list[list[int]] | None:
-        """Return the leaf pools of each target; None: target and leaf pool have one number."""
-        if self.pools is None:
-            return None
+    def on(self, targets: Ints | slice) -> list[list[int]]:
+        """Return the leaf pools of each of some targets; only with `pools`."""
+        assert self.pools is not None
+        rows: list[list[int]] = self.pools[targets].tolist()
         if self.within is None:
-            return list(self.pools.tolist())
-        return [pools[within].tolist() for pools, within in zip(self.pools, self.within, strict=True)]
+            return rows
+        within = self.within[targets].tolist()
+        return [list(compress(row, which)) for row, which in zip(rows, within, strict=True)]
 
 
 def leaves_on_targets(index: Index, type_: str) -> TargetLeaves | None:
