@@ -95,6 +95,12 @@ class Gauges:
             units = np.array([dict(part.units).get(type_, 0) for part in parts], dtype=np.float64)
             some = units.nonzero()[0]
             self._inverse.append((some, 1.0 / units[some]))
+        alike: dict[tuple[tuple[tuple[int, float], ...], bool], list[int]] = {}
+        for at, part in enumerate(parts):
+            units_ = tuple((self.types.index(type_), 1.0 / number) for type_, number in part.units)
+            alike.setdefault((units_, part.whole), []).append(at)
+        self._alike = [(key, np.array(gauges, dtype=np.int64)) for key, gauges in alike.items()]
+        """Units and whether a whole target is meant, and the gauges that count just that on some targets."""
 
     def __len__(self) -> int:
         return self.always
@@ -158,17 +164,21 @@ class Gauges:
         return found
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
-        room = np.full((len(self), *use.shape), np.inf)
-        for units, (some, inverse) in zip(free, self._inverse, strict=True):
-            if len(some):
+        may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
+        totals = np.empty((len(self), len(use)))
+        idle: Bools | None = None
+        for (units, whole), gauges in self._alike:
+            room: Floats | None = None
+            for at, inverse in units:
                 # The half keeps the product of an exact multiple from being rounded down; so the floor
                 # equals the quotient of integers, at a fraction of its price.
-                copies = np.floor((units + 0.5) * inverse[:, None, None])
-                room[some] = np.minimum(room[some], copies)
-        if self.whole.any():
-            room[self.whole] = np.minimum(room[self.whole], 1.0) * (use == 0)
-        may = self.eligible[:, targets] & up[targets]
-        totals: Floats = np.where(may[:, None, :], room, 0.0).sum(axis=2)
+                copies = np.floor((free[at] + 0.5) * inverse)
+                room = copies if room is None else np.minimum(room, copies)
+            if whole:
+                idle = use == 0 if idle is None else idle
+                room = idle.astype(np.float64) if room is None else np.minimum(room, 1.0) * idle
+            assert room is not None, "every gauge counts something"
+            totals[gauges] = may[gauges] @ room.T
         return totals
 
 
