@@ -51,7 +51,8 @@ class Columns:
         self.use = self._next(len(index))
         for name, vertices in index.vertex_types.items():
             self.held[name] = self._next(len(vertices))
-            self.shared[name] = self._next(len(vertices))
+        self.inner = self.width
+        """The end of the columns of units, claims and exclusive claims, which change most often."""
         self.on_target: list[slice] = []
         """For each type of the gauges, the columns with its units on each target."""
         self._sums: dict[str, slice] = {}
@@ -62,6 +63,10 @@ class Columns:
                 self._sums[name] = self._next(len(index))
             self.on_target.append(self.pools[name] if aligned else self._sums[name])
 
+        self.outer = self.width
+        """The first of the columns of shared claims."""
+        for name, vertices in index.vertex_types.items():
+            self.shared[name] = self._next(len(vertices))
         self.named = np.zeros(self.width, dtype=np.bool_)
         """Which columns count units that have ids."""
         for name, part in self.pools.items():
