@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
+from simsched.match.search.counts import MANY
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.requests.request import Request
-    from simsched.match.search.count_table import Change
+    from simsched.match.search.placements import Change, Placement
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
@@ -60,6 +61,9 @@ class CountingSupply(Protocol):
     def change_of(self, job: int, selection: Selection) -> Change | None:
         """Return the difference that the release of a job's claim makes to rows; None if units are shared."""
 
+    def note_change(self, job: int, selection: Selection, change: Change) -> None:
+        """Note the difference that the release of a job's claim makes to rows."""
+
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
 
@@ -83,7 +87,8 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_before", "_era", "_exact", "_never", "_read", "_rest", "_stale", "_taken", "_then"),
+        *("_before", "_copies", "_era", "_exact", "_never", "_read", "_rest", "_room", "_spare"),
+        *("_stale", "_taken", "_then"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
 
@@ -99,6 +104,12 @@ class CountedShadow:
         """Whether the first job has no shadow time, so that every job may pass it."""
         self._then: Integers | None = None
         """The rows at the shadow time, beside the claims of jobs that were started since."""
+        self._copies: Integers | None = None
+        """The copies of the first job's kind in these rows; None: to be counted."""
+        self._spare = 0
+        """By how much these copies exceed the count that the first job needs."""
+        self._room: Integers | None = None
+        """The units of each type in these rows beyond those that the first job needs; None: to be summed."""
         self._before: Integers | None = None
         """The rows just before the shadow time; None: the shadow time is now."""
         self._era = self._read = -1
@@ -155,13 +166,14 @@ class CountedShadow:
             return np.zeros(len(jobs), dtype=np.bool_)
         if self._never or self._then is None:
             return np.ones(len(jobs), dtype=np.bool_)
-        counts, demand = supply.kinds.counts, supply.table.demand
-        sums = counts.sums(self._then)
-        left = [sums.get(type_, NEVER) for type_ in supply.table.types]
-        room: Bools = np.logical_and.reduce(
-            demand[:, jobs] <= (np.array(left) - demand[:, self.job])[:, None], axis=0
-        )
-        return room
+        if self._room is None:
+            sums, demand = supply.kinds.counts.sums(self._then), supply.table.demand[:, self.job].tolist()
+            room = [
+                sums.get(type_, MANY) - need for type_, need in zip(supply.table.types, demand, strict=True)
+            ]
+            self._room = np.array(room, dtype=np.int64)[:, None]
+        within: Bools = np.logical_and.reduce(supply.table.demand[:, jobs] <= self._room, axis=0)
+        return within
 
     def fit_beside(self, supply: CountingSupply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
@@ -195,18 +207,21 @@ class CountedShadow:
     def _first_choice(self, supply: CountingSupply, job: int) -> Selection | None:
         """Return the resources that the match policy chooses for a job, if the first job still fits then."""
         kinds, kind, then = supply.kinds, supply.table.kinds[job], self._then
-        change = None
+        placed = change = None
         if then is not None and kinds.numbers[kind] >= 0:
             # The targets follow from the counts; whether they are in the way is known without their units.
-            change = kinds.placed(kind, kinds.copies_now(kind), kinds.counts.rows)
-            if change is not None and not self._allows(supply, then, change):
+            placed = kinds.placed_now(kind)
+            if placed is not None and not self._allows(supply, then, placed):
                 return None
         selection = supply.fit(job)
         if selection is None:
             return None
-        if then is not None and change is None:
+        if placed is not None:
+            change = placed.change(kinds.counts.rows)
+            supply.note_change(job, selection, change)
+        elif then is not None:
             change = kinds.counts.change(selection)
-            if change is not None and not self._allows(supply, then, change):
+            if change is not None and not self._suffices(supply, _with(then, [change], sign=-1)):
                 return None
         inexact = change is None or self._exact is not None
         if inexact and not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
@@ -214,13 +229,22 @@ class CountedShadow:
         self._take(job, change)
         return selection
 
-    def _allows(self, supply: CountingSupply, then: Integers, change: Change) -> bool:
-        """Whether the first job still fits at the shadow time beside a claim."""
-        flat = then.reshape(-1)
-        np.subtract.at(flat, change.places, change.amounts)
-        fits = self._suffices(supply, then)
-        np.add.at(flat, change.places, change.amounts)
-        return fits
+    def _allows(self, supply: CountingSupply, then: Integers, placed: Placement) -> bool:
+        """Whether the first job still fits at the shadow time beside a placement."""
+        kinds, first = supply.kinds, supply.table.kinds[self.job]
+        copies, now = self._copies_then(supply, then), kinds.counts.rows
+        lost = placed.lost(kinds.demand(first), copies, then, now)
+        if lost is None:
+            return self._suffices(supply, _with(then, [placed.change(now)], sign=-1))
+        return lost[0 if kinds.counts_copies(first) else 1] <= self._spare
+
+    def _copies_then(self, supply: CountingSupply, then: Integers) -> Integers:
+        """Return the copies of the first job's kind on each target at the shadow time."""
+        if self._copies is None:
+            kinds, kind = supply.kinds, supply.table.kinds[self.job]
+            self._copies = kinds.copies(kind, then)
+            self._spare = kinds.spare(kind, self._copies)
+        return self._copies
 
     def _take(self, job: int, change: Change | None) -> None:
         """Take over the claim of a job that starts beside the first one, in the rows."""
@@ -230,7 +254,7 @@ class CountedShadow:
             else:
                 np.subtract.at(self._then.reshape(-1), change.places, change.amounts)
         self._taken.add(job)
-        self._rest = None
+        self._copies = self._rest = self._room = None
 
     def _may_have_rest(self, supply: CountingSupply, kind: int) -> bool:
         """Whether a kind may fit on the resources that are free now and that the first job leaves.
@@ -241,9 +265,8 @@ class CountedShadow:
         if kinds.numbers[kind] < 0 or then is None:
             return True
         if self._rest is None:
-            first = supply.table.kinds[self.job]
-            change = kinds.placed(first, kinds.copies(first, then), then)
-            self._rest = then if change is None else _with(then, [change], sign=-1)
+            placed = kinds.placed(supply.table.kinds[self.job], self._copies_then(supply, then))
+            self._rest = then if placed is None else _with(then, [placed.change(then)], sign=-1)
         return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), kinds.copies(kind, self._rest)))
 
     def _exactly(self, supply: CountingSupply) -> GraphShadow:
@@ -267,7 +290,7 @@ class CountedShadow:
     def _renew(self, supply: CountingSupply) -> None:
         """Bring the shadow time and the states to the present."""
         plan = supply.plan
-        self._exact = self._rest = None
+        self._exact = self._copies = self._rest = self._room = None
         if not self._follows(supply):
             try:
                 self._search(supply)
@@ -283,6 +306,11 @@ class CountedShadow:
         """Whether the first job fits in a state of these rows."""
         kinds, kind = supply.kinds, supply.table.kinds[self.job]
         return kinds.suffice(kind, kinds.copies(kind, rows))
+
+    def _suffices_then(self, supply: CountingSupply, then: Integers) -> bool:
+        """Whether the first job fits in the rows of the shadow time, whose copies are kept."""
+        self._copies_then(supply, then)
+        return self._spare >= 0
 
     def _follows(self, supply: CountingSupply) -> bool:
         """Take over the changes since the last time; return False if the shadow time may have moved."""
@@ -306,7 +334,7 @@ class CountedShadow:
                 less = less or not entry.released
         if more and self._suffices(supply, before):
             return False
-        return not less or self._suffices(supply, then)
+        return not less or self._suffices_then(supply, then)
 
     def _search(self, supply: CountingSupply) -> None:
         """Compute the shadow time from the running jobs.

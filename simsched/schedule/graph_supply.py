@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.match.search.count_table import Change
+    from simsched.match.search.placements import Change
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.earliest import EarliestStart
@@ -169,12 +169,18 @@ class GraphSupply(Supply):
     def change_of(self, job: int, selection: Selection) -> Change | None:
         """Return the difference that the release of a job's claim makes to rows; None if units are shared."""
         known = self._changes.get(job)
-        if known is None or known[0] is not selection:
-            if len(self._changes) > 2 * len(self.plan.held) + 64:
-                held = self.plan.held
-                self._changes = {each: pair for each, pair in self._changes.items() if each in held}
-            known = self._changes[job] = (selection, self.kinds.counts.change(selection))
-        return known[1]
+        if known is not None and known[0] is selection:
+            return known[1]
+        change = self.kinds.counts.change(selection)
+        self.note_change(job, selection, change)
+        return change
+
+    def note_change(self, job: int, selection: Selection, change: Change | None) -> None:
+        """Note the difference that the release of a job's claim makes to rows."""
+        if len(self._changes) > 2 * len(self.plan.held) + 64:
+            held = self.plan.held
+            self._changes = {each: pair for each, pair in self._changes.items() if each in held}
+        self._changes[job] = (selection, change)
 
     # -- over time ------------------------------------------------------------------------------
 

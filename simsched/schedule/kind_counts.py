@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.search.count_table import Change, Counted
+    from simsched.match.search.count_table import Counted
+    from simsched.match.search.placements import Demand, Placement
     from simsched.match.state.availability import Availability
     from simsched.schedule.job_table import JobTable
 
@@ -76,7 +77,7 @@ class KindCounts:
         if self._seen != counts.seen:
             self._seen = counts.seen
             kinds, places, amounts = self._row
-            self._fitting[kinds] = np.concatenate([counts.totals, counts.some])[places] >= amounts
+            self._fitting[kinds] = counts.joined[places] >= amounts
         return self._fitting
 
     def fits(self, kind: int) -> bool:
@@ -101,18 +102,37 @@ class KindCounts:
 
     def suffice(self, kind: int, copies: Integers) -> bool:
         """Return whether these copies on each target suffice for a kind that counts decide."""
+        return self.spare(kind, copies) >= 0
+
+    def demand(self, kind: int) -> Demand:
+        """Return the demand of one copy of a kind that counts decide."""
+        return self.counts.demands[self.numbers[kind]]
+
+    def counts_copies(self, kind: int) -> bool:
+        """Return whether a kind that counts decide needs a number of copies, and not of targets."""
+        each = self.decided[kind]
+        assert each is not None
+        return each.copies
+
+    def spare(self, kind: int, copies: Integers) -> int:
+        """Return by how much these copies on each target exceed the count that a kind needs."""
         each = self.decided[kind]
         assert each is not None
         have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
-        return bool(have >= each.amount)
+        return int(have) - each.amount
 
-    def placed(self, kind: int, copies: Integers, rows: Integers) -> Change | None:
-        """Return the difference that a release of a kind would make, were it placed in a state of these rows.
+    def placed_now(self, kind: int) -> Placement | None:
+        """Return where a kind that fits now would be placed; None if the matcher alone knows that."""
+        each = self.decided[kind]
+        return None if each is None else self.counts.placed_now(each, self._policy)
+
+    def placed(self, kind: int, copies: Integers) -> Placement | None:
+        """Return where a kind would be placed in a state in which targets host these copies of it.
 
         None if the matcher alone knows the targets that the policy takes.
         """
         each = self.decided[kind]
-        return None if each is None else self.counts.placed(each, copies, rows, self._policy)
+        return None if each is None else self.counts.placed(each, copies, self._policy)
 
 
 def _decided(table: JobTable, available: Availability, policy: MatchPolicy) -> list[Counted | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -44,6 +45,15 @@ class TargetLeaves(NamedTuple):
             return free[targets]
         found: Ints = np.add.reduce(self.free(free, targets), axis=1)
         return found
+
+    def on(self, targets: Ints | slice) -> list[list[int]]:
+        """Return the leaf pools of each of some targets; only with `pools`."""
+        assert self.pools is not None
+        rows: list[list[int]] = self.pools[targets].tolist()
+        if self.within is None:
+            return rows
+        within = self.within[targets].tolist()
+        return [list(compress(row, which)) for row, which in zip(rows, within, strict=True)]
 
 
 def leaves_on_targets(index: Index, type_: str) -> TargetLeaves | None:

@@ -17,7 +17,9 @@ from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import TARGET
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.search.count_columns import IDLE, OPEN, UP, Column, CountColumns, gate, most_copies
 from simsched.match.search.counts import MANY
+from simsched.match.search.placements import Change, Demand, Placement
 from simsched.match.search.portions import first_copies
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1 << 22
 """Contents times targets that a table has at most; further contents are counted one by one."""
 
-UP, OPEN, IDLE = 0, 1, 2
-"""Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
+FEW = 16
+"""Up to this many touched targets are counted one by one, each by its column if its state is known."""
 
 
 class Counted(NamedTuple):
@@ -44,13 +46,6 @@ class Counted(NamedTuple):
     content: Content
     amount: int
     copies: bool
-
-
-class Change(NamedTuple):
-    """The difference that the release of a selection makes: places in the flattened rows, and amounts."""
-
-    places: Ints
-    amounts: Ints
 
 
 def counted_request(request: Request) -> Counted | None:
@@ -77,6 +72,8 @@ class CountTable:
     rows : free units per type and target; below them the claims that touch each target, and whether it is
         claimed exclusively. Rows of targets that are down do not count.
     fits : copies per content and target; `totals` are their sums, and `some` the targets with any.
+    joined : the totals, and `some` behind them.
+    demands : the demand of each content in terms of the rows.
     seen : the version of the state that they hold for.
     """
 
@@ -93,17 +90,29 @@ class CountTable:
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
         self._units, self._beyond = _divisors(chosen, self._at)
-        self._most = np.array(
-            [1 if c.node and c.exclusive else MANY for c in chosen], dtype=np.int64
-        ).reshape(-1, 1)
-        self._gates = np.array([_gate(content) for content in chosen], dtype=np.int64)
+        self._most = np.array([most_copies(content) for content in chosen], dtype=np.int64).reshape(-1, 1)
+        self._gates = np.array([gate(content) for content in chosen], dtype=np.int64)
         self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
         self.rows: Ints = np.zeros((len(self.types) + 2, width), dtype=np.int64)
         self.fits: Ints = np.zeros((len(chosen), width), dtype=np.int64)
-        self.totals: Ints = np.zeros(len(chosen), dtype=np.int64)
-        self.some: Ints = np.zeros(len(chosen), dtype=np.int64)
+        self.joined: Ints = np.zeros(2 * len(chosen), dtype=np.int64)
+        self.totals: Ints = self.joined[: len(chosen)]
+        self.some: Ints = self.joined[len(chosen) :]
         self.seen = -1
         self._mark = np.zeros(width, dtype=np.bool_)
+        self.demands = [Demand.of(content, self._at) for content in chosen]
+        self._up = avail.up
+        self._may_serve: dict[int, Ints] = {}
+        """Content → 1 for each target that is up and passes its constraint."""
+        self._taken: dict[tuple[int, int, int, MatchPolicy], tuple[Ints, Ints | int]] = {}
+        self._columns = CountColumns(chosen, self.types, self._eligible)
+        self._column: list[Column | None] = [None] * width
+        """The column of each target; None: it was counted with many others."""
+        everywhere = slice(None)
+        self._pools = [
+            None if leaves.pools is None else leaves.on(everywhere) for leaves in self._leaves.values()
+        ]
+        """For each type of the rows the leaf pools of each target; None: they have the same numbers."""
 
     def _has_leaves(self, content: Content, index: Index) -> bool:
         """Whether all that a content draws is summed on each target."""
@@ -129,13 +138,48 @@ class CountTable:
             return
         dirty = self._touched()
         self.seen = version
-        self._read(dirty)
-        fresh, stale = self._count(dirty), self.fits[:, dirty]
-        self.fits[:, dirty] = fresh
+        self._taken.clear()
+        if len(dirty) <= FEW:
+            self._count_few(dirty.tolist())
+        else:
+            self._count_many(dirty)
+
+    def _count_few(self, targets: list[int]) -> None:
+        """Count some targets again, one by one."""
+        avail, rows, fits, joined, columns = self._avail, self.rows, self.fits, self.joined, self._column
+        column_of = self._columns.column
+        use, up, held = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
+        pools = [
+            (avail.free[type_].item, pools) for type_, pools in zip(self.types, self._pools, strict=True)
+        ]
+        for target in targets:
+            units = [
+                free(target) if pools_of is None else sum(map(free, pools_of[target]))
+                for free, pools_of in pools
+            ]
+            claims, whole = use(target), held(target)
+            passes = -1 if not up(target) else UP if whole else OPEN if claims else IDLE
+            column, old = column_of(target, (passes, *units)), columns[target]
+            rows[:, target] = (*units, claims, whole)
+            if column is old:
+                continue
+            stale = fits[:, target]
+            joined -= np.concatenate([stale, np.minimum(stale, 1)]) if old is None else old.joined
+            joined += column.joined
+            fits[:, target] = column.fits
+            columns[target] = column
+
+    def _count_many(self, targets: Ints) -> None:
+        """Count many targets again at once."""
+        self._read(targets)
+        fresh, stale = self._count(targets), self.fits[:, targets]
+        self.fits[:, targets] = fresh
         self.totals += np.add.reduce(fresh - stale, axis=1)
         np.minimum(fresh, 1, out=fresh)
         fresh -= np.minimum(stale, 1)
         self.some += np.add.reduce(fresh, axis=1)
+        for target in targets.tolist():
+            self._column[target] = None
 
     def _touched(self) -> Ints:
         """Return the targets that were touched since the last time, each once."""
@@ -203,31 +247,36 @@ class CountTable:
                 amounts.append(np.full(len(target), units) if isinstance(units, int) else units)
         return Change(np.concatenate(places), np.concatenate(amounts))
 
-    def placed(self, counted: Counted, copies: Ints, rows: Ints, policy: MatchPolicy) -> Change | None:
-        """Return the difference that a release of a request would make, were it placed in such a state.
+    def first(self, content: int, wanted: int, most: int, policy: MatchPolicy) -> tuple[Ints, Ints | int]:
+        """Return the targets on which a static policy takes copies of a content now, and the copies of each.
 
-        `copies` are those that each target can host in the state of `rows`; they suffice. None if the order
-        of the targets depends on more than the cluster.
+        The copies suffice, and the table follows the state. The answer is kept until the state changes.
         """
-        content = counted.content
-        if not policy.static or content.alone:
+        key = content, wanted, most, policy
+        found = self._taken.get(key)
+        if found is None:
+            among = fixed_order(policy, self._avail.index.target_type, self._avail)
+            found = self._taken[key] = first_copies(self.fits[content], wanted, among, most)
+        return found
+
+    def placed_now(self, counted: Counted, policy: MatchPolicy) -> Placement | None:
+        """Return where a request that fits now would be placed; None if more than the cluster decides it."""
+        if not policy.static or counted.content.alone:
+            return None
+        number = self._number[counted.content]
+        targets, copies = self.first(number, counted.amount, MANY if counted.copies else 1, policy)
+        return Placement(targets, copies, self.demands[number])
+
+    def placed(self, counted: Counted, copies: Ints, policy: MatchPolicy) -> Placement | None:
+        """Return where a request would be placed in a state in which targets host these copies, or None.
+
+        The copies suffice. None if the order of the targets depends on more than the cluster.
+        """
+        if not policy.static or counted.content.alone:
             return None
         among = fixed_order(policy, self._avail.index.target_type, self._avail)
-        most = MANY if counted.copies else 1
-        targets, numbers = first_copies(copies, counted.amount, among, most)
-        width = len(self._mark)
-        if content.node and content.exclusive:  # everything on the targets, and the targets
-            places = np.arange(len(rows))[:, None] * width + targets
-            amounts = rows[:, targets]
-            amounts[self._use :] = -1
-            return Change(places.reshape(-1), amounts.reshape(-1))
-        flat = [*((self._at[type_], units) for type_, units in content.flat or ())]
-        each = numbers if isinstance(numbers, int) else numbers[None, :]
-        lines = np.array([[at * width] for at, _ in flat] + [[self._use * width]])
-        amounts = np.empty((len(lines), len(targets)), dtype=np.int64)
-        amounts[:-1] = np.array([[units] for _, units in flat], dtype=np.int64).reshape(-1, 1) * each
-        amounts[-1] = -1
-        return Change((lines + targets).reshape(-1), amounts.reshape(-1))
+        targets, numbers = first_copies(copies, counted.amount, among, MANY if counted.copies else 1)
+        return Placement(targets, numbers, self.demands[self._number[counted.content]])
 
     def sums(self, rows: Ints) -> dict[str, int]:
         """Return the free units of each type of which all are on targets, in a state of these rows."""
@@ -237,31 +286,31 @@ class CountTable:
 
     def copies_in(self, number: int, rows: Ints) -> Ints:
         """Return the copies of one content on each target, in a state of these rows."""
-        content = self._contents[number]
-        may = self._eligible[number] & self._avail.up
-        gate = self._gates[number]
-        if gate != UP:
-            may &= rows[self._held] == 0
-        if gate == IDLE:
-            may &= rows[self._use] == 0
-        found: Ints = may.astype(np.int64)
-        most = 1 if content.node and content.exclusive else MANY
-        flat = content.flat or ()
-        if not flat:
-            return found * most
-        least: Ints = rows[self._at[flat[0][0]]] // flat[0][1]
-        for type_, units in flat[1:]:
-            np.minimum(least, rows[self._at[type_]] // units, out=least)
-        if most == 1:
-            np.minimum(least, 1, out=least)
-        least *= found
-        return least
+        draws, gate_, most, _ = self.demands[number]
+        may = self._may(number)
+        if gate_ != UP:
+            may = may * (rows[self._held] == 0)
+        if gate_ == IDLE:
+            may *= rows[self._use] == 0
+        if not draws:
+            return may * most
+        least: Ints | None = None
+        for at, units in draws:
+            share = rows[at] if units == 1 else rows[at] // units
+            least = share if least is None else np.minimum(least, share)
+        assert least is not None
+        return (np.minimum(least, 1) if most == 1 else least) * may
 
-
-def _gate(content: Content) -> int:
-    if content.alone or (content.node and content.exclusive):
-        return IDLE
-    return OPEN if content.node else UP
+    def _may(self, number: int) -> Ints:
+        """Return 1 for each target that is up and passes the constraint of a content, else 0."""
+        up = self._avail.up
+        if up is not self._up:  # targets went down or came up
+            self._up = up
+            self._may_serve.clear()
+        may = self._may_serve.get(number)
+        if may is None:
+            may = self._may_serve[number] = (self._eligible[number] & up).astype(np.int64)
+        return may
 
 
 def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Ints, Ints]:

@@ -16,6 +16,7 @@ from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search.counts import MANY, capacity
 from simsched.match.search.descend import take_copies
+from simsched.match.search.few_draws import FEW, drawn_in_turn
 from simsched.match.search.portions import each_of
 from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend
 from simsched.match.state.selection import Draw, Hold, Selection
@@ -44,9 +45,13 @@ def select_on_targets(
     counts = capacity(content, avail)
     if (counts.total if need.kind == SLOT else counts.some) < wanted:
         return None
-    among = fixed_order(policy, kind, avail) if policy.static else None
     most = MANY if need.kind == SLOT else 1
-    targets, copies = take_copies(kind, counts.fits, wanted, among, (avail, policy, rng), most, content)
+    number = None if avail.table is None or not policy.static else avail.table.number_of(content)
+    if number is not None and avail.table is not None:
+        targets, copies = avail.table.first(number, wanted, most, policy)
+    else:
+        among = fixed_order(policy, kind, avail) if policy.static else None
+        targets, copies = take_copies(kind, counts.fits, wanted, among, (avail, policy, rng), most, content)
     whole = need.kind == VERTEX and need.exclusive
     if whole:
         draws = list(_everything_on(targets, avail))
@@ -73,9 +78,11 @@ def _drawn(
     if (policy.lowest or policy.highest) and avail.partial is not None and not ids_ascend(type_, avail.index):
         view = avail.index.beneath(avail.index.target_type, type_, targets)
         return drawn_by_ids(type_, view, each_of(units, len(targets)), avail, highest=policy.highest)
+    if leaves.pools.shape[1] == 1 and leaves.within is None:
+        return Draw(type_, leaves.pools[targets].reshape(-1), units, amount)
+    if len(targets) <= FEW and not policy.highest:
+        return drawn_in_turn(leaves, targets, units, avail)
     pools = leaves.pools[targets]
-    if pools.shape[1] == 1 and leaves.within is None:
-        return Draw(type_, pools.reshape(-1), units, amount)
     free = leaves.free(avail.free[type_], targets)
     each = units if isinstance(units, int) else units[:, None]
     # `before` are the units of the leaf pools in front: a leaf pool gives what those do not cover.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
+    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Need
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
@@ -54,6 +55,9 @@ class KeptTable(Protocol):
     fits: Ints
     totals: Ints
     some: Ints
+
+    def first(self, content: int, wanted: int, most: int, policy: MatchPolicy) -> tuple[Ints, Ints | int]:
+        """Return the targets on which a static policy takes copies of a content now, and how many."""
 
     def number_of(self, content: Content) -> int | None:
         """Return the number of a content among the rows of `fits`; None if it is not counted here."""
@@ -351,6 +355,7 @@ class Availability:
         they belong to that claim, and its release shows them (`_held_beyond`).
         """
         changing = targets[self.up[targets] != up]
+        self.up = self.up.copy()  # another array, so that whoever keeps values derived from it notices
         self.up[changing] = up
         self.idle = None
         held = self.held[self.index.target_type]

@@ -51,16 +51,22 @@ class Columns:
         self.use = self._next(len(index))
         for name, vertices in index.vertex_types.items():
             self.held[name] = self._next(len(vertices))
-            self.shared[name] = self._next(len(vertices))
+        self.inner = self.width
+        """The end of the columns of units, claims and exclusive claims, which change most often."""
         self.on_target: list[slice] = []
         """For each type of the gauges, the columns with its units on each target."""
         self._sums: dict[str, slice] = {}
+        self._gauged = gauges.types
         for name in gauges.types:
             aligned = index.pool_types[name].aligned
             if not aligned:
                 self._sums[name] = self._next(len(index))
             self.on_target.append(self.pools[name] if aligned else self._sums[name])
 
+        self.outer = self.width
+        """The first of the columns of shared claims."""
+        for name, vertices in index.vertex_types.items():
+            self.shared[name] = self._next(len(vertices))
         self.named = np.zeros(self.width, dtype=np.bool_)
         """Which columns count units that have ids."""
         for name, part in self.pools.items():
@@ -107,29 +113,31 @@ class Columns:
             columns.append(ordinals + part.start)
             amounts.append(np.full(len(ordinals), number) if isinstance(number, int) else number)
 
-        above = False
+        above, targets, size = False, selection.targets, len(self.index)
         sums = dict.fromkeys(self.types, 0)
+        taken: dict[str, Ints] = {}
         for draw in selection.held:
             note(self.pools[draw.type], draw.pools, draw.units)
-        for draw in selection.held:
-            target = self.index.pool_types[draw.type].target[draw.pools]
-            above = above or bool((target < 0).any())
+            target, units = self.index.pool_types[draw.type].target[draw.pools], draw.units
+            on = target >= 0
             if draw.type in sums:
-                sums[draw.type] += _visible(draw, (target < 0) | up[target])
-            if draw.type in self._sums:
-                on, units = target >= 0, draw.units
-                note(self._sums[draw.type], target[on], units if isinstance(units, int) else units[on])
-        note(self.use, selection.targets, 1)
+                sums[draw.type] += _visible(draw, ~on | up[target])
+            if not on.all():
+                above = True
+                target, units = target[on], units if isinstance(units, int) else units[on]
+            weights = np.full(len(target), units) if isinstance(units, int) else units
+            taken[draw.type] = np.bincount(target, weights, size)[targets].astype(np.int64)
+        for type_, units_on in taken.items():
+            if type_ in self._sums:
+                note(self._sums[type_], targets, units_on)
+        note(self.use, targets, 1)
         for hold in selection.holds:
             above = above or self.index.vertex_types[hold.type].level == ABOVE
             note((self.held if hold.exclusive else self.shared)[hold.type], hold.ordinals, 1)
         merged = _merged(columns, amounts, self.use.start)
-        mine = np.zeros(self.width, dtype=np.int64)
-        mine[merged[0]] = merged[1]
-        on_targets = np.array([mine[part][selection.targets] for part in self.on_target], dtype=np.int64)
-        return Footprint(
-            *merged, np.array([*sums.values()], dtype=np.int64), selection.targets, on_targets, above
-        )
+        none = np.zeros(len(targets), dtype=np.int64)
+        on_targets = np.array([taken.get(type_, none) for type_ in self._gauged], dtype=np.int64)
+        return Footprint(*merged, np.array([*sums.values()], dtype=np.int64), targets, on_targets, above)
 
 
 def _visible(draw: Draw, up: Bools) -> int:
@@ -142,9 +150,11 @@ def _visible(draw: Draw, up: Bools) -> int:
 def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], pools: int) -> tuple[Ints, Ints, int]:
     """Return each column once, in ascending order, and how many of them are before the column `pools`."""
     every, number = np.concatenate(columns), np.concatenate(amounts)
-    some, where = np.unique(every, return_inverse=True)
-    if len(some) < len(every):
-        return some, np.bincount(where, number).astype(np.int64), int(some.searchsorted(pools))
-    ordered = np.empty_like(number)
-    ordered[where] = number
-    return some, ordered, int(some.searchsorted(pools))
+    order = every.argsort(kind="stable")
+    every, number = every[order], number[order]
+    first = np.ones(len(every), dtype=np.bool_)
+    np.not_equal(every[1:], every[:-1], out=first[1:])
+    if not first.all():
+        begins = first.nonzero()[0]
+        every, number = every[begins], np.add.reduceat(number, begins)
+    return every, number, int(every.searchsorted(pools))

@@ -95,6 +95,12 @@ class Gauges:
             units = np.array([dict(part.units).get(type_, 0) for part in parts], dtype=np.float64)
             some = units.nonzero()[0]
             self._inverse.append((some, 1.0 / units[some]))
+        alike: dict[tuple[tuple[tuple[int, int], ...], bool], list[int]] = {}
+        for at, part in enumerate(parts):
+            draws = tuple((self.types.index(type_), number) for type_, number in part.units)
+            alike.setdefault((draws, part.whole), []).append(at)
+        self._alike = [(key, np.array(gauges, dtype=np.int64)) for key, gauges in alike.items()]
+        """Units and whether a whole target is meant, and the gauges that count just that on some targets."""
 
     def __len__(self) -> int:
         return self.always
@@ -158,17 +164,22 @@ class Gauges:
         return found
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
-        room = np.full((len(self), *use.shape), np.inf)
-        for units, (some, inverse) in zip(free, self._inverse, strict=True):
-            if len(some):
-                # The half keeps the product of an exact multiple from being rounded down; so the floor
-                # equals the quotient of integers, at a fraction of its price.
-                copies = np.floor((units + 0.5) * inverse[:, None, None])
-                room[some] = np.minimum(room[some], copies)
-        if self.whole.any():
-            room[self.whole] = np.minimum(room[self.whole], 1.0) * (use == 0)
-        may = self.eligible[:, targets] & up[targets]
-        totals: Floats = np.where(may[:, None, :], room, 0.0).sum(axis=2)
+        may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
+        totals = np.empty((len(self), len(use)))
+        idle = use == 0
+        shares: dict[tuple[int, int], Integers] = {}
+        for (draws, whole), gauges in self._alike:
+            room: Integers | Bools | None = idle if whole else None
+            for draw in draws:
+                share = shares.get(draw)
+                if share is None:
+                    at, units = draw
+                    share = shares[draw] = free[at] if units == 1 else free[at] // units
+                # A whole target serves once.
+                part = share > 0 if whole else share
+                room = part if room is None else room & part if whole else np.minimum(room, part)
+            assert room is not None, "every gauge counts something"
+            totals[gauges] = may[gauges] @ room.T.astype(np.float64)
         return totals
 
 

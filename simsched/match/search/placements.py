@@ -1,0 +1,105 @@
+"""Placements: where a static policy places a request on rows of targets, without its units.
+
+The rows of a table of counts (`count_table`) have sums over a target. They suffice to tell how many copies of
+another request fit beside a placement. The units on the leaf pools are chosen only if the request starts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.match.search.count_columns import IDLE, OPEN, gate, most_copies
+
+if TYPE_CHECKING:
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Content
+
+FEW = 12
+"""Targets up to which the copies that are lost beside a placement are counted one by one."""
+
+
+class Change(NamedTuple):
+    """The difference that the release of a selection makes: places in the flattened rows, and amounts."""
+
+    places: Ints
+    amounts: Ints
+
+
+class Demand(NamedTuple):
+    """The units that one copy of a content draws, and on which targets it may be.
+
+    Attributes
+    ----------
+    draws : line of the rows, and units.
+    gate : the targets that may serve it (see `count_columns`).
+    most : copies on one target at most.
+    whole : whether it claims a target with all that is free on it.
+    """
+
+    draws: tuple[tuple[int, int], ...]
+    gate: int
+    most: int
+    whole: bool
+
+    @classmethod
+    def of(cls, content: Content, lines: dict[str, int]) -> Demand:
+        """Return the demand of a content; `lines` are those of its types in the rows."""
+        draws = tuple((lines[type_], units) for type_, units in content.flat or ())
+        return cls(draws, gate(content), most_copies(content), content.node and content.exclusive)
+
+
+class Placement(NamedTuple):
+    """The targets that a request takes, and how many copies on each (one number: the same on all)."""
+
+    targets: Ints
+    numbers: Ints | int
+    demand: Demand
+
+    def change(self, rows: Ints) -> Change:
+        """Return the difference that the release of the placement makes to rows in which it was placed."""
+        use, width = len(rows) - 2, rows.shape[1]
+        targets, numbers = self.targets, self.numbers
+        if self.demand.whole:  # everything on the targets, and the targets
+            places = np.arange(len(rows))[:, None] * width + targets
+            amounts = rows[:, targets]
+            amounts[use:] = -1
+            return Change(places.reshape(-1), amounts.reshape(-1))
+        count = len(targets)
+        lines = [*(at for at, _ in self.demand.draws), use]
+        places = np.concatenate([targets + at * width for at in lines])
+        if isinstance(numbers, int):
+            each = [*(units * numbers for _, units in self.demand.draws), -1]
+            return Change(places, np.array(each, dtype=np.int64).repeat(count))
+        amounts = np.concatenate([*(numbers * units for _, units in self.demand.draws), np.full(count, -1)])
+        return Change(places, amounts)
+
+    def lost(self, demand: Demand, copies: Ints, then: Ints, now: Ints) -> tuple[int, int] | None:
+        """Return the copies of a demand, and the targets with any, that are lost beside the placement.
+
+        `copies` are those of the demand on each target of the rows `then`; `now` are the rows in which the
+        placement was made. None if the placement has too many targets to look at each.
+        """
+        if len(self.targets) > FEW:
+            return None
+        targets = self.targets.tolist()
+        numbers = self.numbers
+        each = [numbers] * len(targets) if isinstance(numbers, int) else numbers.tolist()
+        copies_on, free_then, free_now = copies.item, then.item, now.item
+        whole, drawn = self.demand.whole, dict(self.demand.draws)
+        blocked = demand.gate == IDLE or (whole and demand.gate == OPEN)
+        lost = gone = 0
+        for target, number in zip(targets, each, strict=True):
+            before = copies_on(target)
+            if not before:
+                continue
+            after = 0
+            if not blocked:
+                after = demand.most
+                for at, units in demand.draws:
+                    taken = free_now(at, target) if whole else drawn.get(at, 0) * number
+                    after = min(after, (free_then(at, target) - taken) // units)
+            lost += before - after
+            gone += not after
+        return lost, gone
