@@ -18,6 +18,7 @@ from simpy.core import EmptySchedule
 from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.garbage import seldom_collected
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
@@ -184,7 +185,8 @@ class OpenSimulation(RunSession):
     def _play(self, action: Callable[[], Any]) -> Any:
         """Let the environment run; remember if it stopped within an event of the run."""
         try:
-            with naming_policy(self.config.queue_policy):
+            # Many objects stay to the end; the collector would walk them again and again.
+            with naming_policy(self.config.queue_policy), seldom_collected():
                 return action()
         except EmptySchedule:
             raise
@@ -232,17 +234,16 @@ class OpenSimulation(RunSession):
             If a callback failed before.
         """
         self._refuse_broken()
-        if at is None and not isinstance(request, Job):
-            at = self.now
-        elif at is not None:
+        engine = self.engine
+        now = engine.future.come_to_present()
+        if at is not None:
             self._check_time("at", at)
+        elif not isinstance(request, Job):
+            at = now
         job = self._reader.read(request, duration, runtime, at, attributes)
-        if job.submit < self.now:
+        if job.submit < now:
             self._check_time("at", job.submit)
         live = LiveJob(self, job)
-        self._reader.register(job)
-        engine = self.engine
-        engine.future.come_to_present()
         ticket = engine.hand_in(job)
         live.note_ticket(ticket)
         self._watch.coming[ticket] = live
