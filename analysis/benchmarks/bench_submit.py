@@ -3,7 +3,7 @@
     python -m analysis.benchmarks.bench_submit [--jobs N] [--repeat N] [--json FILE]
 
 A process of simpy submits flat requests, each at its time, to a busy machine with a queue.  The figure is end
-to end: submission, scheduling, records.  `simulate` plays the same jobs, all known beforehand, for comparison.
+to end: submission, scheduling, records.  `simulate` plays the same jobs, known beforehand, for comparison.
 The figures are the least CPU times.
 """
 

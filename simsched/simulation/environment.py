@@ -216,8 +216,14 @@ class FutureEvents:
                 self.over.succeed()
 
 
-FIRE_CODE = FutureEvents._fire.__code__
-"""By which a traceback shows that an error was raised while an event of a run was handled."""
+def came_through_a_run(error: BaseException) -> bool:
+    """Whether an error was raised while an event of a run was handled, so that half of it is done."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is FutureEvents._fire.__code__:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _counts(call: ScheduledCall) -> bool:

@@ -24,12 +24,13 @@ from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
-from simsched.simulation.environment import DISRUPTION, FIRE_CODE, SUBMISSION
+from simsched.simulation.environment import DISRUPTION, SUBMISSION, came_through_a_run
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
 from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
@@ -191,7 +192,7 @@ class OpenSimulation(RunSession):
         except EmptySchedule:
             raise
         except BaseException as error:
-            if _came_through_the_run(error):
+            if came_through_a_run(error):
                 self._broken = str(error) or type(error).__name__
             raise
 
@@ -421,16 +422,18 @@ class OpenSimulation(RunSession):
         codec = codec_of(self.engine)
         state = codec.value(codec.plain(capture(self.engine)))
         restore(engine, state)
-        for theirs, own in zip(logs_of(self.engine), logs_of(engine), strict=True):
-            if own is not None and theirs is not None:
-                own.put_back(line.rstrip("\n").encode() for line in theirs.text().splitlines(keepends=True))
+        theirs, own = self.engine.recorder, engine.recorder
+        if own.log is not None and theirs.log is not None:
+            own.log.put_back(theirs.log.text().encode().splitlines())
+        if own.events is not None and theirs.events is not None:
+            own.events.put_back(theirs.events.text().encode().splitlines())
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
         engine.expect()
         return made
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> RunCheckpoint[Self]:
         """Return the present state, from which the run can be continued several times."""
-        return Checkpoint(self.copy())
+        return RunCheckpoint(self.copy())
 
     # -- records ----------------------------------------------------------------------------------
 
@@ -470,37 +473,3 @@ class OpenSimulation(RunSession):
             times["live"] = True
         config = replace(self.config, outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)
-
-
-class Checkpoint:
-    """A state of an open simulation; `restore` gives a simulation that continues from it."""
-
-    def __init__(self, kept: OpenSimulation) -> None:
-        self._kept = kept
-
-    def __repr__(self) -> str:
-        return f"<Checkpoint at {self.time:g} s>"
-
-    @property
-    def time(self) -> float:
-        """The time of the state, in seconds."""
-        return self._kept.now
-
-    def restore(self, env: Environment | None = None) -> OpenSimulation:
-        """Return a simulation in this state, as `Simulation.copy` does."""
-        return self._kept.copy(env)
-
-
-def logs_of(engine: OpenEngine) -> tuple[Any, Any]:
-    """Return the logs of allocations and events."""
-    return engine.recorder.log, engine.recorder.events
-
-
-def _came_through_the_run(error: BaseException) -> bool:
-    """Whether an error was raised while an event of the run was handled, so that half of it is done."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is FIRE_CODE:
-            return True
-        trace = trace.tb_next
-    return False
