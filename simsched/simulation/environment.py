@@ -216,6 +216,15 @@ class FutureEvents:
                 self.over.succeed()
 
 
+def is_within_a_run(frame: Any) -> bool:
+    """Whether a frame is part of the handling of an event of a run."""
+    while frame is not None:
+        if frame.f_code is FutureEvents._fire.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def came_through_a_run(error: BaseException) -> bool:
     """Whether an error was raised while an event of a run was handled, so that half of it is done."""
     trace = error.__traceback__

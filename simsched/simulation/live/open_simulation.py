@@ -26,6 +26,7 @@ from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import DISRUPTION, SUBMISSION, came_through_a_run
 from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.interrupts import between_events
 from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
@@ -164,7 +165,8 @@ class OpenSimulation(RunSession):
             engine.pause_at(until, event)
             until = event
         engine.endless = until is not None
-        return self._play(lambda: self.env.run(until=until))
+        with between_events(self.env):
+            return self._play(lambda: self.env.run(until=until))
 
     def step(self) -> bool:
         """Handle one event of the environment; return False if none was left."""
