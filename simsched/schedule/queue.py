@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.schedule.orders.present_order import PresentOrder, ranked
-from simsched.schedule.orders.ranking import Order, sort_columns
+from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -209,11 +209,13 @@ class WaitingQueue:
         """Whether a new job is behind all others in the order, under which ranks are job numbers."""
         if not self._plain or not isinstance(self.order, Order):
             return False
-        table, one = self._table, np.array([job], dtype=np.int64)
-        columns = sort_columns(table, one, self.order.keys(table, one, 0.0))
-        last, mine = self._last, tuple(float(column[0]) for column in columns[:0:-1])
+        table, one = self._table, np.array((job,))
+        key = self.order.keys(table, one, 0.0).item()
+        tier = 0 if table.tiers is None else -table.tiers.item(job)
+        # as `ranking.sort_columns`, the first column first
+        last, mine = self._last, (tier, key, -table.priorities.item(job), table.submits.item(job))
         self._last = mine
-        return mine == mine and (last is None or last <= mine)  # noqa: PLR0124 (not with NaN)
+        return key == key and (last is None or last <= mine)  # noqa: PLR0124 (not NaN)
 
     def add(self, job: int) -> None:
         """Put a job into the queue. O(log n) and a short move."""

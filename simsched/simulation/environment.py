@@ -216,8 +216,23 @@ class FutureEvents:
                 self.over.succeed()
 
 
-FIRE_CODE = FutureEvents._fire.__code__
-"""By which a traceback shows that an error was raised while an event of a run was handled."""
+def is_within_a_run(frame: Any) -> bool:
+    """Whether a frame is part of the handling of an event of a run."""
+    while frame is not None:
+        if frame.f_code is FutureEvents._fire.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def came_through_a_run(error: BaseException) -> bool:
+    """Whether an error was raised while an event of a run was handled, so that half of it is done."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is FutureEvents._fire.__code__:
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _counts(call: ScheduledCall) -> bool:

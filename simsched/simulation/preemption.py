@@ -50,11 +50,6 @@ class Preemption:
         if after is not None:
             self._after[number] = _whole(float(after))
 
-    @property
-    def may_come(self) -> bool:
-        """Whether there are queues, to which jobs that preempt may be submitted later."""
-        return True
-
     def __bool__(self) -> bool:
         return bool(self._after) and any(queue is not None and queue.preempts for queue in self._of)
 

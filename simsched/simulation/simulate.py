@@ -289,7 +289,7 @@ def add_parts(
         QueueHours(engine, config.queues).schedule()
     if admission is not None:
         preemption = Preemption(engine, admission.jobs, admission.of)
-        if preemption or (open_ and preemption.may_come):
+        if preemption or open_:
             engine.parts["preemption"] = engine.preemption = preemption
 
 

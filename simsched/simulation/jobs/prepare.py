@@ -94,7 +94,7 @@ def prepare(
     kinds = Kinds(index, find_policy(config.match_policy))
     numbers = kinds.numbers(jobs)
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-    runtimes, timeouts = runtimes_of(jobs, durations, may_overrun=config.overrun == "allow")
+    runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
     recorded = recorded_starts(jobs, index) if config.plays_log else None
     rejected = _refused(kinds, numbers, runtimes, admission, recorded)
     # Counts do not know which targets the log names.
@@ -242,7 +242,7 @@ class Kinds:
         return len(self.requests) - 1
 
 
-def runtimes_of(
+def _runtimes(
     jobs: Sequence[Job], durations: Sequence[float], *, may_overrun: bool
 ) -> tuple[list[float], bytearray]:
     """Return how long each job will run, and which of them are ended at their duration."""

@@ -25,7 +25,6 @@ from simsched.simulation.jobs.prepare import (
     Prepared,
     counting_of,
     rejections,
-    runtimes_of,
 )
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.outages.outages import FAILURE
@@ -91,6 +90,8 @@ class Growth:
         self._table: Any = engine.prepared.table
         self._kinds = Kinds(index, find_policy(self._config.match_policy))
         drained = any(outage.kind != FAILURE for outage in self._config.outages)
+        self._may_overrun = self._config.overrun == "allow"
+        self._judged_by_runtime = self._config.candidates == "actual"
         self._counts_decide = not drained and not self._config.epilog[1]
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
         self._conditional.coming = coming
@@ -122,19 +123,25 @@ class Growth:
         if kind >= len(self._table.by_kind):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
-        may_overrun = self._config.overrun == "allow"
-        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=may_overrun)
+        runtime, timeout = self._times_of(job, duration)
         prepared.submits.append(job.submit)
         prepared.runtimes.append(runtime)
-        prepared.timeouts.extend(timeout)
+        prepared.timeouts.append(timeout)
         prepared.sizes.append(self._table.kind_sizes[kind])
         self._note_special(number, job, kind, runtime)
-        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
+        judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, job.deadline
         ))  # fmt: skip
         engine.progress.states.append(JobState.NEW)
         return number
+
+    def _times_of(self, job: Job, duration: float) -> tuple[float, int]:
+        """Return how long a job will run, and 1 if it is ended at its duration (as `prepare`)."""
+        runtime = duration if job.runtime is None else job.runtime
+        if runtime > duration and not self._may_overrun:
+            return duration, 1
+        return runtime, 0
 
     def repeat(self, other: Growth) -> None:
         """Add the jobs of another run of the same cluster and rules, as they are there now."""
@@ -214,11 +221,11 @@ class Growth:
         self._set_times(number)
 
     def _set_times(self, number: int) -> None:
-        job, overrun = self.jobs[number], self._config.overrun == "allow"
+        job = self.jobs[number]
         duration = UNLIMITED if job.duration is None else job.duration
-        (runtime,), timeout = runtimes_of((job,), (duration,), may_overrun=overrun)
-        self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout[0]
-        judged = min(runtime, duration) if self._config.candidates == "actual" else duration
+        runtime, timeout = self._times_of(job, duration)
+        self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
+        judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
 
     def change_duration(self, number: int, duration: float) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ABSENT, REMOVED = "absent", "removed"
 
 
-class NodeChange(NamedTuple):
+class Absence(NamedTuple):
     """Why a target is out, and since when (seconds)."""
 
     kind: str
@@ -40,8 +40,8 @@ class NodeChanges:
     def __init__(self, engine: Engine, index: Index, growth: Growth, disruption: Disruption) -> None:
         self._engine, self._index = engine, index
         self._growth, self._disruption = growth, disruption
-        self._out: dict[int, NodeChange] = {}
-        self._past: list[tuple[int, NodeChange, float]] = []
+        self._out: dict[int, Absence] = {}
+        self._past: list[tuple[int, Absence, float]] = []
         engine.future.handle("take-out", self._on_take_out)
         engine.future.handle("bring-back", self._on_bring_back)
 
@@ -52,8 +52,8 @@ class NodeChanges:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
-        self._out = {rank: NodeChange(*change) for rank, *change in state["out"]}
-        self._past = [(rank, NodeChange(*change), end) for rank, *change, end in state["past"]]
+        self._out = {rank: Absence(*change) for rank, *change in state["out"]}
+        self._past = [(rank, Absence(*change), end) for rank, *change, end in state["past"]]
 
     def ranks(self, given: Any) -> list[int]:
         """Return ranks that are given as a number, an idset as text, or several numbers.
@@ -94,7 +94,7 @@ class NodeChanges:
         new = []
         for rank in ranks:
             if rank not in self._out:
-                self._out[rank] = NodeChange(kind, now, note)
+                self._out[rank] = Absence(kind, now, note)
                 new.append(rank)
             elif note == REMOVED:
                 self._out[rank] = self._out[rank]._replace(note=REMOVED)
@@ -120,7 +120,7 @@ class NodeChanges:
         """Return all changes so far as outages, those of equal times and reasons together."""
         endless = float("inf")
         spans = [*self._past, *((rank, change, endless) for rank, change in self._out.items())]
-        together: dict[tuple[NodeChange, float], list[int]] = {}
+        together: dict[tuple[Absence, float], list[int]] = {}
         for rank, change, end in spans:
             if end > change.start:
                 together.setdefault((change, end), []).append(rank)

@@ -18,19 +18,22 @@ from simpy.core import EmptySchedule
 from simsched.arguments import check, check_real, check_whole
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.garbage import seldom_collected
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
-from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.environment import DISRUPTION, SUBMISSION, came_through_a_run
 from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.interrupts import between_events
 from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
 from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import SubmissionReader, read_seconds
-from simsched.simulation.live.watch import Watch, came_through_the_run
+from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
 from simsched.simulation.outages.outages import DRAIN, FAILURE
@@ -162,7 +165,8 @@ class OpenSimulation(RunSession):
             engine.pause_at(until, event)
             until = event
         engine.endless = until is not None
-        return self._play(lambda: self.env.run(until=until))
+        with between_events(self.env):
+            return self._play(lambda: self.env.run(until=until))
 
     def step(self) -> bool:
         """Handle one event of the environment; return False if none was left."""
@@ -184,12 +188,13 @@ class OpenSimulation(RunSession):
     def _play(self, action: Callable[[], Any]) -> Any:
         """Let the environment run; remember if it stopped within an event of the run."""
         try:
-            with naming_policy(self.config.queue_policy):
+            # Many objects stay to the end; the collector would walk them again and again.
+            with naming_policy(self.config.queue_policy), seldom_collected():
                 return action()
         except EmptySchedule:
             raise
         except BaseException as error:
-            if came_through_the_run(error):
+            if came_through_a_run(error):
                 self._broken = str(error) or type(error).__name__
             raise
 
@@ -232,17 +237,16 @@ class OpenSimulation(RunSession):
             If a callback failed before.
         """
         self._refuse_broken()
-        if at is None and not isinstance(request, Job):
-            at = self.now
-        elif at is not None:
+        engine = self.engine
+        now = engine.future.come_to_present()
+        if at is not None:
             self._check_time("at", at)
+        elif not isinstance(request, Job):
+            at = now
         job = self._reader.read(request, duration, runtime, at, attributes)
-        if job.submit < self.now:
+        if job.submit < now:
             self._check_time("at", job.submit)
         live = LiveJob(self, job)
-        self._reader.register(job)
-        engine = self.engine
-        engine.future.come_to_present()
         ticket = engine.hand_in(job)
         live.note_ticket(ticket)
         self._watch.coming[ticket] = live
@@ -420,16 +424,18 @@ class OpenSimulation(RunSession):
         codec = codec_of(self.engine)
         state = codec.value(codec.plain(capture(self.engine)))
         restore(engine, state)
-        for theirs, own in zip(logs_of(self.engine), logs_of(engine), strict=True):
-            if own is not None and theirs is not None:
-                own.put_back(line.rstrip("\n").encode() for line in theirs.text().splitlines(keepends=True))
+        theirs, own = self.engine.recorder, engine.recorder
+        if own.log is not None and theirs.log is not None:
+            own.log.put_back(theirs.log.text().encode().splitlines())
+        if own.events is not None and theirs.events is not None:
+            own.events.put_back(theirs.events.text().encode().splitlines())
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
         engine.expect()
         return made
 
-    def checkpoint(self) -> Checkpoint:
+    def checkpoint(self) -> RunCheckpoint[Self]:
         """Return the present state, from which the run can be continued several times."""
-        return Checkpoint(self.copy())
+        return RunCheckpoint(self.copy())
 
     # -- records ----------------------------------------------------------------------------------
 
@@ -469,27 +475,3 @@ class OpenSimulation(RunSession):
             times["live"] = True
         config = replace(self.config, outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)
-
-
-class Checkpoint:
-    """A state of an open simulation; `restore` gives a simulation that continues from it."""
-
-    def __init__(self, kept: OpenSimulation) -> None:
-        self._kept = kept
-
-    def __repr__(self) -> str:
-        return f"<Checkpoint at {self.time:g} s>"
-
-    @property
-    def time(self) -> float:
-        """The time of the state, in seconds."""
-        return self._kept.now
-
-    def restore(self, env: Environment | None = None) -> OpenSimulation:
-        """Return a simulation in this state, as `Simulation.copy` does."""
-        return self._kept.copy(env)
-
-
-def logs_of(engine: OpenEngine) -> tuple[Any, Any]:
-    """Return the logs of allocations and events."""
-    return engine.recorder.log, engine.recorder.events

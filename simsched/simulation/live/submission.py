@@ -53,12 +53,15 @@ class SubmissionReader:
         requested = read_seconds("duration", duration)
         if requested is None:
             requested = jobspec.duration or None
+        id_ = self._id() if id_ is None else self._own(id_)
+        seconds = None if runtime is None else read_seconds("runtime", runtime)
+        self.ids.add(str(id_))
         return Job(
-            id=self._id() if id_ is None else self._own(id_),
+            id=id_,
             submit=at,
             jobspec=jobspec,
             duration=requested,
-            runtime=read_seconds("runtime", runtime),
+            runtime=seconds,
             **attributes,
         )
 
@@ -67,10 +70,6 @@ class SubmissionReader:
         made = SubmissionReader()
         made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
         return made
-
-    def register(self, job: Job) -> None:
-        """Note that a job was submitted."""
-        self.ids.add(str(job.id))
 
     def _adapted(
         self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
@@ -87,7 +86,7 @@ class SubmissionReader:
             check_real("at", job.submit, 0, MAX_SECONDS)
         if changes:
             job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
-        self._own(job.id)
+        self.ids.add(str(self._own(job.id)))
         return job
 
     def _jobspec(self, request: Any) -> Jobspec:

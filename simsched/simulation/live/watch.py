@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check_callable, wrong
 from simsched.errors import ConfigError, RunError, did_you_mean
-from simsched.simulation.environment import FIRE_CODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,13 +125,3 @@ class Watch:
         """Let go of a job that is inactive; one that cleans up changes its state once more."""
         if live.state == "INACTIVE" and live.number is not None:
             self.jobs.pop(live.number, None)
-
-
-def came_through_the_run(error: BaseException) -> bool:
-    """Whether an error was raised while an event of the run was handled, so that half of it is done."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is FIRE_CODE:
-            return True
-        trace = trace.tb_next
-    return False

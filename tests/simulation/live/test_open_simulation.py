@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 import simpy
@@ -304,6 +306,29 @@ def test_an_interrupt_ends_a_process_that_submits_for_ever():
     with pytest.raises(KeyboardInterrupt):
         sim.run()
     assert sim.result().meta["counts"]["completed"] == 199
+
+
+def test_ctrl_c_ends_a_run_between_two_events():
+    sim = ss.Simulation(machine(1, 1))
+    seen = []
+
+    def user():
+        while True:
+            yield sim.submit("slot=1/core", duration=10).ended
+
+    def press(one):
+        if one.id == 50:
+            seen.append(one)
+            signal.raise_signal(signal.SIGINT)
+
+    sim.on("start", press)  # within an event of the run
+    sim.env.process(user())
+    with pytest.raises(KeyboardInterrupt):
+        sim.run()
+    assert sim.result().meta["counts"]["completed"] == 49
+    sim.run(until=seen[0].ended)
+    assert seen[0].result == "COMPLETED"
+    assert sim.audit()
 
 
 # -- wrong input ------------------------------------------------------------------------------------
