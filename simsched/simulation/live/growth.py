@@ -305,7 +305,7 @@ class Growth:
     def note_renewal(self) -> None:
         """Note that reservations may move at this instant, because requests or running jobs change."""
         now = self._engine.future.now
-        if self.jobs and (not self.renewals or self.renewals[-1] < now):
+        if len(self.jobs) > 1 and (not self.renewals or self.renewals[-1] < now):
             self.renewals.append(now)
 
     def _renew(self, *, forget: bool) -> None:
