@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from simsched.match.search.counts import MANY
-from simsched.schedule.graph_shadow import GraphShadow
+from simsched.schedule.graph_shadow import GraphShadow, need_at_most
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
 
@@ -108,8 +108,8 @@ class CountedShadow:
         """The copies of the first job's kind in these rows; None: to be counted."""
         self._spare = 0
         """By how much these copies exceed the count that the first job needs."""
-        self._room: Integers | None = None
-        """The units of each type in these rows beyond those that the first job needs; None: to be summed."""
+        self._room: Bools | None = None
+        """Which kinds need no more units than these rows have beyond the first job's; None: to be summed."""
         self._before: Integers | None = None
         """The rows just before the shadow time; None: the shadow time is now."""
         self._era = self._read = -1
@@ -166,13 +166,12 @@ class CountedShadow:
             return np.zeros(len(jobs), dtype=np.bool_)
         if self._never or self._then is None:
             return np.ones(len(jobs), dtype=np.bool_)
+        kinds, table = supply.kinds, supply.table
         if self._room is None:
-            sums, demand = supply.kinds.counts.sums(self._then), supply.table.demand[:, self.job].tolist()
-            room = [
-                sums.get(type_, MANY) - need for type_, need in zip(supply.table.types, demand, strict=True)
-            ]
-            self._room = np.array(room, dtype=np.int64)[:, None]
-        within: Bools = np.logical_and.reduce(supply.table.demand[:, jobs] <= self._room, axis=0)
+            sums, demand = kinds.counts.sums(self._then), table.demand[:, self.job].tolist()
+            room = [sums.get(type_, MANY) - need for type_, need in zip(table.types, demand, strict=True)]
+            self._room = need_at_most(kinds.least, np.array(room, dtype=np.int64))
+        within: Bools = self._room[kinds.of[jobs]]
         return within
 
     def fit_beside(self, supply: CountingSupply, job: int) -> Selection | None:

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
+FEW = 12
+"""Up to this many candidates are judged when their turn comes; more are ruled out as one vector."""
+
+
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
@@ -130,7 +134,7 @@ class GraphSupply(Supply):
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that nothing rules out, now and beside a shadow, in order.
 
-        They are yielded one by one: a job is left out if it is ruled out by the time that its turn comes.
+        They are yielded one by one: of many, a job is left out if it is ruled out by the time of its turn.
         """
         if self.calendar:
             yield from super().candidates_behind_first(queue, shadow)
@@ -142,6 +146,9 @@ class GraphSupply(Supply):
             return
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
         some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
+        if len(some) <= FEW:
+            yield from jobs[some].tolist()
+            return
         jobs, soon = jobs[some], soon[some]
         of = self.kinds.of[jobs]
         at = 0

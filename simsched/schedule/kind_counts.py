@@ -38,9 +38,13 @@ class KindCounts:
     numbers : the content of each kind, as a number in the table; -1: counts do not decide.
     all_decided : whether counts decide for each kind that can run at all.
     decided : the count that each kind needs; None: counts do not decide.
+    least : the least units of each type that each kind needs, shape (types, kinds).
     """
 
-    __slots__ = ("_fitting", "_policy", "_row", "_seen", "all_decided", "counts", "decided", "numbers", "of")
+    __slots__ = (
+        *("_amounts", "_fitting", "_places", "_policy", "_row", "_seen"),
+        *("all_decided", "counts", "decided", "least", "numbers", "of"),
+    )
 
     def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
         self._policy = policy
@@ -51,11 +55,17 @@ class KindCounts:
             )
         self.counts = cast("CountTable", available.table)
         self.of: Integers = table.kinds_array
+        kinds, first = np.unique(self.of, return_index=True)
+        self.least: Integers = np.zeros((len(table.types), len(self.decided)), dtype=np.int64)
+        self.least[:, kinds] = table.demand[:, first]
         found = [None if each is None else self.counts.number_of(each.content) for each in self.decided]
         self.numbers = [-1 if number is None else number for number in found]
         requests = enumerate(table.requests_by_kind())
         self.all_decided = all(self.numbers[kind] >= 0 for kind, request in requests if request is not None)
         self._row = self._rows()
+        self._places, self._amounts = [-1] * len(self.decided), [0] * len(self.decided)
+        for kind, place, amount in zip(*(part.tolist() for part in self._row), strict=True):
+            self._places[kind], self._amounts[kind] = place, amount
         self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1
 
@@ -82,13 +92,12 @@ class KindCounts:
 
     def fits(self, kind: int) -> bool:
         """Return whether a kind fits now; true where counts do not decide."""
-        number, each = self.numbers[kind], self.decided[kind]
-        if number < 0 or each is None:
+        place = self._places[kind]
+        if place < 0:
             return True
         counts = self.counts
         counts.follow()
-        have = counts.totals if each.copies else counts.some
-        return bool(have[number] >= each.amount)
+        return counts.joined.item(place) >= self._amounts[kind]
 
     def copies(self, kind: int, rows: Integers) -> Integers:
         """Return the copies of a kind that counts decide on each target, in a state of these rows."""

@@ -33,19 +33,16 @@ class Column(NamedTuple):
     ----------
     fits : copies of each content.
     joined : the same, and behind them for each content whether there is any copy.
+    units : the free units of each type.
     """
 
     fits: Ints
     joined: Ints
+    units: Ints
 
 
 class CountColumns:
-    """The columns of counts of the states that targets have had.
-
-    Attributes
-    ----------
-    number : how many columns are remembered.
-    """
+    """The columns of counts of the states that targets have had."""
 
     def __init__(self, contents: Sequence[Content], types: Sequence[str], eligible: Bools) -> None:
         groups: dict[tuple[tuple[tuple[int, int], ...], int, int], list[int]] = {}
@@ -96,7 +93,7 @@ class CountColumns:
                         joined[number] = copies
                         joined[size + number] = 1
         array = np.array(joined, dtype=np.int64)
-        return Column(array[:size], array)
+        return Column(array[:size], array, np.array(free, dtype=np.int64))
 
     def _forget(self) -> None:
         """Forget all columns: bounded memory."""

@@ -146,27 +146,28 @@ class CountTable:
 
     def _count_few(self, targets: list[int]) -> None:
         """Count some targets again, one by one."""
-        avail, rows, fits, joined, columns = self._avail, self.rows, self.fits, self.joined, self._column
+        avail, fits, joined, columns = self._avail, self.fits, self.joined, self._column
+        rows, claims, held = self.rows[: self._use], self.rows[self._use], self.rows[self._held]
+        used, up, whole = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
+        free = [(avail.free[type_].item, pools) for type_, pools in zip(self.types, self._pools, strict=True)]
         column_of = self._columns.column
-        use, up, held = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
-        pools = [
-            (avail.free[type_].item, pools) for type_, pools in zip(self.types, self._pools, strict=True)
-        ]
         for target in targets:
-            units = [
-                free(target) if pools_of is None else sum(map(free, pools_of[target]))
-                for free, pools_of in pools
-            ]
-            claims, whole = use(target), held(target)
-            passes = -1 if not up(target) else UP if whole else OPEN if claims else IDLE
-            column, old = column_of(target, (passes, *units)), columns[target]
-            rows[:, target] = (*units, claims, whole)
+            count, taken = used(target), whole(target)
+            claims[target], held[target] = count, taken
+            state = [-1 if not up(target) else UP if taken else OPEN if count else IDLE]
+            for units, pools in free:
+                state.append(units(target) if pools is None else sum(map(units, pools[target])))
+            column, old = column_of(target, tuple(state)), columns[target]
             if column is old:
                 continue
-            stale = fits[:, target]
-            joined -= np.concatenate([stale, np.minimum(stale, 1)]) if old is None else old.joined
+            if old is None:
+                stale = fits[:, target]
+                joined -= np.concatenate([stale, np.minimum(stale, 1)])
+            else:
+                joined -= old.joined
             joined += column.joined
             fits[:, target] = column.fits
+            rows[:, target] = column.units
             columns[target] = column
 
     def _count_many(self, targets: Ints) -> None:
