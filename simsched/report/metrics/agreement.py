@@ -138,7 +138,7 @@ def spearman(a: Floats, b: Floats) -> float:
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 70.0]))
     1.0
     """
-    ranks = [_ranks(x) for x in (a, b)]
+    ranks = [ranks_of(x) for x in (a, b)]
     spread = [float(((x - x.mean()) ** 2).sum()) for x in ranks]
     if not len(a) or not all(spread):
         return math.nan
@@ -146,7 +146,8 @@ def spearman(a: Floats, b: Floats) -> float:
     return covariance / math.sqrt(spread[0] * spread[1])
 
 
-def _ranks(x: Floats) -> Floats:
+def ranks_of(x: Floats) -> Floats:
+    """Return the ranks of values from 1; equal values have their mean rank."""
     _, place, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     ranks: Floats = (last - (count - 1) / 2)[place.ravel()]
@@ -176,7 +177,7 @@ def hour_of_week(jobs: pd.DataFrame) -> pd.Series[str]:
     names = WEEKDAYS if dated else tuple(f"day {n}" for n in range(1, 8))
     labels = [f"{name} {hour:02d}" for name in names for hour in range(24)]
     codes = (times["weekday"] * 24 + times["hour"]).to_numpy()
-    kinds = pd.Categorical.from_codes(codes, labels, ordered=True).remove_unused_categories()
+    kinds = pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True).remove_unused_categories()
     return pd.Series(kinds, index=jobs.index, name="hour")
 
 
