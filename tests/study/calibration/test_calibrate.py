@@ -20,7 +20,7 @@ FEW = ("order", "epilog")
 
 
 def test_the_order_of_a_log_is_found_and_explains_all_of_it():
-    cluster, log = machine_and_log(order="smallest-area")
+    cluster, log = machine_and_log(jobs=300, order="smallest-area")
     found = calibrate(cluster, log, knobs=FEW, workers=0)
     assert found
     assert found.final.label == "order: smallest-area"
@@ -30,6 +30,7 @@ def test_the_order_of_a_log_is_found_and_explains_all_of_it():
     assert found.config["order"] == "smallest-area"
 
 
+@pytest.mark.slow
 def test_two_rules_are_found_together_and_each_is_needed():
     cluster, log = machine_and_log(jobs=420, order="sjf", epilog="5m")
     found = calibrate(cluster, log, knobs=FEW, workers=0)
@@ -48,7 +49,7 @@ def test_priorities_of_queues_are_learnt_from_the_training_waits():
 
 
 def test_nothing_is_kept_where_the_log_is_the_baseline():
-    cluster, log = machine_and_log(jobs=300)
+    cluster, log = machine_and_log(jobs=200)
     found = calibrate(cluster, log, knobs=("order", "depth"), workers=0)
     assert not found
     assert found.final is found.base
@@ -64,6 +65,7 @@ def test_waits_by_chance_do_not_choose_a_setting():
     assert not found
 
 
+@pytest.mark.slow
 def test_the_held_out_days_do_not_choose():
     cluster, log = machine_and_log(jobs=300, order="sjf")
     whole = calibrate(cluster, log, knobs=("order",), workers=0)
@@ -77,6 +79,7 @@ def test_the_held_out_days_do_not_choose():
     assert other.after.held_out.estimate > whole.after.held_out.estimate
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_on_any_workers(tmp_path):
     cluster, log = machine_and_log(jobs=200, order="sjf")
     texts = []
