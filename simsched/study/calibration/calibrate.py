@@ -1,10 +1,12 @@
 """`calibrate`: the settings under which simulated waits are nearest to those of a log.
 
 Each setting is tried by itself. Then the one that helps most is kept, and the others are tried beside it,
-until none helps. A setting that does harm by itself is not tried beside others. Two rules of a site may
-help only together, so a step of some size need not be beyond chance; all steps together must be, or the
-last ones are undone. Only the error of training blocks chooses;
-that of the held-out blocks, which come later, is measured for every run and decides nothing.
+until none helps. A rule of a site holds all the time, so a setting has to help in each third of the training
+time; without this condition a setting is chosen that fits one part of the log and harms the rest. A setting
+that does much harm by itself is not tried beside others. Two rules may help only together, so a step of some
+size need not be beyond chance, and an earlier setting may be replaced; all steps together must be beyond
+chance, or the last ones are undone. Only the error of training
+blocks chooses; that of the held-out blocks, which come later, is measured for every run and decides nothing.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 #: a setting may be kept if it takes this share of the error away beyond chance, or a larger one
 LEAST_GAIN, LARGE_GAIN = 0.01, 0.05
+#: parts of the training time in each of which a setting has to help
+PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,12 +247,21 @@ class _Search:
             for setting in settings
         ]
 
+    def _instead(self, choice: Choice) -> list[Choice]:
+        """Return the choice with another setting of each knob in it but the last, which was just chosen."""
+        return [
+            (*(part for part in choice if part[0] != knob), (knob, other))
+            for knob, setting in choice[:-1]
+            for other in self.settings[knob]
+            if other is not setting
+        ]
+
     def _drop_harmful(self, alone: Sequence[Effect], base: Trial) -> None:
-        """Keep the settings that are worth a try beside others: those that do no harm by themselves.
+        """Keep the settings that are worth a try beside others: those that do little harm by themselves.
 
         Rounds would be twice as long with the others, and a queue that one setting makes too long is slow.
         """
-        least = -LEAST_GAIN * base.error()
+        least = -LARGE_GAIN * base.error()
         good = [effect.trial.choice[0] for effect in alone if effect.training.estimate >= least]
         for knob, settings in self.settings.items():
             self.settings[knob] = [setting for setting in settings if (knob, setting) in good]
@@ -258,10 +271,11 @@ class _Search:
         steps: list[Effect] = []
         now = base
         while True:
-            tried = self.trials.make(self._beside(now.choice))
-            best = min(tried, key=lambda trial: trial.error(), default=None)
-            if best is None or best.refused:
+            tried = self.trials.make([*self._beside(now.choice), *self._instead(now.choice)])
+            helping = [trial for trial in tried if self._helps_throughout(now, trial)]
+            if not helping:
                 break
+            best = min(helping, key=lambda trial: trial.error())
             effect = self.effect(now, best)
             share = effect.training.estimate / max(now.error(), 1e-12)
             if share < LEAST_GAIN or (share < LARGE_GAIN and effect.training.low <= 0):
@@ -271,6 +285,15 @@ class _Search:
         while steps and self.effect(base, steps[-1].trial).training.low <= 0:
             steps.pop()
         return steps
+
+    def _helps_throughout(self, before: Trial, after: Trial) -> bool:
+        """Whether the error of each part of the training time is smaller after than before."""
+        if before.training is None or after.training is None:
+            return False
+        number = np.arange(self.split.training)
+        parts = [number * PARTS // self.split.training == part for part in range(PARTS)]
+        weights = np.stack(parts).astype(np.float64)
+        return bool((before.training.errors(weights) > after.training.errors(weights)).all())
 
     def _left_out(self, final: Trial) -> dict[str, Effect]:
         """Return what leaving out each knob of the final choice does to its error."""

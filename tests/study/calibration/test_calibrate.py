@@ -32,7 +32,7 @@ def test_the_order_of_a_log_is_found_and_explains_all_of_it():
 
 @pytest.mark.slow
 def test_two_rules_are_found_together_and_each_is_needed():
-    cluster, log = machine_and_log(jobs=420, order="sjf", epilog="5m")
+    cluster, log = machine_and_log(jobs=420, order="smallest-area", epilog="15m")
     found = calibrate(cluster, log, knobs=FEW, workers=0)
     assert {knob for knob, _ in found.final.choice} == {"order", "epilog"}
     assert found.after.held_out.estimate == pytest.approx(0, abs=1e-9)
