@@ -13,7 +13,7 @@ from tests.test_layers import imports_of
 ORDER = {
     "formats": ["text", "rfc", "jobspec", "sss", "cluster", "machines", "accounts", ""],
     "match": ["requests", "state", "policies", "search", "explain", ""],
-    "study": ["spec", "runs", "", "sizing"],
+    "study": ["spec", "runs", "", "sizing", "calibration"],
     "cli": ["support", "options", ""],
 }
 

@@ -50,6 +50,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("export", "write a run in the format of another program"),
     "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
     "size": ("size", "find the smallest machine that meets a target"),
+    "calibrate": ("calibrate", "find the settings under which simulated waits are nearest to those of a log"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),
     "policies": ("policies", "list orders, factors and policies, each with a sentence and its source"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),

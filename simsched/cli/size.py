@@ -118,7 +118,7 @@ def _add_rest(parser: argparse.ArgumentParser) -> None:
     )
     _add_chance(parser.add_argument_group("chance"))
     _add_measured(parser.add_argument_group("measured jobs"))
-    _add_workers(parser.add_argument_group("workers"))
+    add_workers(parser.add_argument_group("workers"))
     add_rules(parser)
     add_reading(parser)
 
@@ -165,7 +165,8 @@ def _add_measured(measured: Any) -> None:
     )
 
 
-def _add_workers(place: Any) -> None:
+def add_workers(place: Any) -> None:
+    """Add the options that choose workers."""
     place.add_argument(
         "--workers",
         metavar="N",

@@ -11,6 +11,7 @@ import pandas as pd
 from simsched import human
 from simsched.report.export import csv_text
 from simsched.report.metrics.agreement import GROUPS, agreement, agreement_by
+from simsched.simulation.options.run_config import CALIBRATION, RECORDED
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
@@ -63,16 +64,17 @@ def sentences(found: Agreement) -> Iterator[str]:
         between = f" (95 % between {human.seconds(less.low)} and {human.seconds(less.high)})"
     yield f"simulated less recorded mean wait: {human.seconds(less.estimate)}{between}"
     yield (
-        f"rank correlation of waits {_rank(found.rank)}; {human.share(found.near)} of the jobs differ by at "
-        f"most 10 min, {human.share(found.twofold)} by at most a factor of two"
+        f"rank correlation of waits {rank_text(found.rank)}; {human.share(found.near)} of the jobs differ by "
+        f"at most 10 min, {human.share(found.twofold)} by at most a factor of two"
     )
     yield (
         f"means of {found.days:,} days differ by {human.seconds(found.day_difference)}, with a rank "
-        f"correlation of {_rank(found.day_rank)}"
+        f"correlation of {rank_text(found.day_rank)}"
     )
 
 
-def _rank(value: float) -> str:
+def rank_text(value: float) -> str:
+    """Return a correlation with two digits."""
     return f"{value:.2f}" if math.isfinite(value) else human.MISSING
 
 
@@ -119,7 +121,7 @@ def beside(runs: Sequence[RunTables], width: int) -> list[str]:
             run.name,
             human.seconds(round(one.recorded.mean, 6)),
             human.seconds(round(one.simulated.mean, 6)),
-            _rank(one.rank),
+            rank_text(one.rank),
             human.share(one.near),
             human.share(one.twofold),
             f"{one.error:.2f}",
@@ -127,7 +129,37 @@ def beside(runs: Sequence[RunTables], width: int) -> list[str]:
         for run, one in known
     ]
     head = ["against the log", "recorded mean wait", "simulated", "rank corr.", "≤ 10 min", "≤ 2 ×", "error"]
-    return [fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])]
+    table = fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])
+    return [table + "".join(f"\n{line}" for line in _warnings([run for run, _ in known]))]
+
+
+def _warnings(runs: Sequence[RunTables]) -> Iterator[str]:
+    """Yield which of several runs are calibrated to a log, and how good that was."""
+    simulated = [run for run in runs if run.config.get("queue_policy") != RECORDED]
+    lacking = [run.name for run in simulated if not _calibration(run)]
+    if lacking:
+        yield f"{', '.join(lacking)}: {calibration_note(None)}"
+    yield from (
+        f"{run.name}: {calibration_note(_calibration(run))}" for run in simulated if _calibration(run)
+    )
+
+
+def _calibration(run: RunTables) -> Mapping[str, Any] | None:
+    rules = (run.meta.get("command") or {}).get("rules") or {}
+    found: Mapping[str, Any] | None = rules.get(CALIBRATION)
+    return found
+
+
+def calibration_note(calibration: Mapping[str, Any] | None) -> str:
+    """Return whether the rules of a simulation come from a calibration, and how good that was."""
+    if not calibration:
+        return "not calibrated to the log; `simsched calibrate` looks for settings that come nearer to it"
+    before, after = (calibration.get(name) for name in ("error_before", "error"))
+    shown = [f"{value:.2f}" if isinstance(value, int | float) else "?" for value in (after, before)]
+    return (
+        f"calibrated on {calibration.get('log', 'a log')}: error {shown[0]} on "
+        f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before"
+    )
 
 
 # --- the table of `report --recorded`

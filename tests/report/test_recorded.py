@@ -47,6 +47,9 @@ def test_a_comparison_says_how_near_each_run_is_to_the_log(tmp_path, log, capfd)
     head = next(n for n, line in enumerate(lines) if line.startswith("against the log"))
     assert lines[head + 1].split()[0] == "easy"
     assert lines[head + 2].split()[:3] == ["recorded", "33", "min"]
+    assert lines[head + 3] == (
+        "easy: not calibrated to the log; `simsched calibrate` looks for settings that come nearer to it"
+    )
 
 
 def test_tables_by_group_in_every_format(tmp_path, log, capfd):

@@ -140,7 +140,7 @@ def spearman(a: Floats, b: Floats) -> float:
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0, 70.0]))
     1.0
     """
-    ranks = [_ranks(x) for x in (a, b)]
+    ranks = [ranks_of(x) for x in (a, b)]
     spread = [float(((x - x.mean()) ** 2).sum()) for x in ranks]
     if not len(a) or not all(spread):
         return math.nan
@@ -148,7 +148,8 @@ def spearman(a: Floats, b: Floats) -> float:
     return covariance / math.sqrt(spread[0] * spread[1])
 
 
-def _ranks(x: Floats) -> Floats:
+def ranks_of(x: Floats) -> Floats:
+    """Return the ranks of values from 1; equal values have their mean rank."""
     _, place, count = np.unique(x, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     ranks: Floats = (last - (count - 1) / 2)[place.ravel()]

@@ -246,6 +246,8 @@ OPTIONS: dict[str, RunOption] = {
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
 }
+CALIBRATION = "calibration"
+"""The table of a configuration that `calibrate` wrote: its log and its error. No run depends on it."""
 KEYS = (*OPTIONS, "policy")
 """The keys of a document; ``policy`` holds the settings common to all `queues`."""
 _READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
@@ -264,7 +266,7 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
     found: dict[str, Any] = {}
     names = {key.replace("_", "-"): key for key in document}
     for name, key in names.items():
-        if name in ("policy", "queues"):  # read together, below
+        if name in ("policy", "queues", CALIBRATION):  # the first two are read together, below
             continue
         option = OPTIONS.get(name)
         if option is None:

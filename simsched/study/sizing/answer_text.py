@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from simsched import human
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
+from simsched.study.sizing.reality import notes_of
 from simsched.study.sizing.search_axis import listed
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.stats import prediction
@@ -205,7 +206,8 @@ def _broken(answer: SearchResult, trial: Evaluation) -> str:
 
 def notes(answer: SearchResult) -> list[str]:
     """Return remarks on the answer, most important first."""
-    return [*_overload(answer), *_noise(answer), *_jobs(answer), *_scaling(answer), *_seeds(answer)]
+    parts = (_overload(answer), _noise(answer), _jobs(answer), _scaling(answer), _seeds(answer))
+    return [note for part in parts for note in part] + list(notes_of(answer.about))
 
 
 def _overload(answer: SearchResult) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
+from simsched.study.sizing.reality import reality_of
 from simsched.study.sizing.search import Search, smallest
 from simsched.study.sizing.search_axis import LoadAxis
 from simsched.study.sizing.search_result import HEADROOM
@@ -92,8 +93,9 @@ def headroom(
             expect=evaluator.expect,
         )
         value = _highest(evaluator, search)
+        reality = reality_of(base, evaluator.workers)
     beyond = None if value is None or value >= high else value + 1
-    about = about_of(base, load=request.load, by=request.by, step=step, **use)
+    about = about_of(base, load=request.load, by=request.by, step=step, **use, **reality)
     return Answer(HEADROOM, axis, evaluator.rule, seeds, value, beyond, None, search, evaluator.trials,
                   0, about)  # fmt: skip
 

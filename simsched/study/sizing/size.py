@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
+from simsched.study.sizing.reality import reality_of
 from simsched.study.sizing.search import Scan, Search, smallest
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.sizing.size_axis import NODES, size_axis_of
@@ -85,9 +86,10 @@ def size(
             expect=evaluator.expect,
         )
         value, limit = _smallest_and_largest(evaluator, search)
+        reality = reality_of(base, evaluator.workers)
     below = None if value is None or value == low else value - 1
     grown = {"what": axis.text, "today": axis.current}
-    about = about_of(base, growth=grown, load=request.load, by=request.by, **use)
+    about = about_of(base, growth=grown, load=request.load, by=request.by, **use, **reality)
     return Answer(SIZE, axis, evaluator.rule, seeds, value, below, limit, search, evaluator.trials,
                   axis.current, about)  # fmt: skip
 

@@ -1,0 +1,321 @@
+"""`calibrate`: the settings under which simulated waits are nearest to those of a log.
+
+Each setting is tried by itself. Then the one that helps most is kept, and the others are tried beside it,
+until none helps. A rule of a site holds all the time, so a setting has to help in each third of the training
+time; without this condition a setting is chosen that fits one part of the log and harms the rest. A setting
+that does much harm by itself is not tried beside others. Two rules may help only together, so a step of some
+size need not be beyond chance, and an earlier setting may be replaced; all steps together must be beyond
+chance, or the last ones are undone. Only the error of training
+blocks chooses; that of the held-out blocks, which come later, is measured for every run and decides nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.arguments import check_callable, texts
+from simsched.errors import ConfigError, did_you_mean
+from simsched.study.calibration.calibration_result import Calibration, Effect, Errors
+from simsched.study.calibration.knobs import KNOBS, POLICY_OPTIONS, knobs_named
+from simsched.study.calibration.log_facts import LogFacts
+from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
+from simsched.study.calibration.trials import Trials
+from simsched.study.calibration.wait_blocks import Resampler
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.sizing.sizing_request import about_of, check_number, cluster_input, workload_input
+from simsched.study.spec.run_task import MODEL, RunTask
+from simsched.study.stats import CONFIDENCE, check_confidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
+
+    from simsched.graph.cluster import ClusterLike
+    from simsched.study.calibration.knobs import Knob, Setting
+    from simsched.study.calibration.trials import Choice, Trial
+    from simsched.workload.job import Job, Workload
+
+#: a setting may be kept if it takes this share of the error away beyond chance, or a larger one
+LEAST_GAIN, LARGE_GAIN = 0.01, 0.05
+#: parts of the training time in each of which a setting has to help
+PARTS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest:
+    """The arguments of `calibrate` beside the machine and the log.
+
+    Attributes
+    ----------
+    knobs : names of the knobs to try (`KNOBS`); all by default.
+    held_out : share of the blocks that test and do not choose; they are the last ones.
+    seed : of the runs and of the resampling of blocks.
+    confidence : of intervals.
+    transforms, reading : steps of the log, and keywords of `load_workload`.
+    options : keys of a configuration file: the baseline.
+    workers, scheduler, hpc, executor : see `open_workers`.
+    runs : folder that keeps the run directories.
+    progress : called after each run with the number of runs done, and of those known to come.
+    """
+
+    knobs: tuple[str, ...] = ()
+    held_out: float = HELD_OUT
+    seed: int = 0
+    confidence: float = CONFIDENCE
+    transforms: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    workers: int | None = None
+    scheduler: str | None = None
+    hpc: str | None = None
+    executor: Executor | None = None
+    runs: Path | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: Any) -> Calibration:
+    """Search for the settings under which simulated waits are nearest to the recorded ones.
+
+    Parameters
+    ----------
+    cluster, workload : values, files or bundled names; the workload is a log with start times.
+    options : fields of `CalibrationRequest`, and keys of a configuration file such as ``queue_policy``.
+
+    Returns
+    -------
+    Calibration
+        true if the held-out error is smaller than that of the baseline beyond chance; ``.config`` is the
+        configuration to use.
+
+    Raises
+    ------
+    SimschedError
+        for an option or an input that is not valid, and for a log without starts or too short to learn from.
+    """
+    request = read_calibration(options)
+    knobs = knobs_named(request.knobs)
+    base = RunTask(
+        cluster_input(cluster),
+        workload_input(workload, request.reading),
+        transforms=request.transforms,
+        options=_spelt(request.options),
+        seed=request.seed,
+    )
+    if base.options.get("queue-policy") == "recorded":
+        raise ConfigError(
+            "the queue policy 'recorded' plays the log and leaves nothing to calibrate",
+            where="--queue-policy",
+            expected="the policy of a scheduler",
+        )
+    jobs = _jobs_of(base)
+    split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
+    training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
+    facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
+    with _folder_of(request.runs) as folder, _open(request) as workers:
+        workers.send([base.cluster, base.workload])
+        trials = Trials(base, split, workers, folder, request.progress)
+        return _Search(trials, split, facts, knobs, request).run(about_of(base))
+
+
+def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
+    """Return the request of a call with these keywords; ConfigError for one that does not exist or fit."""
+    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
+
+    known = {item.name for item in fields(CalibrationRequest)}
+    given = {name: value for name, value in keywords.items() if name in known}
+    rest = {name: value for name, value in keywords.items() if name not in known}
+    for name in rest:
+        if name.replace("_", "-") not in OPTION_KEYS:
+            raise ConfigError(
+                f"unknown keyword {name!r}{did_you_mean(name, known)}", expected=", ".join(sorted(known))
+            )
+    check_number("seed", given.get("seed", 0), whole=True)
+    for name in ("held_out", "confidence"):
+        check_number(name, given.get(name, 0.5))
+    check_confidence(given.get("confidence", CONFIDENCE))
+    share = given.get("held_out", HELD_OUT)
+    if not 0 < share < 1:
+        raise ConfigError(f"a held-out share of {share:g}", where="--held-out", expected="above 0, below 1")
+    check_callable("progress", given.get("progress"))
+    given["options"] = {**given.get("options", {}), **rest}
+    for name in ("knobs", "transforms"):
+        given[name] = texts(name, given.get(name, ()))
+    given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
+    return CalibrationRequest(**given)
+
+
+def _spelt(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with the spelling of a configuration file, and those of the policy with ``_``."""
+    found = {name.replace("_", "-"): value for name, value in options.items()}
+    found.pop("calibration", None)  # of an earlier calibration
+    policy = found.get(POLICY_OPTIONS)
+    if policy:
+        found[POLICY_OPTIONS] = {name.replace("-", "_"): value for name, value in policy.items()}
+    return found
+
+
+def _jobs_of(base: RunTask) -> tuple[Job, ...]:
+    """Return the jobs of the log; ConfigError unless some of them have recorded starts."""
+    jobs = () if base.workload.kind == MODEL else INPUTS.workload(base).jobs
+    if all(job.wait is None for job in jobs):
+        raise ConfigError(
+            "the workload has no recorded starts to compare with",
+            where=base.workload.name,
+            expected="a log with start times, such as SWF or sacct with Start",
+        )
+    return jobs
+
+
+@contextmanager
+def _folder_of(runs: Path | None) -> Iterator[Path]:
+    if runs is not None:
+        yield runs
+        return
+    with TemporaryDirectory(prefix="simsched-calibrate-") as folder:
+        yield Path(folder)
+
+
+def _open(request: CalibrationRequest) -> Any:
+    places = {"workers": request.workers, "scheduler": request.scheduler, "hpc": request.hpc}
+    return open_workers(**places, executor=request.executor)  # type: ignore[arg-type]
+
+
+class _Search:
+    """The state of one calibration."""
+
+    def __init__(
+        self,
+        trials: Trials,
+        split: TimeSplit,
+        facts: LogFacts,
+        knobs: Sequence[Knob],
+        request: CalibrationRequest,
+    ) -> None:
+        self.trials, self.split, self.request = trials, split, request
+        self.settings: dict[str, Sequence[Setting]] = {}
+        self.untried: dict[str, str] = {
+            knob.name: "left out by --knobs" for knob in KNOBS if knob not in knobs
+        }
+        for knob in knobs:
+            found = knob.settings(facts, trials.base.options)
+            if isinstance(found, str):
+                self.untried[knob.name] = found
+            else:
+                self.settings[knob.name] = found
+        rng = np.random.default_rng([request.seed, 19])
+        self.training = Resampler(split.training, rng, request.confidence)
+        self.held_out = Resampler(split.held_out, rng, request.confidence)
+
+    def run(self, about: Mapping[str, Any]) -> Calibration:
+        (base,) = self.trials.make([()])
+        singles = self.trials.make(self._beside(()))
+        alone = tuple(self.effect(base, trial) for trial in singles if not trial.refused)
+        self._drop_harmful(alone, base)
+        steps = self._together(base)
+        final = steps[-1].trial if steps else base
+        return Calibration(
+            self.split,
+            self.request.confidence,
+            base,
+            final,
+            self._errors(base),
+            self._errors(final),
+            self.effect(base, final),
+            alone,
+            tuple(steps),
+            self._left_out(final),
+            self.untried,
+            tuple(trial for trial in self.trials.made if trial.refused),
+            len(self.trials.made),
+            about,
+        )
+
+    def _beside(self, choice: Choice) -> list[Choice]:
+        """Return the choice with each setting of each knob that it does not have."""
+        chosen = {knob for knob, _ in choice}
+        return [
+            (*choice, (knob, setting))
+            for knob, settings in self.settings.items()
+            if knob not in chosen
+            for setting in settings
+        ]
+
+    def _instead(self, choice: Choice) -> list[Choice]:
+        """Return the choice with another setting of each knob in it but the last, which was just chosen."""
+        return [
+            (*(part for part in choice if part[0] != knob), (knob, other))
+            for knob, setting in choice[:-1]
+            for other in self.settings[knob]
+            if other is not setting
+        ]
+
+    def _drop_harmful(self, alone: Sequence[Effect], base: Trial) -> None:
+        """Keep the settings that are worth a try beside others: those that do little harm by themselves.
+
+        Rounds would be twice as long with the others, and a queue that one setting makes too long is slow.
+        """
+        least = -LARGE_GAIN * base.error()
+        good = [effect.trial.choice[0] for effect in alone if effect.training.estimate >= least]
+        for knob, settings in self.settings.items():
+            self.settings[knob] = [setting for setting in settings if (knob, setting) in good]
+
+    def _together(self, base: Trial) -> list[Effect]:
+        """Keep the setting that helps most in training, and go on beside it until none helps enough."""
+        steps: list[Effect] = []
+        now = base
+        while True:
+            tried = self.trials.make([*self._beside(now.choice), *self._instead(now.choice)])
+            helping = [trial for trial in tried if self._helps_throughout(now, trial)]
+            if not helping:
+                break
+            best = min(helping, key=lambda trial: trial.error())
+            effect = self.effect(now, best)
+            share = effect.training.estimate / max(now.error(), 1e-12)
+            if share < LEAST_GAIN or (share < LARGE_GAIN and effect.training.low <= 0):
+                break
+            steps.append(effect)
+            now = best
+        while steps and self.effect(base, steps[-1].trial).training.low <= 0:
+            steps.pop()
+        return steps
+
+    def _helps_throughout(self, before: Trial, after: Trial) -> bool:
+        """Whether the error of each part of the training time is smaller after than before."""
+        if before.training is None or after.training is None:
+            return False
+        number = np.arange(self.split.training)
+        parts = [number * PARTS // self.split.training == part for part in range(PARTS)]
+        weights = np.stack(parts).astype(np.float64)
+        return bool((before.training.errors(weights) > after.training.errors(weights)).all())
+
+    def _left_out(self, final: Trial) -> dict[str, Effect]:
+        """Return what leaving out each knob of the final choice does to its error."""
+        if len(final.choice) < 2:
+            return {}
+        less = [tuple(part for part in final.choice if part is not gone) for gone in final.choice]
+        found = zip(final.choice, self.trials.make(less), strict=True)
+        return {gone[0]: self.effect(final, trial) for gone, trial in found if not trial.refused}
+
+    def effect(self, before: Trial, after: Trial) -> Effect:
+        """Return by how much the error is smaller in one trial than in another."""
+        assert before.training is not None
+        assert before.held_out is not None
+        assert after.training is not None
+        assert after.held_out is not None
+        return Effect(
+            after,
+            self.training.gain(before.training, after.training),
+            self.held_out.gain(before.held_out, after.held_out),
+        )
+
+    def _errors(self, trial: Trial) -> Errors:
+        assert trial.training is not None
+        assert trial.held_out is not None
+        return Errors(self.training.error(trial.training), self.held_out.error(trial.held_out))

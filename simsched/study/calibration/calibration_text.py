@@ -1,0 +1,158 @@
+"""The text of a calibration: its sentence, the tables of settings, and what is left unexplained."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from simsched import human
+from simsched.study.calibration.knobs import KNOBS
+from simsched.text_table import PAGE_WIDTH, fitted_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from simsched.report.metrics.intervals import Interval
+    from simsched.study.calibration.calibration_result import Calibration, Effect
+    from simsched.study.calibration.trials import Trial
+
+#: an error below this is none
+LEAST_ERROR = 0.005
+#: settings of the table, those that help most in training first
+MOST_ROWS = 12
+
+
+def sentence(found: Calibration) -> str:
+    """Return whether the settings help on held-out blocks, and what is left unexplained."""
+    weeks = f"the {found.split.held_out} held-out {found.split.unit}s"
+    before, after, gain = found.before.held_out, found.after.held_out, found.gain.held_out
+    if not found.steps and before.estimate < LEAST_ERROR:
+        text = f"The run as given has the waits of the log on {weeks}."
+    elif not found.steps:
+        text = (
+            f"Nothing that was tried explains the difference: the error on {weeks} is {before.estimate:.2f}."
+        )
+    else:
+        change = f"from {before.estimate:.2f} to {after.estimate:.2f}"
+        inside = f"{human.share(found.confidence)} between {_signed(gain.low)} and {_signed(gain.high)}"
+        if found.helps:
+            text = f"The error on {weeks} falls {change} (gain {_signed(gain.estimate)}, {inside}): "
+            text += f"{found.final.label}."
+        else:
+            text = (
+                f"Settings that help in training ({found.final.label}) do not help beyond chance on {weeks}: "
+                f"their error goes {change} (gain {_signed(gain.estimate)}, {inside})."
+            )
+    return f"{text} {unexplained(found)}"
+
+
+def unexplained(found: Calibration) -> str:
+    """Return two sentences about the difference that is left on the held-out blocks."""
+    left = found.final.agreement
+    assert left is not None
+    mean, real = left.simulated.mean, left.recorded.mean
+    times = f"{mean / real:.2f} times" if real else "against"
+    rank = f"{left.rank:.2f}" if math.isfinite(left.rank) else human.MISSING
+    return (
+        f"What is left: the mean wait of {human.seconds(round(mean))} is {times} the recorded "
+        f"{human.seconds(round(real))}, and the order of jobs by wait agrees at {rank}. "
+        f"{human.share(1 - left.twofold)} of the jobs still wait more than twice, or less than half, as long "
+        "as in the log, for reasons that it does not record or that no knob here stands for."
+    )
+
+
+def page(found: Calibration) -> str:
+    """Return the whole result for a terminal."""
+    parts = [found.sentence, "\n".join(_blocks(found)), _errors(found)]
+    if found.alone:
+        parts.append(_alone(found))
+    if found.steps:
+        parts.append(_steps(found))
+    parts += ["\n".join(lines) for lines in (list(_untried(found)), list(_refused(found))) if lines]
+    return "\n\n".join(parts) + "\n"
+
+
+def _blocks(found: Calibration) -> Iterator[str]:
+    split = found.split
+    yield (
+        f"{found.runs} runs; the first {split.unit} is left out, {split.training} {split.unit}s choose, the "
+        f"{split.held_out} {split.unit}s after them test"
+    )
+
+
+def _errors(found: Calibration) -> str:
+    rows = [
+        [
+            label,
+            _between(errors.training),
+            _between(errors.held_out),
+            *_figures(trial),
+        ]
+        for label, errors, trial in (
+            ("as given", found.before, found.base),
+            ("calibrated", found.after, found.final),
+        )
+    ]
+    head = ["error", "training", "held out", "mean wait", "recorded", "rank corr.", "≤ 10 min", "≤ 2 ×"]
+    return fitted_table(head, rows, PAGE_WIDTH, ["≤ 10 min", "recorded"])
+
+
+def _figures(trial: Trial) -> list[str]:
+    left = trial.agreement
+    assert left is not None
+    waits = [human.seconds(round(side.mean)) for side in (left.simulated, left.recorded)]
+    rank = f"{left.rank:.2f}" if math.isfinite(left.rank) else human.MISSING
+    return [*waits, rank, human.share(left.near), human.share(left.twofold)]
+
+
+def _alone(found: Calibration) -> str:
+    ranked = sorted(found.alone, key=lambda effect: -effect.training.estimate)
+    rows = [[*_setting(effect), *_gains(effect)] for effect in ranked[:MOST_ROWS]]
+    text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
+    rest = len(ranked) - MOST_ROWS
+    return text + (f"\n… and {rest} more settings that help less" if rest > 0 else "")
+
+
+def _setting(effect: Effect) -> list[str]:
+    return [effect.trial.label]
+
+
+def _gains(effect: Effect) -> Sequence[str]:
+    return [_signed_between(effect.training), _signed_between(effect.held_out)]
+
+
+def _steps(found: Calibration) -> str:
+    rows = []
+    for effect in found.steps:
+        knob, setting = effect.trial.choice[-1]
+        less = found.without.get(knob)
+        rows.append([f"{knob}: {setting.label}", *_gains(effect), _lost(less)])
+    head = ["together, one after another", "gain in training", "gain held out", "lost without it"]
+    return fitted_table(head, rows, PAGE_WIDTH, ["lost without it"])
+
+
+def _lost(effect: Effect | None) -> str:
+    return human.MISSING if effect is None else _signed(-effect.held_out.estimate)
+
+
+def _untried(found: Calibration) -> Iterator[str]:
+    meanings = {knob.name: knob.meaning for knob in KNOBS}
+    for knob, reason in found.untried.items():
+        yield f"not tried: {knob} ({meanings[knob]}): {reason}"
+
+
+def _refused(found: Calibration) -> Iterator[str]:
+    for trial in found.refused[:MOST_ROWS]:
+        yield f"cannot be compared: {trial.label}: {trial.refused}"
+
+
+def _between(found: Interval) -> str:
+    return f"{found.estimate:.2f} ({found.low:.2f} to {found.high:.2f})"
+
+
+def _signed_between(found: Interval) -> str:
+    return f"{_signed(found.estimate)} ({_signed(found.low)} to {_signed(found.high)})"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}"

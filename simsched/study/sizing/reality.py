@@ -1,0 +1,95 @@
+"""How near the simulation of a log on today's machine is to that log, for answers to planners.
+
+An answer about another machine or load is no better than the simulation of today's. Where the workload is a
+log with start times, one more run says so: as it is, on the machine as it is, under the rules of the search.
+"""
+
+from __future__ import annotations
+
+import math
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from simsched import human
+from simsched.formats.rfc.calls import parse_call
+from simsched.report.recorded import calibration_note, rank_text
+from simsched.simulation.options.run_config import CALIBRATION
+from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.spec.run_task import MODEL, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from simsched.report.metrics.agreement import Agreement
+    from simsched.study.runs.workers import Workers
+    from simsched.study.spec.run_task import RunTask
+
+#: steps that leave the waits of a log comparable with a simulation of it
+HARMLESS = frozenset(("slice", "first", "shift", "rebase", "anonymise"))
+
+
+def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
+    """Return ``{"reality": …}``: the recorded beside the simulated waits of today's machine, as plain data.
+
+    It is empty if the workload has no recorded waits, or steps that change its load or its jobs.
+    """
+    if base.workload.kind == MODEL or not all(map(_is_harmless, base.transforms)):
+        return {}
+    if all(job.wait is None for job in INPUTS.workload(base).jobs):
+        return {}
+    task = base.changed(measure=Measure(), keep=("jobs",), edits=())
+    with TemporaryDirectory(prefix="simsched-reality-") as folder:
+        found = _agreement(task, workers, folder)
+    if found is None:
+        return {}
+    plain = {
+        "jobs": found.jobs,
+        "recorded_mean_wait": found.recorded.mean,
+        "simulated_mean_wait": found.simulated.mean,
+        "rank_correlation": found.rank,
+        "within_ten_minutes": found.near,
+        "within_twofold": found.twofold,
+        "error": found.error,
+    }
+    known = {name: _plain(value) for name, value in plain.items()}
+    return {"reality": {**known, "calibration": base.options.get(CALIBRATION)}}
+
+
+def _is_harmless(step: str) -> bool:
+    call = parse_call(step)
+    return call is not None and call.name in HARMLESS
+
+
+def _agreement(task: RunTask, workers: Workers, folder: str) -> Agreement | None:
+    """Return the agreement of a run with its log; None if the run fails or no job can be compared."""
+    from pathlib import Path
+
+    from simsched.report.metrics.agreement import agreement
+    from simsched.report.run_views import load_run
+
+    place: Path = Path(folder)
+    outcomes = list(run_tasks([task], workers, folder=place))
+    if not all(isinstance(outcome, FinishedRun) for outcome in outcomes):
+        return None
+    return agreement(load_run(place / task.key).jobs)
+
+
+def notes_of(about: Mapping[str, Any]) -> Iterator[str]:
+    """Yield remarks on how near today's simulation is to the log, and whether it is calibrated."""
+    found = about.get("reality")
+    if not found:
+        return
+    rank = found["rank_correlation"]
+    real, simulated = (human.seconds(round(found[f"{side}_mean_wait"])) for side in ("recorded", "simulated"))
+    yield (
+        f"today's machine has a mean wait of {simulated} in the simulation and of {real} in the log "
+        f"({found['jobs']:,} jobs, rank correlation {rank_text(math.nan if rank is None else rank)}, "
+        f"error {found['error']:.2f})"
+    )
+    yield calibration_note(found["calibration"])
+
+
+def _plain(value: float) -> float | None:
+    return float(f"{value:.9g}") if math.isfinite(value) else None

@@ -1,0 +1,171 @@
+"""Calibration: known rules are found again, chance is not taken for a rule, bad logs are refused."""
+
+import json
+import tomllib
+
+import pytest
+
+from simsched.cli import main
+from simsched.errors import ConfigError
+from simsched.simulation.options.config_file import read_config
+from simsched.simulation.options.run_config import make_config
+from simsched.study.calibration.calibrate import calibrate
+from simsched.study.calibration.calibration_folder import write_calibration
+from simsched.study.calibration.knobs import KNOBS, Setting, knobs_named
+from simsched.workload.writers.save import save_workload
+from tests.simulation.simworld import job, machine, workload
+from tests.study.calibration.loglab import machine_and_log
+
+FEW = ("order", "epilog")
+
+
+def test_the_order_of_a_log_is_found_and_explains_all_of_it():
+    cluster, log = machine_and_log(jobs=300, order="smallest-area")
+    found = calibrate(cluster, log, knobs=FEW, workers=0)
+    assert found
+    assert found.final.label == "order: smallest-area"
+    assert found.after.held_out.estimate == pytest.approx(0, abs=1e-9)
+    assert found.gain.held_out.low > 0
+    assert "falls from" in found.sentence
+    assert found.config["order"] == "smallest-area"
+
+
+@pytest.mark.slow
+def test_two_rules_are_found_together_and_each_is_needed():
+    cluster, log = machine_and_log(jobs=420, order="smallest-area", epilog="15m")
+    found = calibrate(cluster, log, knobs=FEW, workers=0)
+    assert {knob for knob, _ in found.final.choice} == {"order", "epilog"}
+    assert found.after.held_out.estimate == pytest.approx(0, abs=1e-9)
+    assert set(found.without) == {"order", "epilog"}
+    assert all(effect.held_out.estimate < 0 for effect in found.without.values())
+
+
+def test_priorities_of_queues_are_learnt_from_the_training_waits():
+    queues = {"fast": {"priority": 9}, "slow": {"priority": 0}}
+    cluster, log = machine_and_log(names=("fast", "slow", "slow"), queues=queues)
+    found = calibrate(cluster, log, knobs=("queue-priority",), workers=0)
+    assert found.final.label == "queue-priority: fast before slow"
+    assert found.after.held_out.estimate == pytest.approx(0, abs=1e-9)
+
+
+def test_nothing_is_kept_where_the_log_is_the_baseline():
+    cluster, log = machine_and_log(jobs=200)
+    found = calibrate(cluster, log, knobs=("order", "depth"), workers=0)
+    assert not found
+    assert found.final is found.base
+    assert found.steps == ()
+    assert found.before.held_out.estimate == pytest.approx(0, abs=1e-9)
+    assert "The run as given has the waits of the log" in found.sentence
+    assert set(found.config) == {"calibration"}
+
+
+def test_waits_by_chance_do_not_choose_a_setting():
+    cluster, log = machine_and_log(jobs=300, noise=1.0)
+    found = calibrate(cluster, log, knobs=("order",), workers=0)
+    assert not found
+
+
+@pytest.mark.slow
+def test_the_held_out_days_do_not_choose():
+    cluster, log = machine_and_log(jobs=300, order="sjf")
+    whole = calibrate(cluster, log, knobs=("order",), workers=0)
+    end = whole.split.training_end()
+    import msgspec
+
+    changed = [item if item.submit < end else msgspec.structs.replace(item, wait=7.0) for item in log.jobs]
+    other = calibrate(cluster, workload(*changed), knobs=("order",), workers=0)
+    assert other.final.label == whole.final.label == "order: sjf"
+    assert [e.training for e in other.alone] == [e.training for e in whole.alone]
+    assert other.after.held_out.estimate > whole.after.held_out.estimate
+
+
+@pytest.mark.slow
+def test_the_same_seed_gives_the_same_bytes_on_any_workers(tmp_path):
+    cluster, log = machine_and_log(jobs=200, order="sjf")
+    texts = []
+    for name, workers in (("a", 0), ("b", 1)):
+        found = calibrate(cluster, log, knobs=("order",), workers=workers)
+        files = write_calibration(found, tmp_path / name)
+        texts.append([file.read_bytes() for file in files])
+    assert texts[0] == texts[1]
+
+
+def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
+    cluster, log = machine_and_log(jobs=200)
+    found = calibrate(cluster, log, knobs=("order",), workers=0)
+    assert found.refused == ()
+    options = {"queues": {"q": {"policy": {"limits": {"job-size": {"max": {"ncores": 4}}}}}}}
+    only = Setting("small", {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}})
+    from simsched.study.calibration import knobs
+
+    row = knobs.Knob("order", "a limit", lambda *_: [only])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(knobs, "KNOBS", (row,))
+        found = calibrate(cluster, log, knobs=("order",), workers=0)
+    assert [trial.refused.split(" ", 1)[1] for trial in found.refused] == ["jobs never run"]
+    assert "cannot be compared: order: small" in found.text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"knobs": ("ordr",)}, "unknown knob 'ordr'; did you mean order"),
+        ({"held_out": 1.5}, "a held-out share of 1.5"),
+        ({"queue_policy": "recorded"}, "leaves nothing to calibrate"),
+        ({"nodes": 3}, "unknown keyword 'nodes'"),
+        ({"held_out": 0.9}, "too short to learn from"),
+    ],
+)
+def test_wrong_arguments(options, message):
+    cluster, log = machine_and_log(jobs=100)
+    with pytest.raises(ConfigError, match=message):
+        calibrate(cluster, log, workers=0, **options)
+
+
+def test_a_short_log_and_a_log_without_starts_are_refused():
+    cluster, log = machine_and_log(days=3, jobs=60)
+    with pytest.raises(ConfigError, match="too short to learn from"):
+        calibrate(cluster, log, workers=0)
+    with pytest.raises(ConfigError, match="no recorded starts"):
+        calibrate(machine(2), workload(job("a", 0, "slot=1/core", 5)), workers=0)
+    with pytest.raises(ConfigError, match="no recorded starts"):
+        calibrate(machine(2), workload(), workers=0)
+
+
+def test_every_setting_of_every_knob_is_a_configuration():
+    from simsched.study.calibration.log_facts import LogFacts
+
+    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9)
+    for knob in KNOBS:
+        settings = knob.settings(facts, {})
+        assert settings, knob.name
+        for setting in settings:
+            options = setting.applied({"policy-options": {"queue_depth": 3}})
+            from simsched.simulation.options.run_config import from_document
+
+            make_config(**from_document(options))
+        assert len({setting.label for setting in settings}) == len(settings)
+    assert knobs_named(()) == KNOBS
+
+
+def test_the_command_writes_a_configuration_that_a_run_takes(tmp_path, capfd):
+    cluster, log = machine_and_log(jobs=300, order="sjf")
+    machine_file, log_file, folder = tmp_path / "m.json", tmp_path / "log.jsonl", tmp_path / "cal"
+    machine_file.write_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")))
+    save_workload(log, log_file)
+    command = ["calibrate", str(machine_file), str(log_file), "--knobs", "order", "--workers", "0"]
+    assert main([*command, "-o", str(folder), "--quiet"]) == 0
+    out = capfd.readouterr()
+    assert "order: sjf" in out.out
+    assert "not tried: epilog (the time between two jobs on a node): left out by --knobs" in out.out
+    config = tomllib.loads((folder / "config.toml").read_text())
+    assert config["order"] == "sjf"
+    assert config["calibration"]["error"] == 0
+    assert read_config(folder / "config.toml") == {"order": "sjf"}
+    record = json.loads((folder / "calibration.json").read_text())
+    assert record["steps"][0]["settings"] == {"order": "sjf"}
+    run = ["run", str(machine_file), str(log_file), "--config", str(folder / "config.toml")]
+    assert main([*run, "-o", str(tmp_path / "run"), "--quiet"]) == 0
+    assert main([*command, "-o", str(tmp_path / "run"), "--quiet"]) == 2  # a run is not a calibration
+    assert main([*command, "--runs"]) == 2
+    assert "there is no directory for the runs" in capfd.readouterr().err
