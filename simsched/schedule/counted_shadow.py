@@ -291,6 +291,7 @@ class CountedShadow:
         plan = supply.plan
         self._exact = self._copies = self._rest = self._room = None
         if not self._follows(supply):
+            self._copies = None  # of rows that are replaced now
             try:
                 self._search(supply)
             except _SharedUnitsError:

@@ -39,6 +39,9 @@ MAX_ENTRIES = 1 << 22
 FEW = 16
 """Up to this many touched targets are counted one by one, each by its column if its state is known."""
 
+MAX_COLUMN = 128
+"""With more contents than this, vectors are faster than columns of single targets."""
+
 
 class Counted(NamedTuple):
     """A request whose fit follows from one count: `amount` copies, or that number of targets with any."""
@@ -85,7 +88,6 @@ class CountTable:
         chosen = [content for content in dict.fromkeys(contents) if self._has_leaves(content, index)]
         chosen = chosen[: MAX_ENTRIES // max(1, width)]
         self._number = {content: at for at, content in enumerate(chosen)}
-        self._contents = chosen
         self.types = tuple(self._leaves)
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
@@ -104,8 +106,9 @@ class CountTable:
         self._up = avail.up
         self._may_serve: dict[int, Ints] = {}
         """Content → 1 for each target that is up and passes its constraint."""
-        self._taken: dict[tuple[int, int, int, MatchPolicy], tuple[Ints, Ints | int]] = {}
-        self._columns = CountColumns(chosen, self.types, self._eligible)
+        self._taken: dict[tuple[int, int, int], tuple[Ints | None, tuple[Ints, Ints | int]]] = {}
+        self._few = FEW if len(chosen) <= MAX_COLUMN else 0
+        self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible)
         self._column: list[Column | None] = [None] * width
         """The column of each target; None: it was counted with many others."""
         everywhere = slice(None)
@@ -139,7 +142,7 @@ class CountTable:
         dirty = self._touched()
         self.seen = version
         self._taken.clear()
-        if len(dirty) <= FEW:
+        if len(dirty) <= self._few:
             self._count_few(dirty.tolist())
         else:
             self._count_many(dirty)
@@ -248,24 +251,24 @@ class CountTable:
                 amounts.append(np.full(len(target), units) if isinstance(units, int) else units)
         return Change(np.concatenate(places), np.concatenate(amounts))
 
-    def first(self, content: int, wanted: int, most: int, policy: MatchPolicy) -> tuple[Ints, Ints | int]:
-        """Return the targets on which a static policy takes copies of a content now, and the copies of each.
+    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
+        """Return the first targets that host copies of a content now, in a fixed order, and how many each.
 
         The copies suffice, and the table follows the state. The answer is kept until the state changes.
         """
-        key = content, wanted, most, policy
+        key = content, wanted, most
         found = self._taken.get(key)
-        if found is None:
-            among = fixed_order(policy, self._avail.index.target_type, self._avail)
-            found = self._taken[key] = first_copies(self.fits[content], wanted, among, most)
-        return found
+        if found is None or found[0] is not among:
+            found = self._taken[key] = among, first_copies(self.fits[content], wanted, among, most)
+        return found[1]
 
     def placed_now(self, counted: Counted, policy: MatchPolicy) -> Placement | None:
         """Return where a request that fits now would be placed; None if more than the cluster decides it."""
         if not policy.static or counted.content.alone:
             return None
         number = self._number[counted.content]
-        targets, copies = self.first(number, counted.amount, MANY if counted.copies else 1, policy)
+        among = fixed_order(policy, self._avail.index.target_type, self._avail)
+        targets, copies = self.first(number, counted.amount, among, MANY if counted.copies else 1)
         return Placement(targets, copies, self.demands[number])
 
     def placed(self, counted: Counted, copies: Ints, policy: MatchPolicy) -> Placement | None:
