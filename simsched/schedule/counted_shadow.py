@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.requests.request import Request
-    from simsched.match.search.placements import Change, Placement
+    from simsched.match.search.placements import Change, RowPlacement
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
@@ -228,7 +228,7 @@ class CountedShadow:
         self._take(job, change)
         return selection
 
-    def _allows(self, supply: CountingSupply, then: Integers, placed: Placement) -> bool:
+    def _allows(self, supply: CountingSupply, then: Integers, placed: RowPlacement) -> bool:
         """Whether the first job still fits at the shadow time beside a placement."""
         kinds, first = supply.kinds, supply.table.kinds[self.job]
         copies, now = self._copies_then(supply, then), kinds.counts.rows
@@ -291,6 +291,7 @@ class CountedShadow:
         plan = supply.plan
         self._exact = self._copies = self._rest = self._room = None
         if not self._follows(supply):
+            self._copies = None  # of rows that are replaced now
             try:
                 self._search(supply)
             except _SharedUnitsError:

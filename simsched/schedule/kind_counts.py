@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.search.count_table import Counted
-    from simsched.match.search.placements import Demand, Placement
+    from simsched.match.search.placements import RowDemand, RowPlacement
     from simsched.match.state.availability import Availability
     from simsched.schedule.job_table import JobTable
 
@@ -113,7 +113,7 @@ class KindCounts:
         """Return whether these copies on each target suffice for a kind that counts decide."""
         return self.spare(kind, copies) >= 0
 
-    def demand(self, kind: int) -> Demand:
+    def demand(self, kind: int) -> RowDemand:
         """Return the demand of one copy of a kind that counts decide."""
         return self.counts.demands[self.numbers[kind]]
 
@@ -130,12 +130,12 @@ class KindCounts:
         have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
         return int(have) - each.amount
 
-    def placed_now(self, kind: int) -> Placement | None:
+    def placed_now(self, kind: int) -> RowPlacement | None:
         """Return where a kind that fits now would be placed; None if the matcher alone knows that."""
         each = self.decided[kind]
         return None if each is None else self.counts.placed_now(each, self._policy)
 
-    def placed(self, kind: int, copies: Integers) -> Placement | None:
+    def placed(self, kind: int, copies: Integers) -> RowPlacement | None:
         """Return where a kind would be placed in a state in which targets host these copies of it.
 
         None if the matcher alone knows the targets that the policy takes.

@@ -26,7 +26,7 @@ MAX_NUMBERS = 1 << 20
 """Numbers in the columns that are remembered at most; with more, all are forgotten."""
 
 
-class Column(NamedTuple):
+class CountColumn(NamedTuple):
     """The counts of a target in one state.
 
     Attributes
@@ -61,10 +61,10 @@ class CountColumns:
             for row in classes.T.tolist()
         ]
         """For each class of targets that pass the same constraints: demands, and the contents with each."""
-        self._known: list[dict[tuple[int, ...], Column]] = [{} for _ in self._groups]
+        self._known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
 
-    def column(self, target: int, state: tuple[int, ...]) -> Column:
+    def column(self, target: int, state: tuple[int, ...]) -> CountColumn:
         """Return the counts of a target.
 
         `state` is the gate that it passes (-1: it is down), and its free units of each type.
@@ -78,7 +78,7 @@ class CountColumns:
                 self._forget()
         return column
 
-    def _counted(self, class_: int, state: tuple[int, ...]) -> Column:
+    def _counted(self, class_: int, state: tuple[int, ...]) -> CountColumn:
         """Count the copies of all contents on a target."""
         passes, *free = state
         size = self._count
@@ -93,7 +93,7 @@ class CountColumns:
                         joined[number] = copies
                         joined[size + number] = 1
         array = np.array(joined, dtype=np.int64)
-        return Column(array[:size], array, np.array(free, dtype=np.int64))
+        return CountColumn(array[:size], array, np.array(free, dtype=np.int64))
 
     def _forget(self) -> None:
         """Forget all columns: bounded memory."""

@@ -17,9 +17,9 @@ from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import TARGET
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
-from simsched.match.search.count_columns import IDLE, OPEN, UP, Column, CountColumns, gate, most_copies
+from simsched.match.search.count_columns import IDLE, OPEN, UP, CountColumn, CountColumns, gate, most_copies
 from simsched.match.search.counts import MANY
-from simsched.match.search.placements import Change, Demand, Placement
+from simsched.match.search.placements import Change, RowDemand, RowPlacement
 from simsched.match.search.portions import first_copies
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ MAX_ENTRIES = 1 << 22
 
 FEW = 16
 """Up to this many touched targets are counted one by one, each by its column if its state is known."""
+
+MAX_COLUMN = 128
+"""With more contents than this, vectors are faster than columns of single targets."""
 
 
 class Counted(NamedTuple):
@@ -85,7 +88,6 @@ class CountTable:
         chosen = [content for content in dict.fromkeys(contents) if self._has_leaves(content, index)]
         chosen = chosen[: MAX_ENTRIES // max(1, width)]
         self._number = {content: at for at, content in enumerate(chosen)}
-        self._contents = chosen
         self.types = tuple(self._leaves)
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
@@ -100,13 +102,14 @@ class CountTable:
         self.some: Ints = self.joined[len(chosen) :]
         self.seen = -1
         self._mark = np.zeros(width, dtype=np.bool_)
-        self.demands = [Demand.of(content, self._at) for content in chosen]
+        self.demands = [RowDemand.of(content, self._at) for content in chosen]
         self._up = avail.up
         self._may_serve: dict[int, Ints] = {}
         """Content → 1 for each target that is up and passes its constraint."""
-        self._taken: dict[tuple[int, int, int, MatchPolicy], tuple[Ints, Ints | int]] = {}
-        self._columns = CountColumns(chosen, self.types, self._eligible)
-        self._column: list[Column | None] = [None] * width
+        self._taken: dict[tuple[int, int, int], tuple[Ints | None, tuple[Ints, Ints | int]]] = {}
+        self._few = FEW if len(chosen) <= MAX_COLUMN else 0
+        self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible)
+        self._column: list[CountColumn | None] = [None] * width
         """The column of each target; None: it was counted with many others."""
         everywhere = slice(None)
         self._pools = [
@@ -139,7 +142,7 @@ class CountTable:
         dirty = self._touched()
         self.seen = version
         self._taken.clear()
-        if len(dirty) <= FEW:
+        if len(dirty) <= self._few:
             self._count_few(dirty.tolist())
         else:
             self._count_many(dirty)
@@ -248,27 +251,27 @@ class CountTable:
                 amounts.append(np.full(len(target), units) if isinstance(units, int) else units)
         return Change(np.concatenate(places), np.concatenate(amounts))
 
-    def first(self, content: int, wanted: int, most: int, policy: MatchPolicy) -> tuple[Ints, Ints | int]:
-        """Return the targets on which a static policy takes copies of a content now, and the copies of each.
+    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
+        """Return the first targets that host copies of a content now, in a fixed order, and how many each.
 
         The copies suffice, and the table follows the state. The answer is kept until the state changes.
         """
-        key = content, wanted, most, policy
+        key = content, wanted, most
         found = self._taken.get(key)
-        if found is None:
-            among = fixed_order(policy, self._avail.index.target_type, self._avail)
-            found = self._taken[key] = first_copies(self.fits[content], wanted, among, most)
-        return found
+        if found is None or found[0] is not among:
+            found = self._taken[key] = among, first_copies(self.fits[content], wanted, among, most)
+        return found[1]
 
-    def placed_now(self, counted: Counted, policy: MatchPolicy) -> Placement | None:
+    def placed_now(self, counted: Counted, policy: MatchPolicy) -> RowPlacement | None:
         """Return where a request that fits now would be placed; None if more than the cluster decides it."""
         if not policy.static or counted.content.alone:
             return None
         number = self._number[counted.content]
-        targets, copies = self.first(number, counted.amount, MANY if counted.copies else 1, policy)
-        return Placement(targets, copies, self.demands[number])
+        among = fixed_order(policy, self._avail.index.target_type, self._avail)
+        targets, copies = self.first(number, counted.amount, among, MANY if counted.copies else 1)
+        return RowPlacement(targets, copies, self.demands[number])
 
-    def placed(self, counted: Counted, copies: Ints, policy: MatchPolicy) -> Placement | None:
+    def placed(self, counted: Counted, copies: Ints, policy: MatchPolicy) -> RowPlacement | None:
         """Return where a request would be placed in a state in which targets host these copies, or None.
 
         The copies suffice. None if the order of the targets depends on more than the cluster.
@@ -277,7 +280,7 @@ class CountTable:
             return None
         among = fixed_order(policy, self._avail.index.target_type, self._avail)
         targets, numbers = first_copies(copies, counted.amount, among, MANY if counted.copies else 1)
-        return Placement(targets, numbers, self.demands[self._number[counted.content]])
+        return RowPlacement(targets, numbers, self.demands[self._number[counted.content]])
 
     def sums(self, rows: Ints) -> dict[str, int]:
         """Return the free units of each type of which all are on targets, in a state of these rows."""

@@ -46,11 +46,11 @@ def select_on_targets(
     if (counts.total if need.kind == SLOT else counts.some) < wanted:
         return None
     most = MANY if need.kind == SLOT else 1
+    among = fixed_order(policy, kind, avail) if policy.static else None
     number = None if avail.table is None or not policy.static else avail.table.number_of(content)
     if number is not None and avail.table is not None:
-        targets, copies = avail.table.first(number, wanted, most, policy)
+        targets, copies = avail.table.first(number, wanted, among, most)
     else:
-        among = fixed_order(policy, kind, avail) if policy.static else None
         targets, copies = take_copies(kind, counts.fits, wanted, among, (avail, policy, rng), most, content)
     whole = need.kind == VERTEX and need.exclusive
     if whole:

@@ -27,7 +27,7 @@ class Change(NamedTuple):
     amounts: Ints
 
 
-class Demand(NamedTuple):
+class RowDemand(NamedTuple):
     """The units that one copy of a content draws, and on which targets it may be.
 
     Attributes
@@ -44,18 +44,18 @@ class Demand(NamedTuple):
     whole: bool
 
     @classmethod
-    def of(cls, content: Content, lines: dict[str, int]) -> Demand:
+    def of(cls, content: Content, lines: dict[str, int]) -> RowDemand:
         """Return the demand of a content; `lines` are those of its types in the rows."""
         draws = tuple((lines[type_], units) for type_, units in content.flat or ())
         return cls(draws, gate(content), most_copies(content), content.node and content.exclusive)
 
 
-class Placement(NamedTuple):
+class RowPlacement(NamedTuple):
     """The targets that a request takes, and how many copies on each (one number: the same on all)."""
 
     targets: Ints
     numbers: Ints | int
-    demand: Demand
+    demand: RowDemand
 
     def change(self, rows: Ints) -> Change:
         """Return the difference that the release of the placement makes to rows in which it was placed."""
@@ -75,7 +75,7 @@ class Placement(NamedTuple):
         amounts = np.concatenate([*(numbers * units for _, units in self.demand.draws), np.full(count, -1)])
         return Change(places, amounts)
 
-    def lost(self, demand: Demand, copies: Ints, then: Ints, now: Ints) -> tuple[int, int] | None:
+    def lost(self, demand: RowDemand, copies: Ints, then: Ints, now: Ints) -> tuple[int, int] | None:
         """Return the copies of a demand, and the targets with any, that are lost beside the placement.
 
         `copies` are those of the demand on each target of the rows `then`; `now` are the rows in which the

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
-    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Need
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
@@ -56,8 +55,8 @@ class KeptTable(Protocol):
     totals: Ints
     some: Ints
 
-    def first(self, content: int, wanted: int, most: int, policy: MatchPolicy) -> tuple[Ints, Ints | int]:
-        """Return the targets on which a static policy takes copies of a content now, and how many."""
+    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
+        """Return the first targets that host copies of a content now, in a fixed order, and how many each."""
 
     def number_of(self, content: Content) -> int | None:
         """Return the number of a content among the rows of `fits`; None if it is not counted here."""
