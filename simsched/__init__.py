@@ -99,7 +99,7 @@ _HOME = {
     "load_study_result": "simsched.study.study_result",
     "study_from_dict": "simsched.study.spec.study_file",
     "sweep": "simsched.study.sweep",
-    "Calibration": "simsched.study.calibration.calibration_result",
+    "Calibration": "simsched.study.calibration.calibration",
     "calibrate": "simsched.study.calibration.calibrate",
     "headroom": "simsched.study.sizing.headroom",
     "size": "simsched.study.sizing.size",

@@ -149,6 +149,7 @@ def test_there_are_no_import_cycles():
 #: Names that several packages share on purpose: formats, and verbs of the command line.
 SHARED_NAMES = {
     "__init__",
+    "calibrate",
     "cluster",
     "grug",
     "jgf",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.site.site import Site
-    from simsched.study.calibration.calibration_result import Calibration
+    from simsched.study.calibration.calibration import Calibration
 
 EXIT_NONE = 1
 FORMATS = ("text", "json", "csv")

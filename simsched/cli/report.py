@@ -199,20 +199,20 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
     """Return a table of recorded beside simulated waits in one of the formats."""
-    from simsched.report import recorded
+    from simsched.report import recorded_waits
     from simsched.report.metrics.agreement import compared
 
-    if key not in recorded.KEYS:
+    if key not in recorded_waits.KEYS:
         raise ConfigError(
-            f"unknown group {key!r}{did_you_mean(key, recorded.KEYS)}",
+            f"unknown group {key!r}{did_you_mean(key, recorded_waits.KEYS)}",
             where="--recorded",
-            expected=", ".join(recorded.KEYS),
+            expected=", ".join(recorded_waits.KEYS),
         )
-    if kind not in recorded.FORMATS:
+    if kind not in recorded_waits.FORMATS:
         raise ConfigError(
             f"there is no table --recorded in the format {kind}",
             where="--recorded",
-            expected=", ".join(recorded.FORMATS),
+            expected=", ".join(recorded_waits.FORMATS),
         )
     for run in runs:
         if compared(run.jobs).empty:
@@ -221,7 +221,7 @@ def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
                 where=run.name,
                 expected="a run of a log with start times",
             )
-    return recorded.FORMATS[kind](runs, key)
+    return recorded_waits.FORMATS[kind](runs, key)
 
 
 def _rendered(runs: Sequence[RunTables], kind: str) -> str:

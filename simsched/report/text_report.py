@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched import human
-from simsched.report import recorded
+from simsched.report import recorded_waits
 from simsched.report.columns import RESULTS
 from simsched.report.compare import Comparison, compare_runs
 from simsched.report.data.series import binned
@@ -49,7 +49,7 @@ def page(run: RunTables, width: int = PAGE_WIDTH) -> str:
     width = max(width, LEAST_WIDTH)
     parts = [_head(run, width), _labelled(overview_rows(run), width)]
     if len(m.ran(run.jobs)):
-        parts += [_curves(run, width), _waits(run, width), *recorded.section(run, width)]
+        parts += [_curves(run, width), _waits(run, width), *recorded_waits.section(run, width)]
         if run.jobs["queue"].nunique() > 1:
             parts.append(_groups("queue", run.queues, width))
         parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs)), width))
@@ -71,7 +71,7 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
             rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
     parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
     pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
-    return "\n\n".join([*parts, *pairs, *recorded.beside(runs, width)]) + "\n"
+    return "\n\n".join([*parts, *pairs, *recorded_waits.beside(runs, width)]) + "\n"
 
 
 def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[str]:

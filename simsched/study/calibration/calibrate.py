@@ -21,7 +21,8 @@ import numpy as np
 
 from simsched.arguments import check_callable, texts
 from simsched.errors import ConfigError, did_you_mean
-from simsched.study.calibration.calibration_result import Calibration, Effect, Errors
+from simsched.study.calibration.calibration import Calibration
+from simsched.study.calibration.calibration_result import Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, POLICY_OPTIONS, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.study.calibration.knobs import Knob, Setting
+    from simsched.study.calibration.knobs import Knob, KnobSetting
     from simsched.study.calibration.trials import Choice, Trial
     from simsched.workload.job import Job, Workload
 
@@ -199,7 +200,7 @@ class _Search:
         request: CalibrationRequest,
     ) -> None:
         self.trials, self.split, self.request = trials, split, request
-        self.settings: dict[str, Sequence[Setting]] = {}
+        self.settings: dict[str, Sequence[KnobSetting]] = {}
         self.untried: dict[str, str] = {
             knob.name: "left out by --knobs" for knob in KNOBS if knob not in knobs
         }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from simsched.study.calibration.calibration_result import Calibration
+    from simsched.study.calibration.calibration import Calibration
 
 RECORD, TABLE, CONFIG = "calibration.json", "settings.csv", "config.toml"
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.calibration.calibration_result import Calibration, Effect
+    from simsched.study.calibration.calibration_result import CalibrationResult, Effect
     from simsched.study.calibration.trials import Trial
 
 #: an error below this is none
@@ -22,7 +22,7 @@ LEAST_ERROR = 0.005
 MOST_ROWS = 12
 
 
-def sentence(found: Calibration) -> str:
+def sentence(found: CalibrationResult) -> str:
     """Return whether the settings help on held-out blocks, and what is left unexplained."""
     weeks = f"the {found.split.held_out} held-out {found.split.unit}s"
     before, after, gain = found.before.held_out, found.after.held_out, found.gain.held_out
@@ -46,7 +46,7 @@ def sentence(found: Calibration) -> str:
     return f"{text} {unexplained(found)}"
 
 
-def unexplained(found: Calibration) -> str:
+def unexplained(found: CalibrationResult) -> str:
     """Return two sentences about the difference that is left on the held-out blocks."""
     left = found.final.agreement
     assert left is not None
@@ -61,9 +61,9 @@ def unexplained(found: Calibration) -> str:
     )
 
 
-def page(found: Calibration) -> str:
+def page(found: CalibrationResult) -> str:
     """Return the whole result for a terminal."""
-    parts = [found.sentence, "\n".join(_blocks(found)), _errors(found)]
+    parts = [sentence(found), "\n".join(_blocks(found)), _errors(found)]
     if found.alone:
         parts.append(_alone(found))
     if found.steps:
@@ -72,7 +72,7 @@ def page(found: Calibration) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _blocks(found: Calibration) -> Iterator[str]:
+def _blocks(found: CalibrationResult) -> Iterator[str]:
     split = found.split
     yield (
         f"{found.runs} runs; the first {split.unit} is left out, {split.training} {split.unit}s choose, the "
@@ -80,7 +80,7 @@ def _blocks(found: Calibration) -> Iterator[str]:
     )
 
 
-def _errors(found: Calibration) -> str:
+def _errors(found: CalibrationResult) -> str:
     rows = [
         [
             label,
@@ -105,7 +105,7 @@ def _figures(trial: Trial) -> list[str]:
     return [*waits, rank, human.share(left.near), human.share(left.twofold)]
 
 
-def _alone(found: Calibration) -> str:
+def _alone(found: CalibrationResult) -> str:
     ranked = sorted(found.alone, key=lambda effect: -effect.training.estimate)
     rows = [[*_setting(effect), *_gains(effect)] for effect in ranked[:MOST_ROWS]]
     text = fitted_table(["one at a time", "gain in training", "gain held out"], rows, PAGE_WIDTH)
@@ -121,7 +121,7 @@ def _gains(effect: Effect) -> Sequence[str]:
     return [_signed_between(effect.training), _signed_between(effect.held_out)]
 
 
-def _steps(found: Calibration) -> str:
+def _steps(found: CalibrationResult) -> str:
     rows = []
     for effect in found.steps:
         knob, setting = effect.trial.choice[-1]
@@ -135,13 +135,13 @@ def _lost(effect: Effect | None) -> str:
     return human.MISSING if effect is None else _signed(-effect.held_out.estimate)
 
 
-def _untried(found: Calibration) -> Iterator[str]:
+def _untried(found: CalibrationResult) -> Iterator[str]:
     meanings = {knob.name: knob.meaning for knob in KNOBS}
     for knob, reason in found.untried.items():
         yield f"not tried: {knob} ({meanings[knob]}): {reason}"
 
 
-def _refused(found: Calibration) -> Iterator[str]:
+def _refused(found: CalibrationResult) -> Iterator[str]:
     for trial in found.refused[:MOST_ROWS]:
         yield f"cannot be compared: {trial.label}: {trial.refused}"
 

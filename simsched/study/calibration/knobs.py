@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from simsched.study.calibration.log_facts import LogFacts
 
 Options: TypeAlias = Mapping[str, Any]
-Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[Setting] | str]"
+Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[KnobSetting] | str]"
 
 QUEUE_POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class KnobSetting:
     """One setting of a knob: its name, and the options of the run that it replaces.
 
     Options of the queue policy are added to those that the run has, unless the setting is of another
@@ -59,7 +59,7 @@ class Knob:
     settings: Settings
 
 
-def _policies(_: LogFacts, options: Options) -> Sequence[Setting]:
+def _policies(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
     tried: Sequence[tuple[str, str, Options]] = (
         ("fcfs", "fcfs", {}),
         ("easy", "easy", {}),
@@ -71,29 +71,29 @@ def _policies(_: LogFacts, options: Options) -> Sequence[Setting]:
     plain = {k: v for k, v in options.get(POLICY_OPTIONS, {}).items() if k != "queue_depth"}
     now = (options.get(QUEUE_POLICY, "easy"), plain)
     return [
-        Setting(label, {QUEUE_POLICY: name, POLICY_OPTIONS: own})
+        KnobSetting(label, {QUEUE_POLICY: name, POLICY_OPTIONS: own})
         for label, name, own in tried
         if (name, own) != now
     ]
 
 
-def _depths(_: LogFacts, options: Options) -> Sequence[Setting]:
+def _depths(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
     now = options.get(POLICY_OPTIONS, {}).get("queue_depth")
     return [
-        Setting(f"the first {depth} jobs", {POLICY_OPTIONS: {"queue_depth": depth}})
+        KnobSetting(f"the first {depth} jobs", {POLICY_OPTIONS: {"queue_depth": depth}})
         for depth in (5, 20, 50, 100)
         if depth != now
     ]
 
 
-def _orders(facts: LogFacts, options: Options) -> Sequence[Setting]:
+def _orders(facts: LogFacts, options: Options) -> Sequence[KnobSetting]:
     names = ["fifo", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicef"]
     names += ["fairshare"] * (facts.users > 1) + ["priority"] * (facts.urgencies > 1)
     now = options.get("order", "fifo")
-    return [Setting(name, {"order": name}) for name in names if name != now]
+    return [KnobSetting(name, {"order": name}) for name in names if name != now]
 
 
-def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[Setting] | str:
+def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
     if options.get("queues"):
         return "the configuration has queues"
     if len(facts.queues) < 2:
@@ -101,29 +101,29 @@ def _queue_priorities(facts: LogFacts, options: Options) -> Sequence[Setting] | 
     order = sorted(facts.queues, key=lambda name: (-facts.queues[name], name))
     queues = {name: {"priority": at} for at, name in enumerate(order)}
     label = " before ".join(reversed(order)) if len(order) < 4 else f"{order[-1]} first, {order[0]} last"
-    return [Setting(label, {"queues": queues})]
+    return [KnobSetting(label, {"queues": queues})]
 
 
-def _overruns(facts: LogFacts, options: Options) -> Sequence[Setting] | str:
+def _overruns(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
     if not facts.overruns:
         return "no job of the log ran beyond its limit"
     now = options.get("overrun", "timeout")
-    return [Setting(value, {"overrun": value}) for value in ("timeout", "allow") if value != now]
+    return [KnobSetting(value, {"overrun": value}) for value in ("timeout", "allow") if value != now]
 
 
-def _epilogs(_: LogFacts, options: Options) -> Sequence[Setting]:
+def _epilogs(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
     now = str(options.get("epilog", 0))
-    return [Setting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m") if value != now]
+    return [KnobSetting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m") if value != now]
 
 
-def _capacities(facts: LogFacts, _: Options) -> Sequence[Setting] | str:
+def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
     found = []
     for share in (0.02, 0.05, 0.1, 0.2):
         number = round(facts.targets * share)
         if number and facts.largest <= 1 - number / facts.targets:
             ranks = str(Idset.from_ids(facts.ranks[-number:]))
             outage = {"ranks": ranks, "start": 0, "kind": "failure", "note": "capacity by calibration"}
-            found.append(Setting(f"{share:.0%} of the nodes down", {"outages": [outage]}))
+            found.append(KnobSetting(f"{share:.0%} of the nodes down", {"outages": [outage]}))
     return found or "the largest job of the log needs nearly the whole machine"
 
 

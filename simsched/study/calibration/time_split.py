@@ -60,8 +60,8 @@ class TimeSplit:
         if test < LEAST_HELD_OUT or count - test < LEAST_TRAINING:
             need = LEAST_TRAINING + LEAST_HELD_OUT + 1
             raise ConfigError(
-                f"{human.seconds(end - begin)} of submissions, with {held_out:.0%} of them held out, "
-                "are too short to learn from",
+                f"{human.seconds(end - begin)} of submissions, with {human.share(held_out)} of them held "
+                "out, are too short to learn from",
                 where="calibrate",
                 expected=f"at least {need} days, of which {LEAST_TRAINING} are for training and "
                 f"{LEAST_HELD_OUT} are held out",

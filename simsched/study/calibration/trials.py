@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.metrics.agreement import Agreement
-    from simsched.study.calibration.knobs import Setting
+    from simsched.study.calibration.knobs import KnobSetting
     from simsched.study.calibration.time_split import TimeSplit
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 #: Settings of knobs, by the name of the knob.
-Choice = tuple[tuple[str, "Setting"], ...]
+Choice = tuple[tuple[str, "KnobSetting"], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.formats.rfc.calls import parse_call
-from simsched.report.recorded import calibration_note, rank_text
+from simsched.report.recorded_waits import calibration_note, rank_text
 from simsched.simulation.options.run_config import CALIBRATION
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.input_cache import INPUTS

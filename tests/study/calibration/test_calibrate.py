@@ -11,7 +11,7 @@ from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
 from simsched.study.calibration.calibrate import calibrate
 from simsched.study.calibration.calibration_folder import write_calibration
-from simsched.study.calibration.knobs import KNOBS, Setting, knobs_named
+from simsched.study.calibration.knobs import KNOBS, KnobSetting, knobs_named
 from simsched.workload.writers.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
@@ -95,7 +95,7 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
     found = calibrate(cluster, log, knobs=("order",), workers=0)
     assert found.refused == ()
     options = {"queues": {"q": {"policy": {"limits": {"job-size": {"max": {"ncores": 4}}}}}}}
-    only = Setting("small", {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}})
+    only = KnobSetting("small", {**options, "policy": {"jobspec": {"defaults": {"system": {"queue": "q"}}}}})
     from simsched.study.calibration import knobs
 
     row = knobs.Knob("order", "a limit", lambda *_: [only])
