@@ -23,7 +23,7 @@ transforms of the workload, in order, each with -t:
   slice(BEGIN, END), of durations or dates  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
   load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
+  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)  flurries(out)
 """
 
 READING = (
@@ -117,6 +117,7 @@ def read_workloads(
             on_site=args.on_site,
             time_zone=args.time_zone,
             start_date=args.start_date,
+            seed=getattr(args, "seed", None) or 0,
         )
         for name in names
     ]

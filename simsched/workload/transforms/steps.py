@@ -18,6 +18,7 @@
 ``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
 ``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`
 ``shake(T)``                     every submission moved at random by up to T
+``flurries(out, F)``             bursts of single users are left out (F may be left out), see `flurries`
 ===============================  ==================================================
 """
 
@@ -145,6 +146,14 @@ def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> W
     return scale_copies(workload, _number(given[0]), rng)
 
 
+def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.flurries import LEAST, without_flurries
+
+    if given[0] != "out":
+        raise ConfigError(f"unknown word {given[0]!r}", expected="flurries(out), or flurries(out, F)")
+    return without_flurries(workload, _number(given[1]) if len(given) > 1 else LEAST)
+
+
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
     "slice": (1, 2, _slice),
@@ -163,4 +172,5 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
     "resample": (0, 1, _resample),
     "shake": (1, 1, _shake),
+    "flurries": (1, 2, _flurries),
 }
