@@ -113,7 +113,7 @@ def load_workload(
     strict : make any ignored record an error.
     as_ : insist on a format instead of looking at the content.
     limit : read at most this many records.
-    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``.
+    constrain : parts of a record that become an RFC 31 constraint, ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
         header line, as ``sacct -o`` names them.
@@ -124,8 +124,7 @@ def load_workload(
 
     Raises
     ------
-    ConfigError : no such file or name, an unknown format, a bad map.
-    FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
+    SimschedError : no such file or name, an unknown format, a bad map; unreadable or, `strict`, ignored records.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names, seed)

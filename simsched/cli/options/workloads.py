@@ -23,7 +23,8 @@ transforms of the workload, in order, each with -t:
   slice(BEGIN, END), of durations or dates  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
   load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)  flurries(out)
+  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
+  resample(users)  resample(sessions)  sessions(THINK)  flurries(out)
 """
 
 READING = (

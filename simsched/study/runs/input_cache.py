@@ -50,6 +50,7 @@ SURE_STEPS = frozenset(
         "repeat",
         "estimates",
         "flurries",
+        "sessions",
     )
 )  # fmt: skip - but for Tsafrir's estimates
 

@@ -71,4 +71,5 @@ def _nearest(points: Floats, centres: Floats) -> Integers:
     import numpy as np
 
     distance = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
-    return distance.argmin(axis=1).astype(np.int64)
+    found: Integers = distance.argmin(axis=1).astype(np.int64)
+    return found
