@@ -111,8 +111,7 @@ def load_workload(
     map : template from flat counts to a shape, or several with rules by queue; or as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
-    as_ : insist on a format instead of looking at the content.
-    limit : read at most this many records.
+    as_, limit : the format, in place of a look at the content; the most records that are read.
     constrain : parts of a record that become an RFC 31 constraint, ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
@@ -124,7 +123,8 @@ def load_workload(
 
     Raises
     ------
-    SimschedError : no such file or name, an unknown format, a bad map; unreadable or, `strict`, ignored records.
+    ConfigError : no such file or name, an unknown format, a bad map.
+    FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
     _check_arguments(procs_per_node, limit, names, seed)

@@ -70,6 +70,7 @@ def check_fit(
         rest = (totals(unseen, (1 - SEEN) * span), totals(drawn, (1 - SEEN) * span))
         held = distances(unseen, drawn), distances(unseen, seen)
     except SimschedError as error:
+        weeks: dict[str, tuple[float, ...]]
         weeks = {name: (both[0][name], both[1][name]) for name in both[0]}
         return FitCheck(log, {}, {}, weeks, f"not checked on weeks that the model did not see: {error}")
     weeks = {name: (both[0][name], both[1][name], rest[0][name], rest[1][name]) for name in both[0]}

@@ -78,7 +78,7 @@ def median_day(workload: Workload) -> float:
     counts = Counter(_day(job, workload) for job in workload.jobs)
     if len(counts) < FEWEST_DAYS:
         raise ConfigError(
-            f"the log has jobs on {len(counts)} days, which are too few to know the usual activity",
+            f"days with jobs: {len(counts)}, which are too few to know the usual activity",
             where=workload.source or None,
             expected=f"at least {FEWEST_DAYS} days",
         )
