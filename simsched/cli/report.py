@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
 from simsched.errors import ConfigError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS
@@ -31,6 +32,8 @@ BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "prope
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
 
+RULES = ("mser",)
+"""Words of `--warm-up` that name a rule."""
 _FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
@@ -50,7 +53,8 @@ def register(subparsers: Subparsers) -> None:
         "--warm-up",
         metavar="D",
         default="0",
-        help="ignore jobs submitted in the first D, such as 3d, or before a date",
+        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser finds the time by the "
+        "rule MSER-5 on the waits",
     )
     report.add_argument(
         "--drain", metavar="D", default="0", help="ignore jobs submitted in the last D, or after a date"
@@ -143,7 +147,10 @@ def run_report(args: argparse.Namespace) -> int:
         raise ConfigError(
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
-    runs = _steady(load_runs(args.runs), args)
+    runs = load_runs(args.runs)
+    if args.warm_up in RULES:
+        args.warm_up = _found_warm_up(runs)
+    runs = _steady(runs, args)
     if args.recorded:
         text = _recorded(runs, args.recorded, kind)
     else:
@@ -163,6 +170,26 @@ def _kind_of(output: str | None) -> str:
             expected=f"{', '.join(ENDINGS)}, or --format",
         )
     return ENDINGS.get(ending, "text")
+
+
+def _found_warm_up(runs: Sequence[RunTables]) -> str:
+    """Return the longest warm-up that MSER-5 finds in the runs, in seconds, and write what it found for each.
+
+    Runs that are compared lose the same time.
+    """
+    from simsched import human
+    from simsched.report.metrics.warm_up import warm_up_of
+
+    found = [warm_up_of(run.jobs, run.name) for run in runs]
+    for run, one in zip(runs, found, strict=True):
+        jobs = "1 job" if one.jobs == 1 else f"{one.jobs:,} jobs"
+        note(f"{run.name}: warm-up by MSER-5 is {human.seconds(one.seconds)} ({jobs})")
+        if not one.settled:
+            warn(f"{run.name}: MSER-5 finds no steady state in the waits of the first half of the jobs")
+    longest = max(one.seconds for one in found)
+    if len(runs) > 1:
+        note(f"all runs are without their first {human.seconds(longest)}")
+    return f"{longest:.17g}"
 
 
 def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
+from simsched.cli.workload_logs import register_fit, register_flurries
 
 if TYPE_CHECKING:
     import argparse
@@ -23,6 +24,8 @@ def register(subparsers: Subparsers) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     _register_show(actions)
     _register_make(actions)
+    register_fit(actions)
+    register_flurries(actions)
     _register_convert(actions)
     _register_deliver(actions)
     actions.add_parser("list", help="list the bundled workloads").set_defaults(run=list_names)
@@ -123,7 +126,9 @@ def _register_make(actions: Subparsers) -> None:
     parser = actions.add_parser("make", help="make a synthetic workload")
     models = parser.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
     _register_lublin(models)
-    mix = models.add_parser("mix", help="make a stream of jobs from weighted templates (a YAML file)")
+    mix = models.add_parser(
+        "mix", help="make the jobs of a mix of templates, or of the model of a log (YAML)"
+    )
     mix.add_argument(
         "spec", metavar="MIX.yaml", help="file with gap, jobs or span, and parts (see docs/workloads.md)"
     )
@@ -260,9 +265,9 @@ def make_lublin(args: argparse.Namespace) -> int:
 def make_mix(args: argparse.Namespace) -> int:
     """Make a workload from the parts of a mix."""
     from simsched.formats.text.documents import load_document, read_text
-    from simsched.workload.models.mix import mix_from_dict
+    from simsched.workload.models.model_file import model_of
 
-    mix = mix_from_dict(load_document(read_text(args.spec), args.spec), args.spec)
+    mix = model_of(load_document(read_text(args.spec), args.spec), args.spec)
     _write(_noted(mix.make(generator(args)), args), args)
     return 0
 

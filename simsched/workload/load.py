@@ -36,6 +36,7 @@ class Format:
     function: str
     reads: str
     summary: str
+    folder: str = "readers"
 
     def read(self, source: Source, reading: ReadOptions) -> Workload:
         """Read the source in this format."""
@@ -50,7 +51,7 @@ class Format:
         """Read the text, the lines, or the source or data frame of a table, in this format."""
         from importlib import import_module
 
-        function = getattr(import_module(f"simsched.workload.readers.{self.module}"), self.function)
+        function = getattr(import_module(f"simsched.workload.{self.folder}.{self.module}"), self.function)
         workload: Workload = function(content, reading)
         return workload
 
@@ -73,6 +74,9 @@ READERS = {
     "lsf": Format("lsf", "read_lsf", "lines", "LSF accounting, lsb.acct"),
     "table": Format(
         "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
+    ),
+    "model": Format(
+        "model_file", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
 
@@ -97,6 +101,7 @@ def load_workload(
     on_site: Mapping[str, Any] | None = None,
     time_zone: str | None = None,
     start_date: str | None = None,
+    seed: int = 0,
 ) -> Workload:
     """Read a workload: a file of any format in `READERS`, ``-``, the name of a bundled one, or a data frame.
 
@@ -106,15 +111,15 @@ def load_workload(
     map : template from flat counts to a shape, or several with rules by queue; or as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
-    as_ : insist on a format instead of looking at the content.
-    limit : read at most this many records.
-    constrain : parts of a record that become an RFC 31 constraint: ``features``, ``partition``.
+    as_, limit : the format, in place of a look at the content; the most records that are read.
+    constrain : parts of a record that become an RFC 31 constraint, ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
         header line, as ``sacct -o`` names them.
     delimiter : the separator of the columns of a Slurm dump (default: as in the header).
     on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
-    time_zone, start_date : the zone of the log's dates (``Europe/Rome``, ``+01:00``); the date of second 0.
+    time_zone, start_date, seed : the zone of the log's dates (``Europe/Rome``, ``+01:00``); the date of
+        second 0; the seed of the draw, if the file is a model.
 
     Raises
     ------
@@ -122,7 +127,7 @@ def load_workload(
     FormatError, WorkloadError : the content cannot be read, or a record is ignored under `strict`.
     """
     table, map, columns = _column_map(map, columns)  # noqa: A001
-    _check_arguments(procs_per_node, limit, names)
+    _check_arguments(procs_per_node, limit, names, seed)
     source, given = (_FRAME, "data frame") if is_frame(path_or_bundled) else _opened(path_or_bundled)
     zone, start = _dates(time_zone, start_date)
     reading = ReadOptions(
@@ -138,8 +143,9 @@ def load_workload(
         delimiter=_text_option("delimiter", delimiter),
         on_site=SiteReading.from_dict(on_site),
         time_zone=zone,
+        seed=seed,
     )
-    reading.job_map()  # a bad map is refused before anything is read
+    reading.job_map()  # refuses a bad map before anything is read
     found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
@@ -284,7 +290,8 @@ def _text_option(name: str, value: object) -> str | None:
     return text
 
 
-def _check_arguments(procs_per_node: object, limit: object, names: object) -> None:
+def _check_arguments(procs_per_node: object, limit: object, names: object, seed: object) -> None:
+    check_whole("seed", seed)
     check_callable("names", names)
     if procs_per_node is not None:
         check("procs_per_node", procs_per_node, int, "a whole number of 1 or more")
@@ -342,10 +349,13 @@ _LAST_RESORTS = frozenset(("jobs", "sss"))
 _PBS = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];")
 _SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
 _LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
+_MODEL = re.compile(r"^(?:parts|classes)\s*:", re.MULTILINE)
+_JOBS = re.compile(r"^(?:jobs\s*:\s*(?:#.*)?$|-)", re.MULTILINE)
 _JSON_MARKS = (
     ("squeue-json", re.compile(r'"(job_state|tres_req_str)"\s*:')),
     ("flux", re.compile(r'"t_submit"\s*:')),
     ("batsim", re.compile(r'"(subtime|nb_res)"\s*:')),
+    ("model", re.compile(r'^\s*\{(?s:(?!"jobs"\s*:\s*\[).)*?"(classes|parts)"\s*:\s*\[')),
     ("sacct-json", re.compile(r'"(association|slurm|tres|time_limit|job_id)"\s*:')),
 )
 
@@ -361,11 +371,19 @@ def detect(head: str, name: str = "") -> str:
     otherwise = "swf" if ".swf" in name else "jobs"
     if first[:1] in ("{", "["):
         return _detect_json(head, lines)
+    if _is_model(head):
+        return "model"
     found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
     if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
         record = next((line for line in lines if not line.startswith("#")), "")
         found = "sge" if _SGE.match(record) else None
     return found or otherwise
+
+
+def _is_model(head: str) -> bool:
+    """Whether the beginning of a YAML text is that of a mix or of the model of a log, not a list of jobs."""
+    found = _MODEL.search(head)
+    return found is not None and _JOBS.search(head, 0, found.start()) is None
 
 
 def _is_swf(line: str) -> bool:

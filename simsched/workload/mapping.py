@@ -388,6 +388,7 @@ class ReadOptions:
     which SSS patterns are matched against.  `columns` names the columns of a Slurm dump without a
     header line, and `delimiter` separates them.  `on_site` is how a log is read on the site it is from.
     `table` is the column map of a table.  `time_zone` is that of times without a zone (None: UTC).
+    `seed` is that of a model, whose jobs are drawn.
     """
 
     source: str = "workload"
@@ -404,6 +405,7 @@ class ReadOptions:
     on_site: SiteReading | None = None
     table: ColumnMap | None = None
     time_zone: str | None = None
+    seed: int = 0
 
     def job_map(self, default: str = DEFAULT_TEMPLATE, *, with_gpus: str | None = None) -> JobMap:
         """Return the map that was given, else the format's own `default` template."""

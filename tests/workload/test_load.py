@@ -20,6 +20,7 @@ from simsched.workload.transforms.transforms import first, where
 from simsched.workload.writers.save import WRITERS, lines_of, losses, save_workload
 
 SAMPLES = {
+    "model": "jobs: 1\ngap: 5m\nparts:\n- {shape: slot=2/core, runtime: 1h}\n",
     "swf": "; MaxProcs: 4\n1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n",
     "jobs": "- {shape: slot=1/core, runtime: 5, depends: 'begin-time:3'}\n- {shape: node, duration: 1h,"
     " count: 2}\n",

@@ -24,6 +24,7 @@ transforms of the workload, in order, each with -t:
   load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
   estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
   release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
+  resample(users)  resample(sessions)  sessions(THINK)  flurries(out)
 """
 
 READING = (
@@ -117,6 +118,7 @@ def read_workloads(
             on_site=args.on_site,
             time_zone=args.time_zone,
             start_date=args.start_date,
+            seed=getattr(args, "seed", None) or 0,
         )
         for name in names
     ]

@@ -122,6 +122,7 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
     workload = load_workload(
         known.workload,
         names=lambda: Names(tuple(cluster.index.hosts), tuple(cluster.index.property_rows)),
+        seed=options.get("seed", 0),
         **reading,
     )
     if steps:

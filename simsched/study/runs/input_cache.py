@@ -49,6 +49,8 @@ SURE_STEPS = frozenset(
         "rebase",
         "repeat",
         "estimates",
+        "flurries",
+        "sessions",
     )
 )  # fmt: skip - but for Tsafrir's estimates
 
@@ -317,11 +319,11 @@ def draw(source: TaskInput, seed: int) -> Workload:
     from simsched.formats.text.documents import load_json
     from simsched.workload.mapping import JobMap
     from simsched.workload.models.lublin_workload import LublinWorkload
-    from simsched.workload.models.mix import mix_from_dict
+    from simsched.workload.models.model_file import model_of
 
     document = load_json(source.text or "", source.name)
     if "mix" in document:
-        return mix_from_dict(document["mix"], source.name).make(generator(seed))
+        return model_of(document["mix"], source.name).make(generator(seed))
     given = dict(document["lublin"])
     unknown = [key for key in given if key not in LUBLIN]
     if unknown or "machine" not in given:

@@ -27,6 +27,7 @@ from simsched.study.sizing.evaluation import (
 from simsched.study.sizing.search import Scan
 from simsched.study.sizing.search_result import SearchSeeds
 from simsched.study.sizing.target import parse_targets
+from simsched.study.spec.input_finder import model_in
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from simsched.study.stats import CONFIDENCE, check_confidence
 
@@ -317,7 +318,7 @@ def workload_input(workload: Workload | str | Path, reading: Mapping[str, Any]) 
 
         workload = as_workload(workload)
         return TaskInput.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")
-    model = _model(str(workload))
+    model = model_in(Path(workload))
     if model is not None:
         return TaskInput.of_text(canonical_json(model).decode(), str(workload), kind=MODEL)
     return _input("workloads", str(workload), reading)
@@ -329,18 +330,3 @@ def _input(room: str, name: str, reading: Mapping[str, Any]) -> TaskInput:
 
         return TaskInput.of_text(read_text("-"), "stdin", reading=reading)
     return TaskInput.find(room, name, {key: value for key, value in reading.items() if value})
-
-
-def _model(name: str) -> dict[str, Any] | None:
-    """Return the model that a YAML or JSON file describes (`workload make mix`), or None."""
-    from simsched.formats.text.documents import load_document, read_text
-
-    path = Path(name)
-    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
-        return None
-    document = load_document(read_text(path), name)
-    if not isinstance(document, dict):
-        return None
-    if isinstance(document.get("parts"), list):
-        return {"mix": document}
-    return document if set(document) <= {"lublin", "mix", "map"} and document else None

@@ -32,6 +32,24 @@ READING = {
 MODELS = ("lublin", "mix")
 
 
+def model_in(path: Path) -> dict[str, Any] | None:
+    """Return the model that a YAML or JSON file describes (a mix, the model of a log), or None."""
+    from simsched.formats.text.documents import load_document, read_text
+    from simsched.workload.models.model_file import is_model_document
+
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return None
+    try:
+        document = load_document(read_text(path), str(path))
+    except SimschedError:  # the reader of the workload reports the place
+        return None
+    if not isinstance(document, dict):
+        return None
+    if is_model_document(document):
+        return {"mix": document}
+    return document if set(document) <= {"lublin", "mix", "map"} and document else None
+
+
 @dataclass(frozen=True, slots=True)
 class InputFinder:
     """Finds inputs relative to a study file, whose document gives the places of faults.
@@ -93,6 +111,10 @@ class InputFinder:
             ), steps
         if self.on_site:
             reading["on_site"] = dict(self.on_site)
+        model = model_in(self.find(str(row["file"])))
+        if model is not None and "as_" not in reading:
+            text = canonical_json(model).decode()
+            return TaskInput.of_text(text, str(row["file"]), kind=MODEL), steps
         return self._input("workloads", row["file"], reading, path), steps
 
     def _model(self, kind: str, row: Mapping[str, Any]) -> TaskInput:

@@ -11,6 +11,7 @@ Times inside are RFC 23 durations; plain numbers are seconds.  The whole table:
 ``gamma(SHAPE, SCALE)``    mean SHAPE * SCALE
 ``weibull(SHAPE, SCALE)``  heavy-tailed below shape 1
 ``choice(A, B, …)``        one of these, equally likely
+``quantiles(A, B, …)``     values at equal steps of probability from 0 to 1, ascending
 =========================  =====================================================
 """
 
@@ -50,6 +51,27 @@ def _choice(given: tuple[float, ...], number: int, rng: np.random.Generator) -> 
     return rng.choice(given, number)
 
 
+def at_quantiles(values: tuple[float, ...], levels: Floats) -> Floats:
+    """Return the values at levels (0 to 1) of ``quantiles``, linear in the logarithm between them.
+
+    >>> import numpy as np
+    >>> at_quantiles((1.0, 100.0), np.array([0.0, 0.5, 1.0])).round(6).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    import numpy as np
+
+    steps = np.linspace(0, 1, len(values))
+    # 0 has no logarithm: it counts as a value that is far smaller than any other.
+    small = min((value for value in values if value > 0), default=1.0) * 1e-3
+    logs = np.log(np.maximum(values, small))
+    found = np.exp(np.interp(levels, steps, logs))
+    return np.where(found < 2 * small, 0.0, np.clip(found, min(values), max(values)))
+
+
+def _quantiles(given: tuple[float, ...], number: int, rng: np.random.Generator) -> Floats:
+    return at_quantiles(given, rng.random(number))
+
+
 #: Name → (fewest arguments, most arguments, the draw).
 KINDS: dict[str, tuple[int, int, Draw]] = {
     "constant": (1, 1, _constant),
@@ -60,6 +82,7 @@ KINDS: dict[str, tuple[int, int, Draw]] = {
     "gamma": (2, 2, lambda given, number, rng: rng.gamma(given[0], given[1], number)),
     "weibull": (2, 2, lambda given, number, rng: given[1] * rng.weibull(given[0], number)),
     "choice": (1, 1000, _choice),
+    "quantiles": (2, 1000, _quantiles),
 }
 
 
@@ -98,6 +121,10 @@ class Distribution:
             raise ConfigError(
                 f"{text!r} is not an ascending range", where=where, expected="the smaller first"
             )
+        if kind == "quantiles" and list(given) != sorted(given):
+            raise ConfigError(
+                "the values of quantiles do not ascend", where=where, expected="the smallest first"
+            )
         return cls(kind, given)
 
     def draw(self, number: int, rng: np.random.Generator) -> Floats:
@@ -120,7 +147,7 @@ def _seconds(argument: Any, kind: str, where: str | None) -> float:
         value = parse_duration(argument.strip() if isinstance(argument, str) else argument, where)
     except SimschedError as error:
         raise ConfigError(f"{kind}: {error.message}", where=where, expected=error.expected) from None
-    if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform"})):
+    if not (isfinite(value) and (value > 0 or kind in {"constant", "uniform", "quantiles"})):
         raise ConfigError(
             f"{argument!r} is not valid for {kind}", where=where, expected="finite numbers above 0"
         )

@@ -16,8 +16,11 @@
 ``anonymise``                    users, groups, banks and names
 ``shift(T)``, ``rebase``         later by T; the first submission at 0
 ``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
-``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`
+``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`;
+                                 or ``users``, or ``sessions, THINK`` (THINK may be left out), see `sessions`
+``sessions(THINK)``              think times up to THINK after the user's batch before
 ``shake(T)``                     every submission moved at random by up to T
+``flurries(out, F)``             bursts of single users are left out (F may be left out), see `flurries`
 ===============================  ==================================================
 """
 
@@ -123,7 +126,14 @@ def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -
 
 def _resample(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
     from simsched.workload.transforms.resample import resample
+    from simsched.workload.transforms.sessions import resample_sessions, resample_users
 
+    if given[:1] == ["sessions"]:
+        return resample_sessions(workload, rng, *map(_time, given[1:]))
+    if len(given) > 1:
+        raise ConfigError("there are too many arguments", expected="BLOCK, users, or sessions, THINK")
+    if given == ["users"]:
+        return resample_users(workload, rng)
     return resample(workload, rng, *map(_time, given))
 
 
@@ -145,6 +155,20 @@ def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> W
     return scale_copies(workload, _number(given[0]), rng)
 
 
+def _sessions(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.sessions import with_think_times
+
+    return with_think_times(workload, *map(_time, given))
+
+
+def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.flurries import LEAST, without_flurries
+
+    if given[0] != "out":
+        raise ConfigError(f"unknown word {given[0]!r}", expected="flurries(out), or flurries(out, F)")
+    return without_flurries(workload, _number(given[1]) if len(given) > 1 else LEAST)
+
+
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
     "slice": (1, 2, _slice),
@@ -161,6 +185,8 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),
     "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),
     "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
-    "resample": (0, 1, _resample),
+    "resample": (0, 2, _resample),
+    "sessions": (0, 1, _sessions),
     "shake": (1, 1, _shake),
+    "flurries": (1, 2, _flurries),
 }

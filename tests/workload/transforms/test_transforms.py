@@ -286,6 +286,8 @@ def test_every_step_is_tried_above():
 
     source = inspect.getsource(inspect.getmodule(test_steps))
     source += (Path(__file__).parent / "test_rescale.py").read_text(encoding="utf-8")
+    for name in ("test_flurries.py", "test_sessions.py"):
+        source += (Path(__file__).parent / name).read_text(encoding="utf-8")
     assert set(STEPS) <= set(re.findall(r'"([a-z]+)[("]', source))
 
 

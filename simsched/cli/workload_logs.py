@@ -1,0 +1,211 @@
+"""The actions ``workload fit`` and ``workload flurries``: a model of a log, and bursts of its users."""
+
+from __future__ import annotations
+
+import sys
+from math import isnan
+from typing import TYPE_CHECKING
+
+from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
+from simsched.cli.support.messages import note
+from simsched.cli.support.output import put, terminal_width
+
+if TYPE_CHECKING:
+    import argparse
+
+    from simsched.cli.support.parser import Subparsers
+    from simsched.workload.job import Workload
+    from simsched.workload.models.fit_check import FitCheck
+    from simsched.workload.models.log_distance import Distance
+    from simsched.workload.models.log_model import LogModel
+    from simsched.workload.transforms.flurries import Flurry
+
+MAX_CLASSES = 64
+
+
+def register_fit(actions: Subparsers) -> None:
+    """Add the action ``fit``."""
+    import argparse
+
+    parser = actions.add_parser(
+        "fit",
+        help="make a model of a log, and print how far it is from the log",
+        description="Make a model of a log: classes of jobs with their users, arrivals by hour and weekday, "
+        "sizes, limits and run times. The distance from the log is printed by quantity, also for the last "
+        "quarter of the log by a model of the time before it.",
+        epilog=TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("workload", metavar="LOG", help="a log, - for standard input, or a bundled name")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the model (YAML) to FILE")
+    parser.add_argument(
+        "--classes", type=whole, metavar="N", default=8, help="number of classes of jobs, about (default 8)"
+    )
+    parser.add_argument(
+        "--from-end",
+        action="store_true",
+        help="let the model begin where the log ends, with the growth until then",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    _add_rest(parser)
+    parser.set_defaults(run=fit)
+
+
+def _add_rest(parser: argparse.ArgumentParser) -> None:
+    add_reading(parser)
+    parser.add_argument(
+        "--seed", type=whole, default=0, metavar="N", help="seed of every random choice (default 0)"
+    )
+
+
+def fit(args: argparse.Namespace) -> int:
+    """Write the model of a log, and print its classes and its distance from the log."""
+    from simsched.errors import ConfigError
+    from simsched.workload.models.fit_check import check_fit, tomorrow
+    from simsched.workload.models.log_fit import fit_log
+    from simsched.workload.models.log_model_document import model_text
+
+    if not 1 <= args.classes <= MAX_CLASSES:
+        raise ConfigError(
+            f"{args.classes} classes are out of range", where="--classes", expected=f"1 to {MAX_CLASSES}"
+        )
+    workload = read_workloads(args, [args.workload])
+    model = fit_log(workload, args.classes)
+    found = check_fit(workload, model, generator(args), args.classes)
+    written = tomorrow(model) if args.from_end else model
+    if args.output:
+        about = f"model of {workload.name}: {len(workload):,} jobs"
+        put(model_text(written, about), args.output, "other")
+        sys.stderr.write(f"written: {args.output}\n")
+    if args.format == "json":
+        import json
+
+        print(json.dumps(found.to_dict(), indent=2))
+    else:
+        print("\n".join([*_classes(workload, model), "", *_distances(found)]))
+    if not model.population:
+        note("no job has a user: the model has no users, and each job is a batch")
+    return 0
+
+
+def _classes(workload: Workload, model: LogModel) -> list[str]:
+    """Return a table of the classes."""
+    from simsched import human
+    from simsched.text_table import table_lines
+
+    span = human.seconds(workload.span[1] - workload.span[0])
+    growth = "no significant growth" if model.growth == 1 else f"{model.growth:.3g} times the rate in 30 days"
+    rows = [("class", "jobs", "users", "batches a week", "repeats", "requests", "limits")]
+    rows += [
+        (
+            one.name,
+            f"{sum(one.requests.weights):,.0f}",
+            str(one.users),
+            f"{one.batches:.1f}",
+            human.share(one.repeat),
+            str(len(one.requests.values)),
+            "-" if one.limits is None else str(len(one.limits.values)),
+        )
+        for one in model.classes
+    ]
+    head = f"{workload.name}: {len(workload):,} jobs in {span}, {model.population} users, {growth}"
+    return [head, "", *table_lines(rows, right=range(1, 7))]
+
+
+def _distances(found: FitCheck) -> list[str]:
+    """Return the tables of distances and totals."""
+    from simsched import human
+    from simsched.text_table import fitted_table
+
+    def cell(one: Distance | None) -> str:
+        if one is None:
+            return human.MISSING
+        return f"{one.ks:.3f}" if isnan(one.factor) else f"{one.ks:.3f}  ×{one.factor:.2f}"
+
+    columns = [("model", found.log)]
+    if found.unseen:
+        columns += [("unseen quarter", found.unseen), ("log itself", found.itself)]
+    rows = [[name, *(cell(each.get(name)) for _, each in columns)] for name in found.log]
+    heads = ["distance: KS, factor", *(head for head, _ in columns)]
+    lines = fitted_table(heads, rows, terminal_width()).splitlines()
+    heads = ["per week", "log", "model", "unseen quarter", "model for it"]
+    weeks = [[name, *(f"{value:,.0f}" for value in values)] for name, values in found.per_week.items()]
+    width = len(weeks[0])
+    lines += ["", *fitted_table(heads[:width], weeks, terminal_width()).splitlines()]
+    return [*lines, *(["", found.note] if found.note else [])]
+
+
+# --- flurries
+
+
+def register_flurries(actions: Subparsers) -> None:
+    """Add the action ``flurries``."""
+    import argparse
+
+    parser = actions.add_parser(
+        "flurries",
+        help="list bursts of single users in a log",
+        description="List flurries: bursts of one user who submits more jobs than all other users together, "
+        "on days with at least the usual number of jobs of all users. -t 'flurries(out)' leaves them out.",
+        epilog=TRANSFORMS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("workload", metavar="LOG", help="a log, - for standard input, or a bundled name")
+    parser.add_argument(
+        "--least",
+        type=float,
+        metavar="F",
+        default=7.0,
+        help="jobs of a flurry, in times the median number of jobs of a day, at least (default 7)",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    _add_rest(parser)
+    parser.set_defaults(run=list_flurries)
+
+
+def list_flurries(args: argparse.Namespace) -> int:
+    """Print the flurries of a log."""
+    from simsched.workload.transforms.flurries import flurries, median_day
+
+    workload = read_workloads(args, [args.workload])
+    usual = median_day(workload)
+    found = flurries(workload, args.least)
+    if args.format == "json":
+        import json
+
+        names = ("user", "begin", "end", "jobs", "share", "at_the_time", "equal", "work")
+        rows = [{name: getattr(one, name) for name in names} for one in found]
+        print(json.dumps({"jobs": len(workload), "median_day": usual, "flurries": rows}, indent=2))
+        return 0
+    print("\n".join(_flurry_lines(workload, found, usual, args.least)))
+    return 0
+
+
+def _flurry_lines(workload: Workload, found: list[Flurry], usual: float, least: float) -> list[str]:
+    """Return a table of flurries."""
+    from simsched import human
+    from simsched.text_table import table_lines
+
+    limits = f"{usual:,.0f} jobs on a median day; a flurry has at least {least * usual:,.0f}"
+    head = f"{workload.name}: {len(workload):,} jobs, {limits}"
+    if not found:
+        return [head, "", "there are no flurries"]
+    clock = workload.clock
+    when = human.moment if clock is None else clock.text
+    rows = [("user", "from", "to", "jobs", "of the log", "of this time", "equal", "processor hours")]
+    rows += [
+        (
+            one.user,
+            when(one.begin),
+            when(one.end),
+            f"{one.jobs:,}",
+            human.share(one.share),
+            human.share(one.at_the_time),
+            human.share(one.equal),
+            f"{one.work / 3600:,.0f}",
+        )
+        for one in found
+    ]
+    jobs = sum(one.jobs for one in found)
+    rest = f"{jobs:,} jobs ({human.share(jobs / len(workload))} of the log) are in flurries"
+    return [head, "", *table_lines(rows, right=range(3, 8)), "", rest]

@@ -1,0 +1,416 @@
+"""A model of a log: jobs in classes by k-means, and the empirical distributions of each class.
+
+The classes are of jobs with and without gpus and limits; k-means on the binary logarithms of size, run time,
+limit and activity of the user divides each of them further.  Nothing is random: the same log gives the
+same model.
+
+References
+----------
+.. [Feitelson15] D. Feitelson, "Workload modeling for computer systems performance evaluation", 2015
+   (locality of sampling: users repeat jobs; sections 6.2 and 8.4).
+.. [Calzarossa85] M. Calzarossa, G. Serazzi, "A characterization of the variation in time of workload arrival
+   patterns", IEEE Transactions on Computers 34(2), 1985 (arrivals by the hour; clusters of jobs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simsched.errors import WorkloadError
+from simsched.workload.flat_counts import demand
+from simsched.workload.models.distribution import Distribution
+from simsched.workload.models.job_clusters import clusters
+from simsched.workload.models.log_model import DAY, HOUR, MONTH, WEEK, JobClass, LogModel
+from simsched.workload.models.shares import Shares, frequent
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.workload.job import Job, Workload
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+CLASSES = 8
+"""Classes of jobs, by default."""
+THINK = 20 * 60
+"""Jobs of one user and class that follow each other within this time (s) are one batch."""
+FEWEST_JOBS = 100
+SHORTEST = 2 * WEEK
+"""A log needs this many jobs and this length (s): hours of the week are learnt from it."""
+_QUANTILES = 41
+_MOST_REQUESTS, _MOST_LIMITS, _MOST_COUNTS = 60, 40, 30
+_MOST_SKEW = 5.0
+_WEEKS_OF_TREND = 26
+
+
+@dataclass(frozen=True, slots=True)
+class LogColumns:
+    """The jobs of a log as columns; a limit that is not given is NaN, an unknown user -1."""
+
+    jobs: tuple[Job, ...]
+    submit: Floats
+    local: Floats
+    size: Floats
+    gpus: Floats
+    run: Floats
+    limit: Floats
+    user: Integers
+
+    @classmethod
+    def of(cls, workload: Workload) -> LogColumns:
+        """Return the columns of the jobs whose run time is known.
+
+        Raises
+        ------
+        WorkloadError
+            if the workload has no jobs, or none with a run time.
+        """
+        import numpy as np
+
+        jobs = tuple(job for job in workload.jobs if job.runtime is not None)
+        if not jobs:
+            fault = "no job has a run time" if workload.jobs else "the workload has no jobs"
+            raise WorkloadError(fault, where=workload.source, expected="a log of jobs that ran")
+        submit = np.array([job.submit for job in jobs], dtype=float)
+        numbers: dict[str, int] = {}
+        users = [-1 if job.user is None else numbers.setdefault(job.user, len(numbers)) for job in jobs]
+        needs = [demand(job.jobspec) for job in jobs]
+        limits = [np.nan if job.duration is None or job.duration <= 0 else job.duration for job in jobs]
+        return cls(
+            jobs,
+            submit,
+            local_times(workload, submit),
+            np.array([need.procs for need in needs], dtype=float),
+            np.array([need.gpus for need in needs], dtype=float),
+            np.array([job.runtime for job in jobs], dtype=float),
+            np.array(limits, dtype=float),
+            np.array(users, dtype=np.int64),
+        )
+
+
+def local_times(workload: Workload, submit: Floats) -> Floats:
+    """Return seconds on the local clock; second 0 of a log without dates is a Monday at midnight."""
+    clock = workload.clock
+    return submit + 4 * DAY if clock is None else clock.local_seconds(submit)
+
+
+def fit_log(workload: Workload, classes: int = CLASSES) -> LogModel:
+    """Return the model of a log.
+
+    Raises
+    ------
+    WorkloadError
+        if the log is too short, or no job has a run time.
+    """
+    import numpy as np
+
+    table = LogColumns.of(workload)
+    begin, end = workload.span
+    if len(table.jobs) < FEWEST_JOBS or end - begin < SHORTEST:
+        raise WorkloadError(
+            f"a log of {len(table.jobs):,} jobs and {(end - begin) / DAY:.1f} days is too short for a model",
+            where=workload.source,
+            expected=f"at least {FEWEST_JOBS} jobs in {SHORTEST // DAY} days",
+        )
+    activity = np.bincount(table.user + 1)[table.user + 1]
+    kind = (table.gpus > 0) * 2 + np.isnan(table.limit)
+    features = [table.size, table.run + 1, np.nan_to_num(table.limit, nan=1.0), np.sqrt(activity)]
+    group = clusters(np.log2(np.stack(features, axis=1)), kind, classes)
+    span = end - begin
+    growth = _growth(table.submit - begin, span)
+    names: dict[str, int] = {}
+    found = [
+        _class(table, group == number, span, growth, begin, names) for number in range(int(group.max()) + 1)
+    ]
+    order = sorted(found, key=lambda one: (one.requests.values[0].to_shape().count("gpu"), one.name))
+    known = sum(1 for user in set(table.user.tolist()) if user >= 0)
+    return LogModel(
+        classes=tuple(order),
+        span=float(span),
+        start=float(table.local[0]) - (float(table.submit[0]) - begin),
+        growth=growth,
+        population=known,
+        name=f"{workload.name}-model",
+        header=_header(workload, begin),
+    )
+
+
+def _header(workload: Workload, begin: float) -> dict[str, str]:
+    """Return the machine, and the dates of second 0 of the model: the first submission of the log."""
+    found = {}
+    clock = workload.clock
+    if clock is not None:
+        found = {"UnixStartTime": f"{round(clock.origin + begin)}", "TimeZoneString": clock.zone}
+    text = workload.header.get("MaxProcs", "").split()
+    if text and text[0].isdigit() and 0 < int(text[0]) < 10**9:
+        found["MaxProcs"] = text[0]
+    return found
+
+
+def _growth(submit: Floats, span: float) -> float:
+    """Return the factor in 30 days of the trend of weekly jobs; 1 where it is not significant.
+
+    A line through the logarithms of the weekly numbers has to have a slope of more than two standard errors,
+    in at least half a year.
+    """
+    import numpy as np
+
+    weeks = int(span // WEEK)
+    if weeks < _WEEKS_OF_TREND:
+        return 1.0
+    counts = np.bincount((submit[submit < weeks * WEEK] // WEEK).astype(np.int64), minlength=weeks)
+    time, logs = np.arange(weeks) - (weeks - 1) / 2, np.log(counts + 1.0)
+    slope = float((time * logs).sum() / (time**2).sum())
+    rest = logs - logs.mean() - slope * time
+    error = float(np.sqrt((rest**2).sum() / (weeks - 2) / (time**2).sum()))
+    # Neighbouring weeks are alike: they count as fewer weeks (effective sample size of an AR(1) series).
+    total = float((rest**2).sum())
+    alike = max(0.0, float((rest[:-1] * rest[1:]).sum()) / total) if total > 0 else 0.0
+    error *= ((1 + alike) / max(1 - alike, 1e-9)) ** 0.5
+    return float(np.exp(slope * MONTH / WEEK)) if abs(slope) > 2 * error else 1.0
+
+
+def _class(
+    table: LogColumns, here: Flags, span: float, growth: float, begin: float, names: dict[str, int]
+) -> JobClass:
+    """Return the class of the selected jobs."""
+    import numpy as np
+
+    place = np.flatnonzero(here)
+    batches = _batches(table, place)
+    limit, run = table.limit[place], table.run[place]
+    limited = not np.isnan(limit).any()
+    share = run / limit if limited else run
+    users = table.user[place][batches.first]
+    known = users[users >= 0]
+    starts = batches.start - begin
+    jobs = Shares(*_whole(frequent(batches.counts.astype(float), _MOST_COUNTS)))
+    # The weights of the numbers of jobs are rounded to frequent ones; the rate keeps the number of jobs.
+    mean = float(np.average(jobs.values, weights=jobs.weights))
+    level = len(place) / mean / _integral(growth, span)
+    return JobClass(
+        name=_name(table, place, names),
+        batches=level,
+        users=len(set(known.tolist())),
+        skew=_skew(known),
+        hours=_profile(table.local[place][batches.first] // HOUR % 24, 24),
+        weekdays=_profile((table.local[place][batches.first] // DAY + 3) % 7, 7),
+        variation=_variation(starts, span),
+        jobs=jobs,
+        gap=_gaps(batches.gaps),
+        repeat=batches.repeat,
+        alike=batches.alike,
+        requests=_requests([table.jobs[index].jobspec for index in place.tolist()]),
+        limits=_floats(frequent(limit, _MOST_LIMITS)) if limited else None,
+        runtime=_quantiles(share, table.size[place] * (limit if limited else 1.0)),
+        correlation=_correlations(table.size[place], limit if limited else None, share),
+        memory=_memory([table.jobs[index].memory for index in place.tolist()]),
+        queues=_queues([table.jobs[index].queue for index in place.tolist()]),
+    )
+
+
+def _integral(growth: float, span: float) -> float:
+    """Return the weeks of the span, weighted by the growth of the rate since its beginning."""
+    from math import log
+
+    if growth == 1:
+        return span / WEEK
+    rate = log(growth) / MONTH
+    return float((growth ** (span / MONTH) - 1) / rate / WEEK)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """The batches of a class: first jobs, starts, numbers of jobs, gaps, and how alike their jobs are."""
+
+    first: Integers
+    start: Floats
+    counts: Integers
+    gaps: Floats
+    repeat: float
+    alike: float
+
+
+def _batches(table: LogColumns, place: Integers) -> _Batches:
+    import numpy as np
+
+    user, submit = table.user[place], table.submit[place]
+    order = np.lexsort((submit, user))
+    gap = np.diff(submit[order])
+    together = (np.diff(user[order]) == 0) & (user[order][1:] >= 0) & (gap <= THINK)
+    begins = np.flatnonzero(np.append(True, ~together))
+    counts = np.diff(np.append(begins, len(order)))
+    size, limit = table.size[place][order], np.nan_to_num(table.limit[place][order], nan=0.0)
+    same = together & (np.diff(size) == 0) & (np.diff(limit) == 0)
+    run = table.run[place][order]
+    return _Batches(
+        first=order[begins],
+        start=submit[order][begins],
+        counts=counts.astype(np.int64),
+        gaps=gap[together],
+        repeat=float(same.sum() / together.sum()) if together.any() else 0.0,
+        alike=max(0.0, rank_correlation(run[:-1][same], run[1:][same])),
+    )
+
+
+def _gaps(gaps: Floats) -> Distribution:
+    return _quantiles(gaps) if len(gaps) else Distribution("constant", (0.0,))
+
+
+def _quantiles(values: Floats, weights: Floats | None = None) -> Distribution:
+    """Return the quantiles of values; the last one keeps the (weighted) mean of the tail, not the extreme.
+
+    A few jobs ran many times their limit.  Spread over the tail, they would be much of the work.
+    """
+    import numpy as np
+
+    found = np.maximum.accumulate(np.quantile(values, np.linspace(0, 1, _QUANTILES)))
+    tail = values >= found[-2]
+    if found[-1] > found[-2] > 0:
+        mean = float(np.average(values[tail], weights=None if weights is None else weights[tail]))
+        found[-1] = min(found[-1], _end_of_tail(float(found[-2]), mean))
+    return Distribution("quantiles", tuple(float(f"{value:.6g}") for value in found))
+
+
+def _end_of_tail(begin: float, mean: float) -> float:
+    """Return the b for which (b - a) / ln(b / a), the mean of a log-uniform value, is this mean."""
+    from math import log
+
+    low, high = begin * (1 + 1e-9), begin * 1e9
+    for _ in range(80):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if (middle - begin) / log(middle / begin) < mean else (low, middle)
+    return low
+
+
+def _whole(found: tuple[Floats, Integers]) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    values, counts = found
+    return tuple(int(value) for value in values), tuple(float(count) for count in counts)
+
+
+def _floats(found: tuple[Floats, Integers]) -> Shares[float]:
+    values, counts = found
+    return Shares(tuple(values.tolist()), tuple(float(count) for count in counts))
+
+
+def _requests(specs: list[Jobspec]) -> Shares[Jobspec]:
+    """Return the most frequent requests, ascending by size; each rare one counts as the nearest in size."""
+    import numpy as np
+
+    from simsched.formats.jobspec.jobspec import Jobspec
+
+    counts: dict[str, int] = {}
+    texts: dict[int, str] = {}
+    for spec in specs:
+        text = texts.get(id(spec)) or texts.setdefault(id(spec), spec.to_shape())
+        counts[text] = counts.get(text, 0) + 1
+    sizes = {text: demand(Jobspec.from_shape(text)).procs for text in counts}
+    ranked = sorted(counts, key=lambda text: (-counts[text], sizes[text], text))
+    kept = ranked[: _MOST_REQUESTS - 1]
+    rest = ranked[len(kept) :]
+    if rest:
+        largest = max(rest, key=lambda text: sizes[text])
+        kept.append(largest)
+        kept_sizes = np.log([sizes[text] for text in kept])
+        for text in rest:
+            if text != largest:
+                nearest = kept[int(np.argmin(np.abs(kept_sizes - np.log(sizes[text]))))]
+                counts[nearest] += counts[text]
+    kept.sort(key=lambda text: (sizes[text], text))
+    return Shares(tuple(map(Jobspec.from_shape, kept)), tuple(float(counts[text]) for text in kept))
+
+
+def _memory(values: list[int | None]) -> Distribution | None:
+    """Return the memory per processor if at least half of the jobs have it."""
+    import numpy as np
+
+    known = [value for value in values if value is not None and value > 0]
+    return _quantiles(np.array(known, dtype=float)) if len(known) * 2 >= len(values) and known else None
+
+
+def _queues(values: list[str | None]) -> Shares[str] | None:
+    counts: dict[str, int] = {}
+    for value in values:
+        if value is None:
+            return None
+        counts[value] = counts.get(value, 0) + 1
+    names = sorted(counts)
+    return Shares(tuple(names), tuple(float(counts[name]) for name in names))
+
+
+def _profile(numbers: Floats, length: int) -> tuple[float, ...]:
+    """Return relative rates with mean 1."""
+    import numpy as np
+
+    counts = np.bincount(numbers.astype(np.int64), minlength=length)
+    return tuple((counts / counts.mean()).tolist())
+
+
+def _variation(starts: Floats, span: float) -> float:
+    """Return the coefficient of variation of weekly batches beyond that of a Poisson process."""
+    import numpy as np
+
+    weeks = int(span // WEEK)
+    counts = np.bincount((starts[starts < weeks * WEEK] // WEEK).astype(np.int64), minlength=weeks)
+    mean = counts.mean()
+    return float(np.sqrt(max(0.0, counts.var() - mean)) / mean) if weeks > 1 and mean > 0 else 0.0
+
+
+def _skew(users: Integers) -> float:
+    """Return the exponent of the Zipf law with the concentration (sum of squared shares) of the batches."""
+    import numpy as np
+
+    if not len(users):
+        return 1.0
+    counts = np.unique(users, return_counts=True)[1]
+    aim = float(((counts / counts.sum()) ** 2).sum())
+    low, high, rank = 0.0, _MOST_SKEW, np.arange(1.0, len(counts) + 1)
+    for _ in range(40):
+        middle = (low + high) / 2
+        weight = rank**-middle
+        low, high = (middle, high) if ((weight / weight.sum()) ** 2).sum() < aim else (low, middle)
+    return low
+
+
+def rank_correlation(one: Floats, two: Floats) -> float:
+    """Return Spearman's rank correlation; 0 where one of the values is constant."""
+    import numpy as np
+
+    if len(one) < 3:
+        return 0.0
+    first, second = (_ranks(values) for values in (one, two))
+    if first.std() == 0 or second.std() == 0:
+        return 0.0
+    return float(np.clip(np.corrcoef(first, second)[0, 1], -1, 1))
+
+
+def _ranks(values: Floats) -> Floats:
+    import numpy as np
+
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    middle: Floats = ((ends - counts) + ends - 1) / 2
+    return middle[inverse]
+
+
+def _correlations(size: Floats, limit: Floats | None, run: Floats) -> tuple[float, float, float]:
+    if limit is None:
+        return 0.0, rank_correlation(size, run), 0.0
+    return rank_correlation(size, limit), rank_correlation(size, run), rank_correlation(limit, run)
+
+
+def _name(table: LogColumns, place: Integers, names: dict[str, int]) -> str:
+    """Return a name such as ``8p-2h``, the median size and run time; ``gpu-`` is put before it for gpus."""
+    import numpy as np
+
+    size, run = (float(np.median(values[place])) for values in (table.size, table.run))
+    units = ((DAY, "d"), (HOUR, "h"), (60, "m"), (1, "s"))
+    length, unit = next(((length, unit) for length, unit in units if run >= length), (1, "s"))
+    name = f"{'gpu-' if table.gpus[place[0]] > 0 else ''}{size:.0f}p-{run / length:.0f}{unit}"
+    names[name] = names.get(name, 0) + 1
+    return name if names[name] == 1 else f"{name}-{names[name]}"
