@@ -11,7 +11,7 @@ from simsched.extras import needs
 try:
     from simsched.rl.registration import register_environments
 except ModuleNotFoundError as error:
-    if error.name != "gymnasium":
+    if (error.name or "").partition(".")[0] != "gymnasium":
         raise
     raise needs("reinforcement learning", error, extra="rl") from None
 

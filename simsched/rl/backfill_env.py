@@ -324,6 +324,8 @@ def _rules(site: Any, options: dict[str, Any]) -> dict[str, Any]:
     for name in ("queue_policy", "queue_options"):
         if name in options:
             raise ConfigError(f"the option {name} is given", expected="none: the agent takes its place")
+    if "seed" in options:
+        raise ConfigError("the option seed is given", expected="reset(seed=…)")
     rules = {} if site is None else from_document(dict(_site(site).config), "site")
     rules = {name: value for name, value in rules.items() if name not in ("queue_policy", "queue_options")}
     rules = {**rules, **options}

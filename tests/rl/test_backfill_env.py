@@ -181,6 +181,7 @@ def test_a_masked_action_is_an_error_or_replaced():
         ({"cluster": None}, "neither a cluster nor a site"),
         ({"workload": None}, "there is no workload"),
         ({"queue_policy": "easy"}, "the option queue_policy is given"),
+        ({"seed": 1}, "the option seed is given (expected reset(seed=…))"),
         ({"ordr": "sjf"}, "ordr"),
         ({"workload": ss.Workload((), name="none")}, "the workload has no jobs"),
     ],
