@@ -12,7 +12,7 @@ import pytest
 from simsched.extras import needs, requirements
 
 
-@pytest.mark.parametrize("extra", ["plot", "dask", "hpc"])
+@pytest.mark.parametrize("extra", ["plot", "dask", "hpc", "rl"])
 def test_advice_names_the_requirements_of_the_package(extra):
     stated = {line.partition(";")[0].strip() for line in requires("simsched") or [] if f"'{extra}'" in line}
     assert stated

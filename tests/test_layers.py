@@ -37,6 +37,7 @@ LEFT_OF["check"] = LEFT_OF["site"] | {"site"}
 LEFT_OF["study"] = LEFT_OF["report"] | {"report", "site"}
 LEFT_OF["api"] = LEFT_OF["study"] | {"study", "check"}
 LEFT_OF["live"] = LEFT_OF["api"] | {"api"}  # the open simulation, which needs simpy at once
+LEFT_OF["rl"] = LEFT_OF["live"] | {"live"}  # environments of Gymnasium; imported by programs alone
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["simsched"] = LEFT_OF["api"] | {"api", "live"}  # the facade, simsched/__init__.py
@@ -65,6 +66,7 @@ FENCES: dict[str, set[str]] = {
     "urllib": set(),
     "random": set(),  # a numpy Generator is passed in
     "rich": {"cli", "report", "study"},
+    "gymnasium": {"rl"},
     "argparse": {"cli"},
     "shtab": {"cli"},
 }

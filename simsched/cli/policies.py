@@ -144,10 +144,13 @@ def _shown(value: object) -> str:
 
 
 def _match_policies() -> Iterator[PolicyEntry]:
-    from simsched.match.policies.policy import POLICIES
+    from simsched.match.policies.plugins import installed_names
+    from simsched.match.policies.policy import GROUP, POLICIES
 
     for name, policy in POLICIES.items():
         yield PolicyEntry(name, policy.says)
+    for name in installed_names(GROUP):
+        yield PolicyEntry(name, "of an installed package")
 
 
 CATALOGUES: dict[str, Catalogue] = {

@@ -32,3 +32,21 @@ def test_one_kind(capsys):
 def test_an_unknown_kind(capsys):
     assert main(["policies", "order"]) == 2
     assert "unknown kind 'order'; did you mean orders?" in capsys.readouterr().err
+
+
+def test_policies_of_installed_packages_are_listed(capsys, tmp_path, monkeypatch):
+    """Of each kind that has an entry-point group."""
+    package = tmp_path / "listed-1.0.dist-info"
+    package.mkdir()
+    package.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: listed\nVersion: 1.0\n")
+    groups = ("match_policies", "job_orders", "queue_policies")
+    package.joinpath("entry_points.txt").write_text(
+        "".join(f"[simsched.{group}]\nmine-{group} = listed:it\n" for group in groups)
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["policies", "match-policies", "orders", "queue-policies"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for group in groups:
+        assert [line.split(maxsplit=1)[1] for line in lines if f"mine-{group}" in line] == [
+            "of an installed package"
+        ]
