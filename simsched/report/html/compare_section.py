@@ -129,7 +129,7 @@ def _figures(runs: Sequence[RunTables]) -> str:
         '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
         '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
         f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="All figures"><table id="cmp-figures">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="All figures"><table id="cmp-figures">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
     )
 
