@@ -221,7 +221,12 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
         raise ConfigError(
             f"there is no table --by in the format {kind}", where="--by", expected=", ".join(groups.FORMATS)
         )
-    return groups.FORMATS[kind](runs, by)
+    table = groups.FORMATS[kind](runs, by)
+    if len(runs) > 1 and kind in ("text", "markdown"):
+        from simsched.report.group_changes import change_texts
+
+        table += change_texts(runs, by, markdown=kind == "markdown")
+    return table
 
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:

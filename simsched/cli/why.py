@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.output import put, terminal_width
+from simsched.errors import ConfigError
 from simsched.visible import visible
 
 if TYPE_CHECKING:
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.report.run_views import Run
+
+ENDINGS = (".png", ".svg", ".pdf")
+"""Files that are written as a picture."""
+DPI = 144
 
 
 def register(subparsers: Subparsers) -> None:
@@ -30,7 +36,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("directory", metavar="RUN", help="run directory")
     parser.add_argument("jobs", metavar="JOB", nargs="*", help="id of a job")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE; .png, .svg or .pdf: a picture")
     parser.set_defaults(run=run_why)
 
 
@@ -39,9 +45,25 @@ def run_why(args: argparse.Namespace) -> int:
     from simsched.report.run_views import load_run
 
     run = load_run(args.directory)
+    if args.output is not None and Path(args.output).suffix.lower() in ENDINGS:
+        return _draw(run, args.jobs, args.output)
     text = _of_jobs(run, args.jobs, args.format) if args.jobs else _of_run(run, args.format)
     if put(visible(text + "\n"), args.output, "json" if args.format == "json" else "text"):
         sys.stderr.write(f"written: {args.output}\n")
+    return 0
+
+
+def _draw(run: Run, jobs: Sequence[str], target: str) -> int:
+    """Write a picture of the wait of one job, or of all waits over time."""
+    from simsched.report.figures import figures
+
+    if len(jobs) > 1:
+        raise ConfigError(f"a picture shows one job, not {len(jobs)}", where="simsched why")
+    path = Path(target)
+    stamp = figures.stamp_of(path, DPI)
+    figure = run.plot_wait(jobs[0]) if jobs else run.plot("waits")
+    figures.save_figure(figure, path, DPI, stamp)
+    sys.stderr.write(f"written: {target}\n")
     return 0
 
 

@@ -93,6 +93,17 @@ class Run(RunTables):
             kind, [self, *others], dark=dark, view=_view(view) if view else None, paper=paper, grey=grey
         )
 
+    def plot_wait(
+        self, job: int | str, *, dark: bool = False, paper: str | None = None, grey: bool = False
+    ) -> Any:
+        """Draw why a job waited: its causes over time, and the holders of the short resources.
+
+        A matplotlib Figure.  See `why` and `plot`.
+        """
+        from simsched.report.figures.figures import draw_job
+
+        return draw_job(self, self.why(job), dark=dark, paper=paper, grey=grey)
+
     def page(self, *others: RunTables) -> str:
         """Return an HTML page of this run, compared with `others` if there are any."""
         from simsched.report.html.page import page

@@ -15,10 +15,12 @@ from simsched.files import write_file
 from simsched.report import palette
 from simsched.report.html import markup
 from simsched.report.metrics.summary import metric
-from simsched.study.grid import Grid
+from simsched.study.best_setting import best_setting
+from simsched.study.grid import NOISE, Grid
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
+    from simsched.study.best_setting import BestSetting, SettingPair
     from simsched.study.study_result import StudyResult
 
 #: figures in charts and tables, if the study has them
@@ -51,7 +53,14 @@ def page(result: StudyResult) -> str:
     grid = Grid(result)
     charts: list[dict[str, Any]] = []
     few = _few(result, grid)
-    parts = [_lead(result), _in_words(grid), _charts(grid, charts), _table(grid), _failures(result)]
+    parts = [
+        _lead(result),
+        _answer(grid),
+        _in_words(grid),
+        _charts(grid, charts),
+        _table(grid),
+        _failures(result),
+    ]
     body = f'<section class="run" id="study">{"".join(parts)}</section>'
     links = '<a href="#study">Study</a>'
     if len(few) > 1:
@@ -79,6 +88,44 @@ def _lead(result: StudyResult) -> str:
     ]
     text = f"<p>{escape(result.record['description'])}</p>" if result.record["description"] else ""
     return f"<h1>{escape(result.name)}</h1><p class='lead'>{escape(' · '.join(facts))}</p>{text}"
+
+
+def _answer(grid: Grid) -> str:
+    """Return the best setting by the first figure, all settings, and all pairs of them compared."""
+    name = next((name for name in FIGURES if grid.has(name)), None)
+    best = best_setting(grid, name) if name else None
+    if best is None:
+        return ""
+    unit = metric(best.figure).unit
+    title = best.figure.replace("_", " ")
+    over = f"Means over {best.combinations:,} combinations of the other axes" if best.combinations > 1 else ""
+    seeds = f"Differences are computed seed by seed, over {best.seeds} seeds; " if best.seeds > 1 else ""
+    noise = f"each interval is that of one pair of settings. {best.noise.capitalize()}: it contains 0."
+    note = ". ".join(filter(None, (over, f"{seeds}{noise}" if seeds else "")))
+    head = ((best.axis, "text"), (title, unit), ("95 % from", unit), ("95 % to", unit))
+    rows = [[label, found.estimate, found.low, found.high] for label, found in best.means.items()]
+    pairs = [
+        [one.better, one.worse, one.difference.interval.estimate, one.difference.interval.low,
+         one.difference.interval.high, _verdict(one, best)]
+        for one in best.pairs
+    ]  # fmt: skip
+    columns = (("setting", "text"), ("against", "text"), ("difference", unit), ("95 % from", unit),
+               ("95 % to", unit), ("verdict", "text"))  # fmt: skip
+    return (
+        f'<section class="panel"><h2>Answer</h2><p><strong>{escape(best.sentence)}.</strong></p></section>'
+        '<div class="pair">'
+        + markup.table("settings", f"Settings by {title}", head, rows)
+        + markup.table("pairs", "All pairs of settings", columns, pairs, note)
+        + "</div>"
+    )
+
+
+def _verdict(pair: SettingPair, best: BestSetting) -> str:
+    """Return whether the first setting of a pair is better, or the difference may be chance."""
+    if best.seeds < 2:
+        return "one seed: unknown"
+    verdict = pair.difference.verdict
+    return {"same": "the same", NOISE: best.noise}.get(verdict, f"{pair.better} is better")
 
 
 def _in_words(grid: Grid) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from simsched.study.best_setting import best_setting
 from simsched.study.grid import Grid
 from simsched.study.study_page import write_page
 from simsched.study.sweep import sweep
@@ -44,6 +45,33 @@ def test_settings_are_compared_seed_by_seed(result):
     assert (said.label, said.base) == ("queue-policy easy", "queue-policy fcfs")
     assert sum(said.counts.values()) == 4
     assert said.counts["lower"] + said.counts["within noise"] == 4
+
+
+def test_the_answer_is_the_setting_with_the_least_mean(result):
+    found = best_setting(Grid(result), "mean_wait")
+    means = result.runs.groupby("queue_policy")["mean_wait"].mean()
+    assert next(iter(found.means)) == means.idxmin()
+    assert {label: one.estimate for label, one in found.means.items()} == pytest.approx(means.to_dict())
+    seeds = result.runs.pivot_table(index="seed", columns="queue_policy", values="mean_wait")
+    gaps = (seeds[means.idxmax()] - seeds[means.idxmin()]).tolist()
+    (pair,) = found.pairs
+    assert pair.difference.interval.estimate == pytest.approx(sum(gaps) / 3)
+    assert (found.seeds, found.combinations) == (3, 4)
+    assert ("within noise" in found.sentence) == pair.difference.within_noise
+    write_page(result)
+    text = (result.path / "report.html").read_text()
+    assert text.index("<h2>Answer</h2>") < text.index("<h2>In words</h2>") < text.index('class="plot"')
+    assert 'id="pairs"' in text
+
+
+def test_all_pairs_of_three_settings_the_best_first(tmp_path):
+    study = small(axes={"queue-policy": ["fcfs", "easy", "conservative"]}, seeds=2)
+    found = best_setting(Grid(sweep(study, tmp_path / "s", workers=0, report=False)), "mean_wait")
+    order = list(found.means)
+    pairs = [(one.better, one.worse) for one in found.pairs]
+    assert pairs == [(order[0], order[1]), (order[0], order[2]), (order[1], order[2])]
+    assert all(one.difference.interval.estimate >= 0 for one in found.pairs)
+    assert best_setting(Grid(sweep(small(axes=None), tmp_path / "one", workers=0)), "mean_wait") is None
 
 
 def test_a_handful_is_compared_job_by_job(result):

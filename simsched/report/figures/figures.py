@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
+    from simsched.report.waiting.job_answer import JobWait
 
 ENDINGS = (".png", ".svg", ".pdf")
 MAX_DPI = 1200
@@ -55,6 +56,7 @@ KINDS: dict[str, Kind] = {
     "queue": Kind("queued and running jobs over time", "over_time:queue", True),
     "calendar": Kind("use of the machine by day, one column per week", "over_time:calendar", size=(11, 3)),
     "map": Kind("the cluster's nodes, coloured by how much they were used", "over_time:cluster_map"),
+    "waits": Kind("jobs that wait over time, by the cause of the wait", "waits_figure:waits", wide=True),
     "wait": Kind("distribution of waits", "jobs:waits", True, (7, 4.5)),
     "slowdown": Kind("distribution of bounded slowdowns", "jobs:slowdowns", True, (7, 4.5)),
     "heatmap": Kind("mean wait by size and run time of jobs", "jobs:heatmap", size=(7, 4.5), wide=True),
@@ -145,6 +147,29 @@ def draw(
     return figure
 
 
+def draw_job(
+    run: RunTables, answer: JobWait, *, dark: bool = False, paper: str | None = None, grey: bool = False
+) -> Any:
+    """Draw the wait of one job of a run, by cause over time; a matplotlib Figure.
+
+    Raises
+    ------
+    ConfigError : the width of the paper is unknown, or matplotlib is not installed.
+    RunError : the job did not wait.
+    """
+    rows = len({period.cause for period in answer.periods}) + len(answer.holders)
+    kind = Kind("", "waits_figure:job_wait", size=(9.0, 1.6 + 0.32 * rows))
+    _check_paper("the wait of a job", kind, paper)
+    with matplotlib_figures(dark, paper=paper is not None) as figure_class:
+        figure = figure_class(figsize=_size(kind, paper))
+        _function(kind.drawn_by)(figure, run, answer)
+        if grey:
+            from simsched.report.figures.paper import in_grey
+
+            in_grey(figure)
+    return figure
+
+
 def _checked(kind: str, runs: Sequence[RunTables], view: GanttView | None, paper: str | None) -> Kind:
     if kind not in KINDS:
         raise ConfigError(
@@ -156,11 +181,15 @@ def _checked(kind: str, runs: Sequence[RunTables], view: GanttView | None, paper
     if view is not None and not known.in_part:
         parts = [name for name, one in KINDS.items() if one.in_part]
         raise ConfigError(f"a part of a run cannot be chosen for {kind}", expected=", ".join(parts))
+    _check_paper(kind, known, paper)
+    return known
+
+
+def _check_paper(name: str, kind: Kind, paper: str | None) -> None:
     if paper is not None and paper not in PAPERS:
         raise ConfigError(f"unknown width {paper!r}", where="paper", expected=", ".join(PAPERS))
-    if paper == "single" and known.wide:
-        raise ConfigError(f"{kind} does not fit into one column", where="paper", expected="double")
-    return known
+    if paper == "single" and kind.wide:
+        raise ConfigError(f"{name} does not fit into one column", where="paper", expected="double")
 
 
 def _size(kind: Kind, paper: str | None) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from simsched import human
 from simsched.report import palette
 from simsched.report.compare import Comparison, compare_runs, paired, same_jobs
 from simsched.report.data.series import curve
+from simsched.report.group_changes import changes
 from simsched.report.html import markup
 from simsched.report.html.charts import Charts, bar_chart, cdf_chart
 from simsched.report.metrics import metrics as m
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.report.data.tables import RunTables
+
+LEAST_GROUPS = 2
+"""A single group has the figures of the whole run."""
+NOTE = "Mean waits. The interval is that of the differences job by job, in groups of ten jobs or more."
 
 
 def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
@@ -52,7 +57,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
         f"{_verdicts(runs, pairs)}{_figures(runs)}"
-        f'<div class="pair">{"".join(panels)}</div></section>'
+        f'<div class="pair">{"".join(panels)}</div>{_by_group(runs)}</section>'
     )
 
 
@@ -124,9 +129,28 @@ def _figures(runs: Sequence[RunTables]) -> str:
         '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
         '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
         f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="All figures"><table id="cmp-figures">'
+        '<div class="scroll" tabindex="0" role="group" aria-label="All figures"><table id="cmp-figures">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
     )
+
+
+def _by_group(runs: Sequence[RunTables]) -> str:
+    """Return the waits of each further run against the first, by queue, user and class of jobs."""
+    made = []
+    base = runs[0]
+    for number, run in enumerate(runs[1:], start=1):
+        for key, title in (("queue", "queue"), ("user", "user"), ("size", "cores"), ("runtime", "run time")):
+            table = changes(base, run, key)
+            if len(table) < LEAST_GROUPS:
+                continue
+            order = table["difference"].abs().sort_values(ascending=False, kind="stable").index
+            table = table.loc[order] if key in ("queue", "user") else table
+            head = ((title, "text"), (f"jobs, {base.name}", ""), (f"jobs, {run.name}", ""),
+                    (f"mean wait, {base.name}", "s"), (f"mean wait, {run.name}", "s"),
+                    ("difference", "s"), ("95 % from", "s"), ("95 % to", "s"))  # fmt: skip
+            heading = f"Waits by {title}: {run.name} against {base.name}"
+            made.append(markup.table(f"cmp-{key}-{number}", heading, head, markup.group_rows(table), NOTE))
+    return "".join(made)
 
 
 def _figure(value: float, base: float, unit: str, better: int, *, first: bool) -> str:

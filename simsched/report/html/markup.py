@@ -147,7 +147,7 @@ def table(
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">'
         f'<button data-save-table="{name}" title="Download this table">CSV</button></div></div>{below}'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}"><table id="{name}">'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(title)}"><table id="{name}">'
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div></section>"
     )
 

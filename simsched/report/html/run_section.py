@@ -10,7 +10,7 @@ import pandas as pd
 from simsched import human
 from simsched.report import palette
 from simsched.report.data.series import curve
-from simsched.report.html import machine_section, markup
+from simsched.report.html import machine_section, markup, waits_section
 from simsched.report.html.charts import Charts, cdf_chart, heat_chart
 from simsched.report.html.time_section import over_time
 from simsched.report.metrics import metrics as m
@@ -37,9 +37,9 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
             _distributions(run, done, prefix, drawn),
         ]
         parts += [
+            waits_section.section(run, done, prefix),
             machine_section.section(run, prefix, drawn),
             _groups(run, done, prefix),
-            _longest(run, done, prefix),
         ]
         charts[-1].update(drawn.as_json(run.name))
     else:
@@ -114,21 +114,6 @@ def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
         head = ((key, "text"), *markup.GROUP_HEAD, *more)
         tables.append(markup.table(f"{prefix}-{name}", title, head, markup.group_rows(frame)))
     return "".join(tables)
-
-
-def _longest(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
-    rows = done.nlargest(100, "wait")
-    clock = run.clock
-    head = [("job", "text"), ("user", "text"), ("queue", "text"), ("wait", "s"), ("run time", "s"),
-            ("requested", "s"), ("nodes", ""), ("cores", ""), ("result", "text")]  # fmt: skip
-    columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
-    texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
-    lines = texts.to_numpy(dtype=object).tolist()
-    if clock is not None:
-        head.append((f"submitted ({clock.zone})", "text"))
-        dates = map(clock.text, rows["submit"].tolist())
-        lines = [[*line, date] for line, date in zip(lines, dates, strict=True)]
-    return markup.table(f"{prefix}-longest", "The longest waits", head, lines, f"{len(rows)} jobs.")
 
 
 def _reasons(reasons: pd.DataFrame, prefix: str) -> str:

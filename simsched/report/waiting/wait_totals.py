@@ -21,6 +21,8 @@ from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import SHORT
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy.typing as npt
 
     from simsched.report.data.tables import RunTables
@@ -44,6 +46,21 @@ def wait_table(run: RunTables) -> pd.DataFrame:
     RunError
         if the timeline of the run does not have the free units of the types of the cluster.
     """
+    jobs, types, submit, eligible, end = waiting_jobs(run)
+    table = pd.DataFrame({NOT_ELIGIBLE: eligible - submit}, index=jobs.index)
+    short = _shortages(run, types, jobs, eligible, end)
+    for type_ in types:
+        table[f"{SHORT} of {type_}"] = short[type_]
+    # the rest, so that the causes add up to the wait whatever the rounding
+    table[POLICY] = (end - eligible) - sum(short.values())
+    return table
+
+
+def waiting_jobs(run: RunTables) -> tuple[pd.DataFrame, list[str], Floats, Floats, Floats]:
+    """Return the jobs that were submitted, the types that may be short, and the times of the jobs' waits.
+
+    The times (s) are those of submission, of eligibility and of the end of the wait.
+    """
     rejected = run.jobs["reason"].astype(str).str.startswith(REJECTED)
     jobs = run.jobs[~(run.jobs["result"].isin(NEVER) | rejected)]
     types = [type_ for type_ in HELD if f"free_{type_}" in run.timeline and run.totals.get(type_)]
@@ -54,13 +71,7 @@ def wait_table(run: RunTables) -> pd.DataFrame:
     submit = jobs["submit"].to_numpy(dtype=np.float64)
     end = np.maximum(end, submit)
     eligible = np.clip(jobs["eligible"].fillna(np.inf).to_numpy(dtype=np.float64), submit, end)
-    table = pd.DataFrame({NOT_ELIGIBLE: eligible - submit}, index=jobs.index)
-    short = _shortages(run, types, jobs, eligible, end)
-    for type_ in types:
-        table[f"{SHORT} of {type_}"] = short[type_]
-    # the rest, so that the causes add up to the wait whatever the rounding
-    table[POLICY] = (end - eligible) - sum(short.values())
-    return table
+    return jobs, types, submit, eligible, end
 
 
 def _shortages(
@@ -69,6 +80,23 @@ def _shortages(
     """Return, for each type, the seconds in which it was the scarcest of those that were short for a job."""
     time = run.timeline["time"].to_numpy(dtype=np.float64)
     lengths = np.diff(np.append(time, max(float(end.max(initial=0.0)), float(time[-1]))))
+    found = {type_: np.zeros(len(jobs)) for type_ in types}
+    for rows, worst in scarcest(run, types, jobs, end > eligible):
+        for at, type_ in enumerate(types):
+            passed = np.concatenate(([0.0], np.cumsum(lengths * (worst == at))))
+            found[type_][rows] = _at(passed, time, lengths, worst == at, end[rows]) - _at(
+                passed, time, lengths, worst == at, eligible[rows]
+            )
+    return found
+
+
+def scarcest(
+    run: RunTables, types: list[str], jobs: pd.DataFrame, waited: npt.NDArray[np.bool_]
+) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    """Yield the jobs (row numbers) of each size that waited, and the scarcest type per row of the timeline.
+
+    The type is a position in `types`, or -1 where none is short for jobs of this size.
+    """
     free = {type_: run.timeline[f"free_{type_}"].to_numpy(dtype=np.float64) for type_ in types}
     needs = np.stack([jobs[HELD[type_]].to_numpy(dtype=np.float64) for type_ in types], axis=1)
     if "node" in types:  # jobs that get whole nodes request nodes, the others units in them
@@ -76,26 +104,19 @@ def _shortages(
         needs[~whole, types.index("node")] = 0
         for at in (at for at, type_ in enumerate(types) if type_ != "node"):
             needs[whole, at] = 0
-    found = {type_: np.zeros(len(jobs)) for type_ in types}
     kinds, which = np.unique(needs, axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     edges = np.searchsorted(which.ravel()[order], np.arange(len(kinds) + 1))
     for kind, (low, high) in enumerate(pairwise(edges)):
         rows = order[low:high]
-        rows = rows[end[rows] > eligible[rows]]
+        rows = rows[waited[rows]]
         if not len(rows):
             continue
         lacking = np.stack(
             [(kinds[kind, at] - free[type_]) / run.totals[type_] for at, type_ in enumerate(types)]
         )
         # rounded, because whole nodes lack the same share of nodes and cores; nodes come first then
-        worst = np.where(lacking.max(axis=0) > 0, lacking.round(9).argmax(axis=0), -1)
-        for at, type_ in enumerate(types):
-            passed = np.concatenate(([0.0], np.cumsum(lengths * (worst == at))))
-            found[type_][rows] = _at(passed, time, lengths, worst == at, end[rows]) - _at(
-                passed, time, lengths, worst == at, eligible[rows]
-            )
-    return found
+        yield rows, np.where(lacking.max(axis=0) > 0, lacking.round(9).argmax(axis=0), -1)
 
 
 def _has_whole_nodes(run: RunTables, jobs: pd.DataFrame) -> npt.NDArray[np.bool_]:

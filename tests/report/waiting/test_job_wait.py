@@ -13,8 +13,8 @@ from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
 from simsched.report.run_views import load_run
+from simsched.report.waiting.job_answer import job_text
 from simsched.report.waiting.job_wait import WaitPeriod, why
-from simsched.report.waiting.wait_text import job_text
 from simsched.simulation.outages.outages import Outage
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Skip

@@ -1,0 +1,70 @@
+"""The pages under axe, the checker of the WCAG rules: no findings, in both themes and on a phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simsched.report.html import page as html
+from simsched.report.run_views import load_run
+from simsched.study.study_page import write_page
+from simsched.study.sweep import sweep
+from tests.report.html.test_browser import CHROMIUM, DRIVER, Page
+from tests.study.studyworld import small
+
+pytest.importorskip("bokeh")
+pytest.importorskip("selenium", reason="selenium is not installed")
+axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on this machine"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+SCRIPT = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    page = Page()
+    yield page
+    page.driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory, writer_in, make_schedule, make_records):
+    """A page of one run, of two runs compared, and of a study."""
+    folder = tmp_path_factory.mktemp("accessible")
+    write_run = writer_in(folder)
+    jobs = make_schedule(4, count=80)
+    later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
+    runs = [load_run(write_run(n, j, records=make_records(j))) for n, j in (("easy", jobs), ("fcfs", later))]
+    for name, shown in (("run", runs[:1]), ("comparison", runs)):
+        (folder / f"{name}.html").write_text(html.page(shown))
+    axes = {"queue-policy": ["fcfs", "easy", "conservative"], "load": [0.8, 1.2]}
+    study = sweep(small(axes=axes, seeds=2), folder / "study", workers=0, report=False)
+    assert write_page(study)
+    (folder / "study" / "report.html").rename(folder / "study.html")
+    return folder
+
+
+def findings(browser):
+    browser.driver.execute_script(SCRIPT)
+    result = browser.driver.execute_async_script(
+        "const done = arguments[0]; axe.run().then(done, (error) => done({error: String(error)}));"
+    )
+    assert "error" not in result, result
+    assert len(result["passes"]) > 10
+    return [(one["id"], node["html"][:120]) for one in result["violations"] for node in one["nodes"]]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", ["run", "comparison", "study"])
+def test_axe_finds_nothing(browser, pages, name, width):
+    browser.open(pages / f"{name}.html")
+    browser.resize(width, 900)
+    assert findings(browser) == []
+    browser.click("#theme")
+    browser.settle()
+    assert findings(browser) == []
