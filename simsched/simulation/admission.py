@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.jobspec.heterogeneous import part_queues, with_part_constraints
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration
 from simsched.match.explain.reason_codes import Reason
@@ -16,7 +17,7 @@ from simsched.simulation.queues import INF, SIZES
 from simsched.workload.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
@@ -82,8 +83,14 @@ def duration_in(queue: Queue, requested: float | None, no_limit: str) -> float |
     return None if given == INF else given
 
 
-def constrained(spec: Jobspec, queue: Queue) -> Jobspec:
-    """Return the jobspec with the queue's constraint and-ed to its own."""
+def constrained(spec: Jobspec, queue: Queue, others: Queues | None = None) -> Jobspec:
+    """Return the jobspec with the queue's constraint and-ed to its own.
+
+    The parts of a heterogeneous job that have queues of their own get the constraints of these.
+    """
+    if others is not None and (named := part_queues(spec)):
+        apart = [others.queues.get(name or "", queue) for name in named]
+        return with_part_constraints(spec, [one.constraint for one in apart])
     if queue.constraint is None:
         return spec
     mine = spec.constraint
@@ -127,22 +134,30 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
     rejected: dict[int, str] = {}
     of: list[Queue | None] = []
     known: dict[tuple[int, str], Jobspec] = {}
+    linked: dict[tuple[str, ...], None] = {}  # queues of the parts of a job
     for number, job in enumerate(jobs):
         name = name_of_queue(job.queue, job.jobspec, queues)
         queue = queues.queues.get(name) if name is not None else None
         if name is not None and queue is None:
             rejected[number] = rejection(unknown_queue(name))
+        for other in part_queues(job.jobspec):
+            if other is not None and other not in queues.queues:
+                rejected.setdefault(number, rejection(unknown_queue(other)))
+            elif other is not None and queue is not None:
+                linked[queue.name, other] = None
         of.append(queue)
-        made.append(job if queue is None else _placed(job, queue, known, no_limit))
+        made.append(job if queue is None else _placed(job, queue, known, queues, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = groups_of_queues(queues, index, anywhere=anywhere)
+    group_of, count = groups_of_queues(queues, index, anywhere=anywhere, linked=linked)
     groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
-        if queue is None:
+        if queue is None or number in rejected:
             continue
-        reason = disabled_queue(queue) or too_long(queue, job.duration)
-        if reason is not None:
-            rejected[number] = rejection(reason)
+        mine = (queue.name, *part_queues(job.jobspec))
+        for one in dict.fromkeys(name or queue.name for name in mine):
+            reason = disabled_queue(queues.queues[one]) or too_long(queues.queues[one], job.duration)
+            if reason is not None:
+                rejected.setdefault(number, rejection(reason))
     tiers = [0 if queue is None else queue.priority for queue in of]
     return Admission(tuple(made), rejected, tiers, groups, count, of)
 
@@ -157,19 +172,24 @@ def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:
     return next(map(rejection, wrong_sizes(queue, sizes)), None)
 
 
-def _placed(job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], no_limit: str) -> Job:
+def _placed(
+    job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], queues: Queues, no_limit: str
+) -> Job:
     spec = known.get((id(job.jobspec), queue.name))
     if spec is None:
-        spec = known[id(job.jobspec), queue.name] = constrained(job.jobspec, queue)
+        spec = known[id(job.jobspec), queue.name] = constrained(job.jobspec, queue, queues)
     duration = duration_in(queue, job.duration, no_limit)
     fields = {name: getattr(job, name) for name in job.__struct_fields__}
     return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
 
 
-def groups_of_queues(queues: Queues, index: Index, *, anywhere: bool) -> tuple[dict[str, int], int]:
+def groups_of_queues(
+    queues: Queues, index: Index, *, anywhere: bool, linked: Collection[tuple[str, ...]] = ()
+) -> tuple[dict[str, int], int]:
     """Group the queues whose targets overlap, directly or through a third.
 
-    They are one group if there are jobs in no queue, which may run `anywhere`.
+    They are one group if there are jobs in no queue, which may run `anywhere`.  Queues that are `linked` by
+    the parts of a heterogeneous job are in one group.
     """
     if anywhere:
         return dict.fromkeys(queues.queues, 0), 1
@@ -178,7 +198,8 @@ def groups_of_queues(queues: Queues, index: Index, *, anywhere: bool) -> tuple[d
         mine, names = index.targets_matching(queue.constraint), [name]
         apart = []
         for targets, others in groups:
-            if (targets & mine).any():
+            pairs = {(a, b) for a in others for b in names} if linked else set()
+            if (targets & mine).any() or any(pair in pairs or pair[::-1] in pairs for pair in linked):
                 mine, names = targets | mine, [*others, *names]
             else:
                 apart.append((targets, others))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from simsched.formats.jobspec.resource_parts import KEY
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -57,10 +59,8 @@ def bare(jobspec: Jobspec) -> Jobspec:
     """
     from simsched.formats.text.immutable import FrozenDict
 
-    system = FrozenDict(duration=0.0)
-    if "constraints" in jobspec.system:
-        system = FrozenDict(duration=0.0, constraints=jobspec.system["constraints"])
-    return replace(jobspec, attributes=FrozenDict(system=system))
+    kept = {key: jobspec.system[key] for key in ("constraints", KEY) if key in jobspec.system}
+    return replace(jobspec, attributes=FrozenDict(system=FrozenDict(duration=0.0, **kept)))
 
 
 def procs_of(procs: int | None, jobspec: Jobspec) -> int:

@@ -12,6 +12,8 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simsched.errors import FormatError, nearest
+from simsched.formats.jobspec.resource_parts import KEY as PARTS
+from simsched.formats.jobspec.resource_parts import part_faults
 from simsched.formats.jobspec.tasks import COUNT_KEYS
 from simsched.formats.jobspec.tasks import KEYS as TASK_KEYS
 from simsched.formats.jobspec.vertex import KEYS as VERTEX_KEYS
@@ -91,6 +93,7 @@ class _Check:
         self.faults: list[Fault] = []
         self.labels: dict[str, Path] = {}
         self.slots: dict[str, set[str]] = {}
+        self.top_level = 0  # entries of resources; 0: they are not known
 
     def fault(
         self, path: Path, message: str, expected: str = "", *, at_key: bool = False, mild: bool = False
@@ -141,6 +144,7 @@ class _Check:
         if not isinstance(value, (list, tuple)) or not value:
             self.wrong(path, value, "a list of at least one resource")
             return
+        self.top_level = len(value)
         for i, vertex in enumerate(value):
             self.vertex(vertex, (*path, i), ())
 
@@ -327,6 +331,8 @@ class _Check:
                 self.dependencies(item, place)
             elif key == "constraints":
                 self.constraint(item, place)
+            elif key == PARTS:
+                self.parts(item, place)
 
     def seconds(self, value: Any, path: Path) -> None:
         good = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -357,6 +363,14 @@ class _Check:
 
     def constraint(self, value: Any, path: Path) -> None:
         self.faults += constraint_faults(value, path)
+
+    def parts(self, value: Any, path: Path) -> None:
+        """Check the parts of a heterogeneous job."""
+        for more, message, expected in part_faults(value, self.top_level):
+            self.fault((*path, *more), message, expected)
+        for i, part in enumerate(value if isinstance(value, list | tuple) else ()):
+            if isinstance(part, dict) and "constraints" in part:
+                self.constraint(part["constraints"], (*path, i, "constraints"))
 
 
 class _V1Check(_Check):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from simsched.formats.jobspec.heterogeneous import part_constraints
 from simsched.formats.rfc import constraint as rfc31
 from simsched.graph.index.types import ABOVE, BELOW, TARGET
 from simsched.match.explain.funnel import Case, Times, can_have, units_step
@@ -87,7 +88,9 @@ def _sums(case: Case) -> Iterator[Funnel]:
 
 def _unknown_properties(case: Case) -> str:
     """Return a note about properties that the constraint requires and no target has."""
-    required = set(_properties(case.request.jobspec.constraint))
+    jobspec = case.request.jobspec
+    rules = part_constraints(jobspec) or [jobspec.constraint]
+    required = {name for rule in rules for name in _properties(rule)}
     unknown = sorted(required - set(case.index.property_rows))
     if not unknown:
         return ""

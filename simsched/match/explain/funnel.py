@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.errors import did_you_mean
+from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.jobspec.vertex import walk
 from simsched.graph.index.types import ABOVE, BELOW
@@ -225,6 +226,8 @@ class Case:
 
     @cached_property
     def _constraint(self) -> str:
+        if KEY in self.request.jobspec.system:
+            return "the constraints of the parts"
         return str(self.request.jobspec.constraint)
 
     def _content(self, need: Need) -> str:
@@ -312,7 +315,7 @@ class Case:
 def _without_filters(jobspec: Jobspec) -> Jobspec:
     """Return the jobspec without constraint, and its resources without ids."""
     plain = replace(jobspec, resources=tuple(map(_without_ids, jobspec.resources)))
-    return plain.with_system(constraints=None)
+    return plain.with_system(constraints=None, **{KEY: None})
 
 
 def _without_ids(vertex: ResourceVertex) -> ResourceVertex:

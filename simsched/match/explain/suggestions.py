@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import SimschedError
+from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.jobspec.shape import format_shape
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.count import Count
@@ -142,7 +143,8 @@ class _Trial:
 
     def fewer_parts(self) -> Iterator[Suggestion]:
         """Try without one of the top-level vertices."""
-        parts = self.jobspec.resources
+        # The constraints of a heterogeneous job belong to places in its resources.
+        parts = () if KEY in self.jobspec.system else self.jobspec.resources
         for part in parts:
             rest = tuple(other for other in parts if other is not part)
             if self.works(replace(self.jobspec, resources=rest)):

@@ -9,7 +9,11 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from simsched.errors import RequestError
+from simsched.formats.jobspec.heterogeneous import part_constraints
+from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
@@ -55,7 +59,7 @@ def compile_request(
         if the request has no meaning here: units of another dimension, a slot in a slot,
         a slot without content, a slot or vertex below a pool.
     """
-    key = (jobspec.resources, jobspec.constraint, dialect, alone)
+    key = (jobspec.resources, jobspec.constraint, jobspec.system.get(KEY), dialect, alone)
     cache: dict[object, Request] = index.memo.setdefault("requests", {})
     request = cache.get(key)
     if request is None:
@@ -89,14 +93,15 @@ class _Compiler:
         """Counts settled for ranged vertices: in the request's own unit, by preorder number."""
         self.number = 0
         self.ranged: list[tuple[int, int]] = []  # depth and preorder number
-        self.eligible, self.every = _eligible(jobspec.constraint, index)
+        self.constraint = jobspec.constraint
+        self.eligible, self.every = _eligible(self.constraint, index)
 
     def request(self) -> Request:
         if not self.jobspec.resources:
             raise RequestError(
                 "the request has no resources", where="resources", expected="at least one vertex"
             )
-        needs = tuple(self.need(vertex, in_slot=False, path="") for vertex in self.jobspec.resources)
+        needs = self._needs()
         demand: dict[str, int] = {}
         for need in needs:
             _add_demand(need, 1, demand)
@@ -118,6 +123,21 @@ class _Compiler:
             chosen=self.chosen,
             alone=self.alone,
         )
+
+    def _needs(self) -> tuple[Need, ...]:
+        """Return the top-level needs; parts of a heterogeneous job have constraints of their own."""
+        apart = part_constraints(self.jobspec)
+        if apart is None:
+            return tuple(self.need(vertex, in_slot=False, path="") for vertex in self.jobspec.resources)
+        needs = []
+        for vertex, constraint in zip(self.jobspec.resources, apart, strict=True):
+            self.constraint = constraint
+            self.eligible, self.every = _eligible(constraint, self.index)
+            needs.append(self.need(vertex, in_slot=False, path=""))
+        rows = [_eligible(constraint, self.index)[0] for constraint in apart]
+        self.eligible = np.logical_or.reduce(rows)
+        self.every = bool(self.eligible.all())
+        return tuple(needs)
 
     def need(self, vertex: ResourceVertex, *, in_slot: bool, path: str) -> Need:
         number = self.number
@@ -248,7 +268,7 @@ class _Compiler:
         """Return the shared `Content` of these needs, which draw `flat`, under this constraint."""
         key = (
             "content",
-            self.jobspec.constraint if not self.every else None,
+            self.constraint if not self.every else None,
             node,
             exclusive,
             self.alone,
@@ -312,8 +332,6 @@ class _Compiler:
         return pool.name if pool is not None and pool.aligned else None
 
     def _chosen_targets(self, ids: Idset | None, names: frozenset[str] | None) -> Bools:
-        import numpy as np
-
         vertices = self.index.vertex_types[self.index.target_type]
         found = [
             (ids is None or number in ids) and (names is None or name in names)

@@ -57,7 +57,7 @@ from simsched.simulation.audit.r_documents import (
     wrong_slots,
 )
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
-from simsched.simulation.audit.request_check import ClaimRules, shortfall
+from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
 from simsched.simulation.audit.tolerance import SLACK, differs
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ class _Auditor:
             self.report.add("A6", name, f"ranks {wrong} do not satisfy {rules.spec.constraint}")
         fault = shortfall(
             rules.spec.resources, units, self.inventory, whole_targets=self.recorded.whole_targets
-        )
+        ) or misplaced(rules, units, self.inventory)
         if fault is not None:
             self.report.add("A5", name, fault)
 

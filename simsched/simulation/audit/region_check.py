@@ -48,6 +48,16 @@ def check_regions(
     return fault if tried < TRIED else None  # with untried combinations nothing is proved
 
 
+def too_few(resources: Resources, held: UnitMasks, inventory: Inventory) -> str | None:
+    """Return the fault if held units do not suffice for resources with their least counts, or None."""
+    check = _FixedRequest(inventory, whole_targets=False)
+    for vertex in resources:
+        found = check.fits(vertex, held, in_slot=False)
+        if found < vertex.count.min:
+            return f"room for {found} {vertex.type} as requested, requested {vertex.count}"
+    return None
+
+
 def _fixed_versions(resources: Resources, held: UnitMasks) -> Iterator[tuple[ResourceVertex, ...]]:
     """Yield the request with fixed counts, for each combination that is possible, at most `TRIED`."""
     most = max(len(held), *(mask.bit_count() for units in held.values() for mask in units.values()), 1)

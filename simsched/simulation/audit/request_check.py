@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.simulation.audit.region_check import UnitMasks, check_regions
+from simsched.formats.jobspec.heterogeneous import part_constraints
+from simsched.simulation.audit.region_check import UnitMasks, check_regions, too_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -133,12 +134,17 @@ def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str,
 class ClaimRules:
     """The parts of one jobspec that the audit needs, computed once: eligible ranks and exclusive types."""
 
-    __slots__ = ("allowed", "alone", "closed", "shared", "spec", "vague")
+    __slots__ = ("allowed", "alone", "apart", "closed", "shared", "spec", "vague")
 
     def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
         self.spec = spec
         self.allowed = inventory.matching(spec.constraint) if spec.constraint is not None else None
-        self.alone = any(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
+        self.apart = _parts_apart(spec, inventory)
+        """Parts of a heterogeneous job with constraints of their own, and the ranks that these let pass."""
+        if self.apart:
+            self.allowed = frozenset().union(*(ranks for _, ranks in self.apart))
+        # If only some parts hold targets exclusively, R lists all units of these, and the units decide.
+        self.alone = all(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
         exclusive = {
             kind
             for vertex in spec.resources
@@ -149,6 +155,27 @@ class ClaimRules:
         self.vague = bool(self.closed) and not _is_chain(spec.resources)
         """Whether R does not distinguish units in those regions from units outside them."""
         self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
+
+
+def _parts_apart(
+    spec: Jobspec, inventory: Inventory
+) -> tuple[tuple[tuple[ResourceVertex, ...], frozenset[int]], ...]:
+    """Return (resources, ranks) of the parts of a heterogeneous job, one entry per set of ranks."""
+    found: dict[frozenset[int], tuple[ResourceVertex, ...]] = {}
+    for vertex, rule in zip(spec.resources, part_constraints(spec) or (), strict=False):
+        ranks = frozenset(inventory.targets) if rule is None else frozenset(inventory.matching(rule))
+        found[ranks] = (*found.get(ranks, ()), vertex)
+    return tuple((resources, ranks) for ranks, resources in found.items())
+
+
+def misplaced(rules: ClaimRules, held: UnitMasks, inventory: Inventory) -> str | None:
+    """Return the part of a heterogeneous job for which the units on its ranks do not suffice, or None."""
+    for resources, ranks in rules.apart:
+        within = {rank: units for rank, units in held.items() if rank in ranks}
+        fault = too_few(resources, within, inventory)
+        if fault is not None:
+            return f"on the nodes that the constraint of a part lets pass, {fault}"
+    return None
 
 
 def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import SimschedError, WorkloadError
 from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
 from simsched.workload.flat_counts import bare
+from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, hosts_of, whole
+from simsched.workload.readers.gather import Gather, hosts_of, whole
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:

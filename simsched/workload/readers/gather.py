@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import floor, isfinite
 from sys import intern
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
+    from simsched.workload.log_record import LogRecord
     from simsched.workload.mapping import JobMap, ReadOptions
 
 NOT_A_RECORD = "not an accounting record"
@@ -46,35 +47,6 @@ NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
 
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
-
-
-class LogRecord(NamedTuple):
-    """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
-
-    A `jobspec` that is a text is the reason why the record has no jobspec.
-    """
-
-    id: int | str
-    submit: float | None
-    jobspec: Jobspec | str
-    start: float | None = None
-    runtime: float | None = None
-    duration: float | None = None
-    user: str | None = None
-    group: str | None = None
-    queue: str | None = None
-    bank: str | None = None
-    name: str | None = None
-    partition: str | None = None
-    procs: int | None = None
-    nodes: int | None = None
-    memory: int | None = None
-    status: str | None = None
-    urgency: int = 16
-    dependencies: tuple[Dependency, ...] = ()
-    energy: int | None = None
-    nodelist: str | None = None
-    qos: str | None = None
 
 
 def hosts_of(text: str | None) -> str | None:
@@ -118,6 +90,7 @@ class Gather:
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unknown_states: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -149,6 +122,23 @@ class Gather:
             self.rows.append(row)
         else:
             self.skip(where, reason, id_=row.id)
+
+    def add_part(self, where: str, row: LogRecord, leader: str, number: int) -> None:
+        """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
+        place = len(self.rows)
+        self.add(where, row)
+        if len(self.rows) > place:
+            self.parts.setdefault(leader, []).append((number, place))
+
+    def _join_parts(self) -> None:
+        from simsched.workload.heterogeneous_rows import JOINED, join_rows
+
+        self.rows, joined = join_rows(self.rows, self.parts)
+        self.skips.count(JOINED, joined)
+        self.notes.append(
+            f"heterogeneous jobs: {len(self.parts):,}; all parts of such a job start at the same time, "
+            "and it lasts until the last of them ends"
+        )
 
     def request(
         self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
@@ -212,6 +202,8 @@ class Gather:
 
     def finish(self, header: dict[str, str] | None = None) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
+        if self.parts:
+            self._join_parts()
         base = floor(min((row.submit or 0 for row in self.rows), default=0))
         header = {**(header or {}), "UnixStartTime": str(base)}
         return assemble(

@@ -2,7 +2,8 @@
 
 A document is a list of entries, or ``{name, defaults, jobs}`` where `defaults` holds keys
 that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), ``jobspec``
-(RFC 14, in place) and ``file`` (a jobspec file beside the document), and any of::
+(RFC 14, in place), ``file`` (a jobspec file beside the document) and ``parts`` (a list of such requests with
+``constraint`` and ``queue`` of their own, which start together), and any of::
 
     submit    when it is submitted (RFC 23 duration after the start, default 0)
     duration  the requested limit           runtime  the actual run time
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, SimschedError, WorkloadError, nearest
+from simsched.formats.jobspec.heterogeneous import joined, part_queues
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import ReadOptions
@@ -38,7 +40,8 @@ MOST = 2**53
 """A count of a job is less than this, so that every table holds it as it is."""
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
-_REQUESTS = ("shape", "jobspec", "file")
+_REQUESTS = ("shape", "jobspec", "file", "parts")
+_PART_KEYS = frozenset(("shape", "jobspec", "file", "constraint", "queue", "command"))
 _TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist", "qos")
 _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 MAX_COPIES = 1_000_000
@@ -160,7 +163,7 @@ class Maker:
         if self.sequence + count > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name
-        texts["queue"] = texts["queue"] or jobspec.queue
+        texts["queue"] = texts["queue"] or _queue_of(jobspec)
         for index in range(count):
             yield Job(
                 id=self._id(entry, index, count, place),
@@ -203,8 +206,10 @@ class Maker:
         given = [key for key in _REQUESTS if key in entry]
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
-            raise WorkloadError(f"found {found}", where=place, expected="one of shape, jobspec, file")
+            raise WorkloadError(f"found {found}", where=place, expected="one of shape, jobspec, file, parts")
         key, value = given[0], entry[given[0]]
+        if key == "parts":
+            return self._joined(value, entry, place)
         cached = f"{key}\0{value!r}\0{entry.get('constraint')!r}\0{entry.get('command')!r}"
         made = self.made.get(cached)
         if made is None:
@@ -213,6 +218,30 @@ class Maker:
             except SimschedError as error:
                 raise error.at(f"{place}.{key}") from None
         return made
+
+    def _joined(self, parts: Any, entry: dict[str, Any], place: str) -> Jobspec:
+        """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each."""
+        if not isinstance(parts, list) or not parts:
+            raise WorkloadError(
+                "parts is not a list of requests", where=f"{place}.parts", expected="one mapping per part"
+            )
+        cached = f"parts\0{parts!r}\0{entry.get('constraint')!r}\0{entry.get('command')!r}"
+        if cached in self.made:
+            return self.made[cached]
+        specs, queues = [], []
+        for number, part in enumerate(parts):
+            where = f"{place}.parts[{number}]"
+            if not isinstance(part, dict):
+                raise WorkloadError(
+                    "not a part", where=where, expected="a mapping with 'shape', 'jobspec' or 'file'"
+                )
+            refuse_unknown(part, _PART_KEYS, where)
+            common = {key: entry[key] for key in ("command",) if key in entry}
+            spec = self._jobspec({**common, **part}, where)
+            specs.append(_and(spec, entry.get("constraint"), place))
+            queues.append(_text(part, "queue", where) or spec.queue or _text(entry, "queue", place))
+        self.made[cached] = joined(specs, queues)
+        return self.made[cached]
 
     def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
         from simsched.formats.jobspec.jobspec import Jobspec
@@ -230,6 +259,18 @@ class Maker:
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:
+    try:
+        return constrained(jobspec, _constraint(constraint))
+    except SimschedError as error:
+        raise error.at(f"{place}.constraint") from None
+
+
+def _queue_of(jobspec: Jobspec) -> str | None:
+    """Return the queue of a jobspec, or of its first part."""
+    return jobspec.queue or next(iter(part_queues(jobspec)), None)
 
 
 def _defaults_for(said: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

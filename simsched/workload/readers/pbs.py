@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather, eligible_at
 from simsched.workload.readers.slurm_values import clock
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ The text has a header line, then one job or step per line, separated by ``|``.  
 
 Times without a zone are times of one clock: that of ``--time-zone``, or UTC.  Times with an offset
 (``+0100``) are converted to UTC.  A mixture is refused.  Steps (``12.batch``) are counted and ignored.
+Parts of a heterogeneous job (``12+0``, ``12+1`` in ``JobID``) become one job.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
+from simsched.workload.heterogeneous_rows import part_of
+from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of, whole
+from simsched.workload.readers.gather import Gather, eligible_at, hosts_of, whole
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
     RESULTS,
@@ -135,7 +138,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state, energy, nodelist, qos) = row[9:21], row[21:]
+        request, (account, user, group, name, state, energy, nodelist, qos, shown_id) = row[9:21], row[21:]
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -156,16 +159,17 @@ class _Reader:
         flat, jobspec = self._request(request)
         later = at(eligible, number) if eligible != submit_text else None
         named = _text(partition)
-        self.gather.add(
-            number,
-            LogRecord(
-                id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
-                named, _text(account), _text(name), named, flat.procs, flat.nodes,
-                flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
-                eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
-                _text(qos),
-            ),
+        record = LogRecord(
+            id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
+            named, _text(account), _text(name), named, flat.procs, flat.nodes,
+            flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
+            eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
+            _text(qos),
         )  # fmt: skip
+        if "+" in shown_id and (part := part_of(shown_id)) is not None:
+            self.gather.add_part(number, record, *part)
+        else:
+            self.gather.add(number, record)
 
     def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
         found = clock(elapsed)

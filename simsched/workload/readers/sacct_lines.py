@@ -55,6 +55,7 @@ COLUMNS = {
     "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
     "nodelist": ("NodeList",),
     "qos": ("QOS",),
+    "job": ("JobID",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -209,6 +210,7 @@ _KINDS: dict[str, str] = {
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
     "energy": r"[\d.]*[KMGT]?",
     "nodelist": r"None assigned|\S*",
+    "job": r"(?:\d+(?:[_+.\[].*)?)?",
 }
 #: How a value of each of our columns looks, in their order.
 _PATTERNS = tuple(re.compile(_KINDS[name]) for name in COLUMNS)

@@ -11,9 +11,10 @@ import re
 from typing import TYPE_CHECKING
 
 from simsched.formats.rfc.duration import parse_duration
+from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord
+from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.slurm_values import clock, kilobytes
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
+from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of
+from simsched.workload.readers.gather import Gather, eligible_at, hosts_of
 from simsched.workload.readers.sacct import unfinished
 from simsched.workload.readers.slurm_values import UNFINISHED, RequestedTres, joules, result_of
 
@@ -68,6 +69,13 @@ class _Association(msgspec.Struct, frozen=True, gc=False):
     partition: str | None = None
 
 
+class _Het(msgspec.Struct, frozen=True, gc=False):
+    """The heterogeneous job that a record is a part of; the id is 0 for other jobs."""
+
+    job_id: int | _Number | None = None
+    job_offset: int | _Number | None = None
+
+
 class _Job(msgspec.Struct, frozen=True):
     job_id: int | None = None
     time: _Time = _Time()
@@ -84,6 +92,7 @@ class _Job(msgspec.Struct, frozen=True):
     name: str | None = None
     constraints: str | None = None
     nodes: Any = None
+    het: _Het | None = None
 
 
 class QueuedJob(msgspec.Struct, frozen=True):
@@ -114,6 +123,8 @@ class QueuedJob(msgspec.Struct, frozen=True):
     state_reason: Any = None
     dependency: Any = None
     priority: int | float | _Number | None = None
+    het_job_id: int | _Number | None = None
+    het_job_offset: int | _Number | None = None
 
 
 class QueueDocument(msgspec.Struct, frozen=True):
@@ -229,7 +240,23 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
     )
-    gather.add(where, row)
+    het = job.het or _Het()
+    _add_row(gather, where, row, het.job_id, het.job_offset)
+
+
+def _add_row(
+    gather: Gather,
+    where: str,
+    row: LogRecord,
+    leader: int | _Number | None,
+    offset: int | _Number | None,
+) -> None:
+    """Add a record, or a part of the heterogeneous job `leader`."""
+    number = positive(leader)
+    if number:
+        gather.add_part(where, row, f"{number:.0f}", int(_value(offset) or 0))
+    else:
+        gather.add(where, row)
 
 
 def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -297,7 +324,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
     )
-    gather.add(where, row)
+    _add_row(gather, where, row, job.het_job_id, job.het_job_offset)
     return active
 
 

@@ -96,7 +96,7 @@ def test_constraints_are_anded_to_the_jobspecs_own():
         ("hello", "jobs.yaml: not a list of jobs"),
         ("- 5", r"jobs\[0\]: not a job"),
         ("- {shape: slot=1/core}", r"jobs\[0\]: a job needs a runtime or a duration"),
-        ("- {runtime: 5}", r"found none of them \(expected one of shape, jobspec, file\)"),
+        ("- {runtime: 5}", r"found none of them \(expected one of shape, jobspec, file, parts\)"),
         ("- {shape: a, file: b, runtime: 5}", "found shape and file"),
         ("- {shape: slot=1/core, runtme: 5}", r"unknown key 'runtme' \(expected runtime\)"),
         ("- {shape: 'slot=1/core[', runtime: 5}", r"jobs\[0\].shape: "),
