@@ -98,8 +98,8 @@ def job_wait(figure: Figure, run: RunTables, answer: JobWait) -> None:
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     _time_axis(axes, answer, seconds, unit)
-    end = "never started, waited" if answer.start is None else "waited"
-    axes.set_title(f"{run.name}: job {answer.id} {end} {human.seconds(answer.wait)}")
+    fate = "never started, waited" if answer.start is None else "waited"
+    axes.set_title(f"{run.name}: job {answer.id} {fate} {human.seconds(answer.wait)}")
 
 
 def _bar(period: WaitPeriod, submit: float, seconds: float) -> tuple[float, float]:
