@@ -11,6 +11,9 @@ from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
 JOB_SCHEMES = ("after", "afterany", "afterok", "afternotok")
 """Schemes whose value is the antecedent's job id."""
 
+SINGLETON = "singleton"
+"""Slurm's dependency on earlier jobs of the same user and name; its value is ``name``, and may be omitted."""
+
 SYMBOLIC_SCHEMES = ("string", "fluid")
 """Schemes with `type` in, out or inout and `scope` user or global.
 
@@ -56,6 +59,8 @@ class Dependency:
         """
         head, question, query = text.partition("?")
         scheme, colon, value = head.partition(":")
+        if head.strip() == SINGLETON:
+            colon, value = ":", "name"
         if not colon:
             raise FormatError(f"{text[:80]!r} is not a dependency", where=where, expected=_TEXT)
         document: dict[str, Any] = {"scheme": scheme.strip(), "value": value.strip()}

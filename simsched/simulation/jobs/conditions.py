@@ -6,6 +6,7 @@ afterany        it has ended, with any result
 afterok         it has ended well (COMPLETED)
 afternotok      it has ended badly
 begin-time      that time has come
+singleton       all jobs of the same user and name that were submitted before have ended (Slurm)
 string, fluid   ``in`` and ``inout`` wait until the last job before them with ``out`` or
                 ``inout`` of the same value has ended well (``in`` without one: the first after
                 it); with scope ``user`` only jobs of
@@ -25,6 +26,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.cycles import cyclic_groups
+from simsched.formats.rfc.dependency import SINGLETON
 from simsched.simulation.record.recorder import COMPLETED, PENDING, RUNNING
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class Conditions:
         # Most workloads have none, and then nothing need be looked up.
         self._number = {str(job.id): number for number, job in enumerate(jobs)} if watched else {}
         self._producers = self._find_producers() if watched else {}
+        self._namesakes = self._find_namesakes(watched)
         self.conditional = {self._number[str(job.id)] for job in watched}
         self._cycles = self._find_cycles()
 
@@ -97,6 +100,17 @@ class Conditions:
                 if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
                     found.setdefault(_symbol(dependency, job), []).append(number)
         return found
+
+    def _find_namesakes(self, watched: Sequence[Job]) -> dict[tuple[str | None, str | None], list[int]]:
+        """Return (user, name) → all their jobs in submit order, if there is a singleton of them."""
+        named: dict[tuple[str | None, str | None], list[int]] = {}
+        for job in watched:
+            if any(item.scheme == SINGLETON for item in job.dependencies):
+                named[job.user, job.name] = []
+        for number, job in enumerate(self._jobs if named else ()):
+            if (job.user, job.name) in named:
+                named[job.user, job.name].append(number)
+        return named
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
@@ -231,6 +245,11 @@ class Conditions:
                     yield f"dependency {text} does not name a job of the workload"
                 else:
                     yield antecedent, Link(job, dependency.scheme, text)
+            elif dependency.scheme == SINGLETON:
+                for earlier in self._namesakes[mine.user, mine.name]:
+                    if earlier >= job:
+                        break
+                    yield earlier, Link(job, "afterany", f"{SINGLETON} (job {self._jobs[earlier].id})")
             elif dependency.scheme != "begin-time":
                 yield f"dependency {text} has an unknown scheme"
         if self._think and mine.preceding is not None:

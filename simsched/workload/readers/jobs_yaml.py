@@ -225,7 +225,8 @@ class Maker:
             raise WorkloadError(
                 "parts is not a list of requests", where=f"{place}.parts", expected="one mapping per part"
             )
-        cached = f"parts\0{parts!r}\0{entry.get('constraint')!r}\0{entry.get('command')!r}"
+        common = [entry.get(key) for key in ("constraint", "command", "queue")]
+        cached = f"parts\0{parts!r}\0{common!r}"
         if cached in self.made:
             return self.made[cached]
         specs, queues = [], []
@@ -236,8 +237,8 @@ class Maker:
                     "not a part", where=where, expected="a mapping with 'shape', 'jobspec' or 'file'"
                 )
             refuse_unknown(part, _PART_KEYS, where)
-            common = {key: entry[key] for key in ("command",) if key in entry}
-            spec = self._jobspec({**common, **part}, where)
+            command = {"command": entry["command"]} if "command" in entry else {}
+            spec = self._jobspec({**command, **part}, where)
             specs.append(_and(spec, entry.get("constraint"), place))
             queues.append(_text(part, "queue", where) or spec.queue or _text(entry, "queue", place))
         self.made[cached] = joined(specs, queues)
