@@ -118,6 +118,8 @@ def run_run(args: argparse.Namespace) -> int:
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
         recorded = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        if workload.kind == "model":  # runs of one model with other seeds have other jobs
+            recorded["drawn"] = True
         result = replace(result, meta={**result.meta, **recorded})
         path = directory.finish(result, {"summary.json": _summary(result)})
         left_out = _write_left_out(result)

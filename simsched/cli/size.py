@@ -131,7 +131,11 @@ def _add_chance(chance: Any) -> None:
         default=5,
         help="simulate the workload as it is and N - 1 resamples of it (default 5)",
     )
-    chance.add_argument("--block", metavar="D", help="length of the blocks of a resample, such as 7d")
+    chance.add_argument(
+        "--block",
+        metavar="D",
+        help="length of the blocks of a resample, such as 7d; or users or sessions, to resample these",
+    )
     chance.add_argument(
         "--shake",
         metavar="D",

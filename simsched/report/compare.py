@@ -110,10 +110,12 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
 def same_jobs(a: RunTables, b: RunTables) -> bool:
     """Whether equal ids are equal jobs: one workload file, or most ids submitted at the same time.
 
+    The jobs of a model are drawn with the seed of the run.
     Ids repeat between traces, and jobs that merely have the same id must not be paired.
     """
     files = [_workload_digest(run) for run in (a, b)]
-    if files[0] and files[0] == files[1]:
+    drawn = a.meta.get("drawn") is True and a.meta.get("seed") != b.meta.get("seed")
+    if files[0] and files[0] == files[1] and not drawn:
         return True
     left, right = (run.jobs[["id", "submit"]].drop_duplicates("id") for run in (a, b))
     both = left.merge(right, on="id")

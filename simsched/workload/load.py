@@ -114,12 +114,10 @@ def load_workload(
     as_, limit : the format, in place of a look at the content; the most records that are read.
     constrain : parts of a record that become an RFC 31 constraint, ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
-    columns : column map of a table (file, content or preset), or the columns of a Slurm dump without a
-        header line, as ``sacct -o`` names them.
-    delimiter : the separator of the columns of a Slurm dump (default: as in the header).
+    columns, delimiter : column map of a table (file, content or preset), or the columns of a Slurm dump
+        without a header line, as ``sacct -o`` names them; their separator (default: as in the header).
     on_site : how a log is read on the site that it is from, plain data as `site.log_use.reading_on` gives it.
-    time_zone, start_date, seed : the zone of the log's dates (``Europe/Rome``, ``+01:00``); the date of
-        second 0; the seed of the draw, if the file is a model.
+    time_zone, start_date, seed : zone of the dates (``Europe/Rome``); date of second 0; seed of a model.
 
     Raises
     ------

@@ -43,6 +43,8 @@ def test_fit_writes_a_model_that_runs(trace, tmp_path, capsys):
     capsys.readouterr()
     assert main(["report", runs[0], "--audit"]) == 0  # the jobs are drawn again with the recorded seed
     assert "clean" in capsys.readouterr().out
+    assert main(["report", *runs]) == 0  # equal ids are not equal jobs if the seeds differ
+    assert "have no job in common" in capsys.readouterr().out
     assert len(load_workload(model, seed=3)) != len(load_workload(model, seed=4))
 
 
@@ -69,6 +71,25 @@ def test_a_log_without_flurries(trace, capsys):
     command = ["workload", "flurries", str(trace), "-t", "flurries(out)", "--format", "json"]
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out)["flurries"] == []
+
+
+def test_users_and_sessions_are_units_of_resampling(trace, tmp_path, capsys):
+    cluster = tmp_path / "c.yaml"
+    assert main(["cluster", "make", "--nodes", "16", "--cores", "1", "-o", str(cluster)]) == 0
+    for unit in ("users", "sessions"):
+        words = [
+            "size",
+            str(cluster),
+            str(trace),
+            "--target",
+            "p95_wait<=1h",
+            "--seeds",
+            "2",
+            "--workers",
+            "1",
+        ]
+        assert main([*words, "--workers", "1", "-t", "first(150)", "--block", unit]) == 0
+        assert f"the workload as it is and 1 resample of its {unit}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ class Answer(SearchResult):
                 "first": self.seeds.first,
                 "block": self.seeds.block,
                 "shake": self.seeds.shake,
+                **({} if self.seeds.unit is None else {"unit": self.seeds.unit}),
             },
             "differences": {str(t.figure): _difference(d) for t, d in self.differences.items()},
             "trials": [self._trial(trial) for trial in self.trials.values()],

@@ -298,6 +298,9 @@ def _seeds(answer: SearchResult) -> list[str]:
         by = human.seconds(seeds.shake)
         drawn = f"the workload as it is and {copies} of it with submissions moved by up to {by}"
         return [f"a target has to hold {met}: {drawn}, which shows sensitivity and not other demand"]
+    if seeds.unit is not None:
+        one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
+        return [f"a target has to hold {met}: the workload as it is and {one} of its {seeds.unit}"]
     if seeds.block is None:
         return [f"a target has to hold {met}: {seeds.count} draws of the model"]
     blocks = human.seconds(seeds.block)

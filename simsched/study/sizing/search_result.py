@@ -27,7 +27,8 @@ class SearchSeeds:
 
     `block` (seconds) is None where nothing is resampled: with one seed, a model, a burst (all jobs are
     submitted at one instant, so that there is nothing to resample), or shaken copies, whose submissions
-    are moved by up to `shake` seconds.
+    are moved by up to `shake` seconds.  `unit` is ``users`` or ``sessions`` where these are resampled in
+    place of blocks.
     """
 
     count: int
@@ -35,6 +36,7 @@ class SearchSeeds:
     block: float | None = None
     burst: bool = False
     shake: float | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True)

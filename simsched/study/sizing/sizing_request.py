@@ -49,6 +49,8 @@ MAX_CHECKS = 1000
 BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
 #: ways to scale load that are random
 DRAWN = ("users", "jobs")
+UNITS = ("users", "sessions")
+"""What seeds resample in place of blocks of time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +61,7 @@ class SizingRequest:
     ----------
     load, by : multiple of today's load; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
     seeds, seed : number of seeds, and the first of them.
-    block : length of the blocks of resampled traces, such as ``7d``.
+    block : length of the blocks of resampled traces, such as ``7d``; or ``users`` or ``sessions``.
     shake : time by which seeds move submissions in place of resampling, such as ``1m``.
     meet, confidence : criterion of the targets (``every`` seed, their ``mean``, ``confident``).
     checks : numbers that are tried on each side of the answer; by default as the noise requires.
@@ -225,6 +227,9 @@ def _seeds(request: SizingRequest, base: RunTask) -> SearchSeeds:
         return _shaken(request, base)
     if request.seeds == 1 or model:
         return SearchSeeds(request.seeds, request.seed)
+    if request.block in UNITS:
+        INPUTS.workload(seeded(base, 1, request.block))  # refuses jobs without users before the first run
+        return SearchSeeds(request.seeds, request.seed, unit=request.block)
     block = block_of(workload) if request.block is None else parse_duration(request.block, where="--block")
     if block is None:
         some = is_random_run(base.options) or request.by in DRAWN

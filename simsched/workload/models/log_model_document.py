@@ -89,7 +89,8 @@ def _class(row: Any, where: str) -> JobClass:
     def shape(value: Any) -> Jobspec:
         if not isinstance(value, str):
             raise ConfigError(f"{value!r} is not a shape", where=f"{where}.requests", expected="slot=4/core")
-        return _placed(lambda: Jobspec.from_shape(value), f"{where}.requests")
+        found: Jobspec = _placed(lambda: Jobspec.from_shape(value), f"{where}.requests")
+        return found
 
     requests = Shares.parse(row["requests"], shape, f"{where}.requests")
     limits = row.get("limits")
