@@ -153,12 +153,67 @@ def _match_policies() -> Iterator[PolicyEntry]:
         yield PolicyEntry(name, "of an installed package")
 
 
+def _limits() -> Iterator[PolicyEntry]:
+    from simsched.simulation.limits.limit_rules import QUANTITIES
+
+    for name, text in QUANTITIES.items():
+        yield PolicyEntry(name, f"{text} ({_LIMIT_SOURCES[name]})")
+
+
+def _predictors() -> Iterator[PolicyEntry]:
+    from simsched.schedule.predictors.predictor import LIMIT, PREDICTORS
+
+    yield PolicyEntry(LIMIT, "the requested duration of the job, the default (slurm.conf(5); Lifka 1995)")
+    for name, maker in PREDICTORS.items():
+        yield PolicyEntry(name, _sentence(maker))
+
+
+def _backfill_options() -> Iterator[PolicyEntry]:
+    for name, text in _BACKFILL_OPTIONS.items():
+        yield PolicyEntry(name, text)
+
+
+_LIMIT_SOURCES = {
+    "running-jobs": "Slurm MaxJobs and GrpJobs; flux-accounting max_running_jobs; PBS max_run",
+    "submitted-jobs": "Slurm MaxSubmitJobs; flux-accounting max_active_jobs; PBS max_queued",
+    **dict.fromkeys(("nodes", "cores", "gpus", "memory"), "Slurm GrpTRES and MaxTRES; PBS max_run_res"),
+    **dict.fromkeys(("node-hours", "core-hours", "gpu-hours"), "Slurm GrpTRESMins"),
+    **dict.fromkeys(
+        ("running-node-hours", "running-core-hours", "running-gpu-hours"), "Slurm GrpTRESRunMins"
+    ),
+    "duration": "Slurm MaxWall; RFC 33",
+}
+"""Key of a limit → the options of schedulers that have it."""
+
+_BACKFILL_OPTIONS = {
+    "backfill-order": "the order of the jobs behind the first; sjf is EASY-SJBF (Tsafrir et al. 2007)",
+    "starvation": "no job passes the first once that has waited longer",
+    "threshold": "the expansion factor from which on a job has a reservation (Srinivasan et al. 2002)",
+    "factor": "the slack of a job, in units of its duration (Talby and Feitelson 1999)",
+    "depth": "the most jobs with reservations (Fluxion, reservation-depth)",
+    "compress": "the order in which reservations move up after an early end (Mu'alem and Feitelson 2001)",
+    "interval": "the least time between two backfill passes (Slurm, bf_interval)",
+    "sched-interval": "the least time between two passes in order (Slurm, sched_interval)",
+    "window": "how far ahead reservations begin at most (Slurm, bf_window)",
+    "resolution": "the ends of reservations are rounded up to multiples of it (Slurm, bf_resolution)",
+    "max-job-test": "the most jobs that a backfill pass tests (Slurm, bf_max_job_test)",
+    "max-job-start": "the most jobs that a backfill pass starts (Slurm, bf_max_job_start)",
+    "max-job-user": "the most jobs per user that a backfill pass tests (Slurm, bf_max_job_user)",
+    "max-job-part": "the most jobs per partition that a backfill pass tests (Slurm, bf_max_job_part)",
+    "min-age-reserve": "a job that has waited for less has no reservation (Slurm, bf_min_age_reserve)",
+    "reservation-depth": "the most reservations of a backfill pass (Slurm)",
+}
+"""Option of a queue policy that backfills → its meaning; `queue-policies` lists who takes it."""
+
 CATALOGUES: dict[str, Catalogue] = {
     "queue-policies": Catalogue("--queue-policy", _queue_policies),
     "orders": Catalogue("--order", _orders),
     "factors": Catalogue("priority.factors", _factors),
     "fair-share": Catalogue("priority.fair-share.method", _fair_shares),
     "presets": Catalogue("priority.preset", _presets),
+    "backfill": Catalogue("--option", _backfill_options),
+    "predictors": Catalogue("--predictor", _predictors),
+    "limits": Catalogue("[[limits]]", _limits),
     "match-policies": Catalogue("--match-policy", _match_policies),
 }
 """Kind → its catalogue, in the order in which they are printed."""

@@ -91,7 +91,15 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _text(site: Site) -> Iterator[str]:
-    from simsched.site.site_tables import NODES, QUEUES, node_rows, notes_by_kind, queue_rows
+    from simsched.site.site_tables import (
+        LIMITS,
+        NODES,
+        QUEUES,
+        limit_rows,
+        node_rows,
+        notes_by_kind,
+        queue_rows,
+    )
 
     source = f", from {site.format}" if site.format else ""
     size, number = len(site.cluster.index), len(site.queues)
@@ -103,6 +111,10 @@ def _text(site: Site) -> Iterator[str]:
     if site.queues:
         yield ""
         yield from table_lines([QUEUES, *queue_rows(site)], right=[1, 2])
+    limits = limit_rows(site)
+    if limits:
+        yield ""
+        yield from table_lines([LIMITS, *limits])
     for heading, notes in notes_by_kind(site).items():
         yield ""
         yield f"{heading}:"

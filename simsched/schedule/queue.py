@@ -152,7 +152,7 @@ class WaitingQueue:
             self.fresh += ranks
             self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
-                self._present.reviewed(self.ranks)
+                self._present.forget()  # their keys may not be known
 
     def with_barred(self, jobs: list[int]) -> list[int]:
         """Return the jobs in view and some of the barred ones, in order."""

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from simsched.site.site_tables import (
     FACTORS,
+    LIMITS,
     NODES,
     QUEUES,
+    limit_rows,
     node_rows,
     notes_by_kind,
     priority_rows,
@@ -58,6 +60,11 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield markdown_table(QUEUES, queues)
     else:
         yield "The files describe no queues, so `queues.toml` is empty."
+    limits = limit_rows(site)
+    if limits:
+        yield "## Limits"
+        yield "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
+        yield markdown_table(LIMITS, limits)
     rows = priority_rows(site)
     if rows:
         yield "## Priority"

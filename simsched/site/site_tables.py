@@ -1,4 +1,4 @@
-"""The nodes and queues of a site as rows of text, for ``site show`` and the README."""
+"""The nodes, queues and limits of a site as rows of text, for ``site show`` and the README."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 NODES = ("nodes", "hosts", "each holds", "properties", "status")
 QUEUES = ("queue", "nodes", "priority", "time limit", "default time", "job size", "closed")
+LIMITS = ("jobs", "counted", "limits", "over")
 FACTORS = ("factor", "weight", "options")
 MISSING = "-"
 
@@ -84,6 +85,20 @@ def priority_rows(site: Site) -> list[tuple[str, ...]]:
     return rows
 
 
+def limit_rows(site: Site) -> list[tuple[str, ...]]:
+    """Return one row of `LIMITS` per table ``[[limits]]``."""
+    from simsched.simulation.limits.limit_rules import DIMENSIONS, QUANTITIES, read_limits
+
+    rows = []
+    for rule in read_limits(site.config.get("limits", ()), "limits"):
+        given = rule.to_dict()
+        names = {key: given[key] for key in DIMENSIONS if key in given}
+        most = {key: value for key, value in given.items() if key in QUANTITIES}
+        counted = f"per {' and '.join(rule.each)}" if rule.each else "together"
+        rows.append((_options(names) if names else "all", counted, _options(most), rule.over))
+    return rows
+
+
 def _options(values: dict[str, Any]) -> str:
     parts = []
     for key, value in values.items():
@@ -136,5 +151,6 @@ def facts(site: Site) -> dict[str, Any]:
         "sources": [{"name": source.name, "sha256": source.sha256} for source in site.sources],
         "nodes": [dict(zip(NODES, row, strict=True)) for row in node_rows(site)],
         "queues": [dict(zip(QUEUES, row, strict=True)) for row in queue_rows(site)],
+        "limits": [dict(zip(LIMITS, row, strict=True)) for row in limit_rows(site)],
         "notes": [{"kind": note.kind, "text": note.text, "where": note.where} for note in site.notes],
     }

@@ -9,6 +9,8 @@ from simsched.match.policies.policy import POLICIES as MATCH_POLICIES
 from simsched.schedule.orders.order import ORDERS
 from simsched.schedule.orders.priority_rules import FACTORS
 from simsched.schedule.policies.registry import POLICIES
+from simsched.schedule.predictors.predictor import PREDICTORS
+from simsched.simulation.limits.limit_rules import QUANTITIES
 
 
 def test_every_registry_is_listed(capsys):
@@ -18,8 +20,18 @@ def test_every_registry_is_listed(capsys):
     assert set(names["queue-policies"]) >= set(POLICIES)
     assert set(names["orders"]) >= {*ORDERS, "multifactor"}
     assert names["factors"] == list(FACTORS)
+    assert names["limits"] == list(QUANTITIES)
+    assert set(names["predictors"]) == {"limit", *PREDICTORS}
     assert names["match-policies"] == list(MATCH_POLICIES)
     assert all(entry["text"] for listed in found.values() for entry in listed["entries"])
+
+
+def test_every_option_of_backfill_belongs_to_a_queue_policy(capsys):
+    assert main(["policies", "backfill", "queue-policies", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    taken = " ".join(entry["options"] for entry in found["queue-policies"]["entries"])
+    for entry in found["backfill"]["entries"]:
+        assert f"{entry['name']}=" in taken
 
 
 def test_one_kind(capsys):

@@ -12,6 +12,9 @@ Everything is recomputed from scratch in each pass, as the definitions read:
   Selective plans only jobs whose expansion factor has reached a threshold; the others, in their own order,
   start if they delay no planned job. With slack, a job may start if all others, planned again in order
   behind it, start no later than their first planned start plus slack.
+* Limits (a scope of jobs, a quantity, the most of it) keep a job out of the queue that the policy sees while
+  its start would exceed one. They are asked again before each start of a pass. A job that becomes over a
+  limit within a pass keeps its place in the plan until the end of that pass.
 * Slurm has a main scheduler that starts in order, partition by partition, and a backfill at intervals that
   plans each job anew, with reservations that end at multiples of a resolution.
 """
@@ -106,13 +109,33 @@ def in_order(name, jobs, seconds, now):
     return sorted(jobs, key=lambda job: (key(job, seconds(job), now), job.submit, job.id))
 
 
+# --- limits ---
+
+
+class Limit(NamedTuple):
+    """At most `most` of a quantity for the running jobs with one scope; None as a scope is not counted.
+
+    `quantity` is ``jobs``, ``processors`` or ``ahead``: processor-seconds that running jobs may still use.
+    """
+
+    scope: object
+    quantity: str
+    most: float
+
+    def amount(self, job, start, now):
+        if self.quantity == "ahead":
+            return job.size * max(0, start + job.limit - now)
+        return job.size if self.quantity == "processors" else 1
+
+
 # --- the state of a run ---
 
 
 class Machine:
     """The processors, the running jobs, the waiting jobs, and what is known of their run times."""
 
-    def __init__(self, processors, predictor="limit"):
+    def __init__(self, processors, predictor="limit", limits=()):
+        self.limits = limits
         self.free = processors
         self.now = 0
         self.queue = []
@@ -126,13 +149,31 @@ class Machine:
         self.early = False  # a job ended early since the policy last ran
 
     def submit(self, job):
-        self.changed = True
+        self.changed = self.changed or self.allows(job)
         found = self.predictor(self.past.get(job.user, []), job)
         self.planned[job] = job.limit if found is None else min(max(found, 1), job.limit)
         self.queue.append(job)
 
+    def allows(self, job):
+        """Whether no limit is exceeded if a job starts now."""
+        for limit in self.limits:
+            scope = limit.scope(job)
+            if scope is None:
+                continue
+            others = [(other, start) for other, (start, _, _) in self.running.items()]
+            use = sum(limit.amount(o, start, self.now) for o, start in others if limit.scope(o) == scope)
+            if use + limit.amount(job, self.now, self.now) > limit.most:
+                return False
+        return True
+
+    @property
+    def waiting(self):
+        """The jobs that a policy sees."""
+        return [job for job in self.queue if self.allows(job)] if self.limits else self.queue
+
     def start(self, job):
         assert job.size <= self.free
+        assert self.allows(job)
         self.free -= job.size
         self.queue.remove(job)
         self.started[job.id] = self.now
@@ -178,9 +219,11 @@ class Easy:
         self.order, self.candidates, self.starvation = order, candidates, starvation
 
     def run(self, machine):
-        queue = in_order(self.order, machine.queue, lambda job: job.limit, machine.now)
-        while queue and queue[0].size <= machine.free:
-            machine.start(queue.pop(0))
+        queue = in_order(self.order, machine.waiting, lambda job: job.limit, machine.now)
+        while queue and (queue[0].size <= machine.free or not machine.allows(queue[0])):
+            job = queue.pop(0)
+            if machine.allows(job):
+                machine.start(job)
         if not queue:
             return
         first, rest = queue[0], queue[1:]
@@ -199,7 +242,7 @@ class Easy:
             rest = in_order(self.candidates, rest, machine.planned.__getitem__, machine.now)
         for job in rest:
             ends_in_time = machine.now + machine.planned[job] <= shadow
-            if job.size <= machine.free and (ends_in_time or job.size <= extra):
+            if job.size <= machine.free and (ends_in_time or job.size <= extra) and machine.allows(job):
                 machine.start(job)
                 extra -= 0 if ends_in_time else job.size
 
@@ -264,7 +307,10 @@ class Promises:
         return len(self.plan) < self.depth and factor >= self.threshold
 
     def turns(self, machine):
-        queue, left = in_order("fifo", machine.queue, lambda job: 0, machine.now), self.depth - len(self.plan)
+        queue, left = (
+            in_order("fifo", machine.waiting, lambda job: 0, machine.now),
+            self.depth - len(self.plan),
+        )
         first, rest = [], []
         for job in queue:
             if job in self.plan:
@@ -279,13 +325,15 @@ class Promises:
         return first + rest if self.candidates is not None or self.threshold > 1 else queue
 
     def begin(self, machine, job):
-        if job.size <= machine.free:
+        if job.size <= machine.free and machine.allows(job):
             del self.plan[job]
             machine.start(job)
 
     def run(self, machine):
         early, machine.early = machine.early, False
         for job in self.turns(machine):
+            if not machine.allows(job):
+                continue
             known = self.plan.get(job, math.inf)
             if known == math.inf or (known > machine.now and early):
                 steps = staircase(machine, self.planned(machine, but=job))
@@ -322,8 +370,8 @@ class Slack(Promises):
         changed, machine.changed = machine.changed, False
         if not changed:
             return
-        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
-            if job in machine.queue and self.plan.get(job, 0) > machine.now and job.size <= machine.free:
+        for job in in_order("fifo", machine.waiting, lambda job: 0, machine.now):
+            if job in machine.waiting and self.plan.get(job, 0) > machine.now and job.size <= machine.free:
                 self.first(machine, job)
 
     def first(self, machine, job):
@@ -363,7 +411,7 @@ class Slurm:
         )
 
     def run(self, machine):
-        if not machine.queue:
+        if not machine.waiting:
             return
         if machine.changed:
             self.main_due = self.fill_due = True
@@ -376,9 +424,11 @@ class Slurm:
 
     def start_in_order(self, machine):
         blocked = set()
-        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
+        for job in in_order("fifo", machine.waiting, lambda job: 0, machine.now):
             partition = job.queue if "part" in self.bounds else None
             if partition in blocked:
+                continue
+            if not machine.allows(job):
                 continue
             if job.size <= machine.free:
                 machine.start(job)
@@ -387,7 +437,7 @@ class Slurm:
 
     def tested(self, machine):
         users, queues, found = {}, {}, []
-        for job in in_order("fifo", machine.queue, lambda job: 0, machine.now):
+        for job in in_order("fifo", machine.waiting, lambda job: 0, machine.now):
             if users.get(job.user, 0) >= self.bounds.get("user", math.inf):
                 continue
             if queues.get(job.queue, 0) >= self.bounds.get("part", math.inf):
@@ -402,6 +452,8 @@ class Slurm:
         for job in self.tested(machine):
             if started >= self.bounds.get("start", math.inf):
                 break
+            if not machine.allows(job):
+                continue
             steps = staircase(machine, planned)
             start = earliest(steps, job.size, machine.planned[job])
             if start == machine.now and job.size <= machine.free:
@@ -424,25 +476,44 @@ class Slurm:
 # --- the loop ---
 
 
-def schedule(jobs, processors, policy, predictor="limit"):
+def falls(machine, event):
+    """The first whole second before an event at which a job is no longer over a limit, or the event."""
+    if any(limit.quantity == "ahead" for limit in machine.limits):
+        over, now = [job for job in machine.queue if not machine.allows(job)], machine.now
+        for machine.now in range(math.floor(now) + 1, math.ceil(event)):
+            if any(map(machine.allows, over)):
+                machine.changed = True
+                return machine.now
+        machine.now = now
+    return event
+
+
+def schedule(jobs, processors, policy, predictor="limit", limits=()):
     """Return {job id: start} of the jobs that fit on the machine."""
-    machine = Machine(processors, predictor)
+    machine = Machine(processors, predictor, limits)
     coming = sorted(jobs, key=lambda job: job.submit)
     coming.reverse()
     while True:
         wake = getattr(policy, "wake", math.inf)
         times = [*machine.times(), *(job.submit for job in coming[-1:])]
-        if wake < math.inf and machine.queue:
+        if wake < math.inf and machine.waiting:
             times.append(max(wake, machine.now))
         if not times:
             break
-        machine.now = min(times)
+        machine.now = falls(machine, min(times))
         machine.end_jobs()
         while coming and coming[-1].submit == machine.now:
             job = coming.pop()
             if job.size <= processors:
                 machine.submit(job)
         machine.correct()
+        seen = set(machine.waiting)
         policy.run(machine)
+        if {job for job in seen if job in machine.queue} - set(machine.waiting):
+            machine.changed = True
+        if hasattr(policy, "plan"):
+            policy.plan = {job: start for job, start in policy.plan.items() if machine.allows(job)}
+        if hasattr(policy, "latest"):
+            policy.latest = {job: time for job, time in policy.latest.items() if job in machine.waiting}
     assert not machine.queue, "jobs were left in the queue of an idle machine"
     return machine.started

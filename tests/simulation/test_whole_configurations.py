@@ -259,6 +259,43 @@ def test_variations_of_backfilling(tmp_path, seed):
     assert_holds(tmp_path, cluster, jobs, rules | draw_backfill(random.Random(seed)), seed)
 
 
+def draw_limits(rng):
+    """Return one or two limits on different quantities."""
+    quantities = {
+        "running-jobs": rng.randint(1, 3),
+        "cores": rng.randint(2, 8),
+        "nodes": rng.randint(1, 3),
+        "running-core-hours": rng.choice([10, 40]) / 3600,
+        "core-hours": rng.choice([40, 400]) / 3600,
+        "submitted-jobs": rng.randint(2, 6),
+    }
+    scopes = ({"each": "user"}, {"each": "account"}, {}, {"user": "a"}, {"each": ["user", "account"]})
+    return [
+        rng.choice(scopes)
+        | {name: quantities[name]}
+        | given(over=maybe(rng, 0.25, "hold"), blocks=maybe(rng, 0.25, True))
+        for name in rng.sample(list(quantities), rng.randint(1, 2))
+    ]
+
+
+@pytest.mark.parametrize("seed", [*range(SEEDS), 187, 201])
+def test_variations_of_backfilling_under_limits_and_priorities(tmp_path, seed):
+    cluster, jobs, rules = draw(5000 + seed)
+    rng = random.Random(f"limits {seed}")
+    for name in ("candidates", "passes"):
+        rules.pop(name, None)
+    rules |= draw_backfill(rng) | {"limits": draw_limits(rng)}
+    if rng.random() < 0.5:
+        factors = {"age": 1000, "size": 100, **given(**{"fair-share": maybe(rng, 0.5, 2000)})}
+        rules |= {
+            "order": "multifactor",
+            "priority": {"factors": factors, "period": rng.choice(["0s", "5s"])},
+        }
+    if rng.random() < 0.2:
+        rules["queue_options"] = {**rules.get("queue_options", {}), "queue_depth": rng.choice([1, 2, 4])}
+    assert_holds(tmp_path, cluster, jobs, rules, seed)
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_whatever_is_drawn(tmp_path, seed):
     assert_holds(tmp_path, *draw(seed), seed)

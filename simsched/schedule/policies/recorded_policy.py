@@ -33,6 +33,8 @@ class Recorded:
         times = starts[jobs]
         due = times <= now
         for job in jobs[due][np.argsort(times[due], kind="stable")].tolist():
+            if job in context.barred:  # a job that started in this pass used up a limit
+                continue
             selection = self._fit(context, job)
             if selection is not None:
                 context.start(job, selection)

@@ -83,7 +83,7 @@ def _hybrid(depth: int = 8, compress: str = "queue", backfill_order: str | None 
 
 
 def _recorded() -> QueuePolicy:
-    """Every job starts when its log started it."""
+    """Each job starts when the log says (the recorded schedule)."""
     from simsched.schedule.policies.recorded_policy import Recorded
 
     return Recorded()

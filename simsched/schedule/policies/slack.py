@@ -77,7 +77,8 @@ class Slack(Conservative):
             return
         context.reservations = profile
         for other in [other for other, start in self.starts.items() if start <= context.now]:
-            self._start(context, profile, other, fresh=True)
+            if other not in context.barred:
+                self._start(context, profile, other, fresh=True)
 
     def _plan_behind(self, context: PassContext, profile: Reservations, job: int) -> dict[int, Gap] | None:
         """Return the gaps of the other jobs in order; None if one would start after its latest start."""

@@ -112,6 +112,8 @@ class Backfill(Replanning):
         for at, job in enumerate(jobs):
             if at >= reach or started == options.max_job_start:
                 return
+            if job in context.barred:  # a job that started in this pass used up a limit
+                continue
             plans = reserved != self.depth and now - context.table.submits[job] >= options.min_age_reserve
             if not plans and not context.supply.could_start(job):
                 waits = True
@@ -164,7 +166,7 @@ def _start_by_partition(context: PassContext) -> None:
     left = set(partitions[jobs].tolist())
     blocked = False
     for job, partition in zip(jobs.tolist(), partitions[jobs].tolist(), strict=True):
-        if partition not in left:
+        if partition not in left or job in context.barred:
             continue
         selection = context.supply.fit(job)
         if selection is not None:

@@ -78,7 +78,7 @@ class Perfect:
 
 
 def _last_two(inside: str | None) -> Any:
-    """Mean of the last two run times of the same user (Tsafrir, Etsion & Feitelson 2007)."""
+    """The mean of the last two run times of the same user (Tsafrir, Etsion & Feitelson 2007)."""
     if inside is not None:
         raise ConfigError("last-two takes no arguments", expected="last-two")
     return lambda _runtimes: RecentRuns(2, 2, _whole_mean)
@@ -108,7 +108,7 @@ def _quantile(inside: str | None) -> Any:
 
 
 def _perfect(inside: str | None) -> Any:
-    """Actual run time, as a bound for all predictors."""
+    """The actual run time, as a bound for all predictors."""
     if inside is not None:
         raise ConfigError("perfect takes no arguments", expected="perfect")
     return Perfect

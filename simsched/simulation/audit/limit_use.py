@@ -76,7 +76,8 @@ def check_limits(
         return
     if any(quantity == "memory" for rule in rules for quantity, _ in rule.most):
         report.notes.append("limits on memory were not compared: the tables do not have it")
-    for name, fault in LimitAudit(rules, jobs, inventory).faults(attempts.until(rows), rows):
+    cut = inf if recorded.cut is None else recorded.cut
+    for name, fault in LimitAudit(rules, jobs, inventory).faults(attempts.until(rows), rows, cut):
         report.add("L1", name, fault)
 
 
@@ -121,11 +122,11 @@ class LimitAudit:
         self._bounds = {name: list(self._bounds_of(job)) for name, job in jobs.items()}
 
     def faults(
-        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]]
+        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]], cut: float = inf
     ) -> Iterator[tuple[str, str]]:
-        """Yield (job, fault) for each start and submission that exceeds a limit."""
+        """Yield (job, fault) for each start and submission until `cut` (s) that exceeds a limit."""
         yield from self._too_large(attempts, rows)
-        yield from self._too_many_submitted(rows)
+        yield from self._too_many_submitted(rows, cut)
         events = sorted(
             event
             for at, (name, start, end) in enumerate(attempts)
@@ -179,13 +180,15 @@ class LimitAudit:
                 if asked > most + (0 if quantity in units else _SLACK):
                     yield name, f"asks for {asked:g}, and {quantity} of a job of {names} is at most {most:g}"
 
-    def _too_many_submitted(self, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    def _too_many_submitted(
+        self, rows: Mapping[str, Mapping[str, Any]], cut: float
+    ) -> Iterator[tuple[str, str]]:
         events: list[tuple[float, int, str]] = []
         for name, job in self._jobs.items():
             row = rows.get(name)
             if row is None or not any(bound.quantity == "submitted-jobs" for bound in self._bounds[name]):
                 continue
-            begin, end = _present(row, job, held=self._holds(job))
+            begin, end = _present(row, job, cut, held=self._holds(job))
             if begin is not None and end > begin:
                 events += [(begin, 1, name), (end, 0, name)]
         present: dict[tuple[Any, ...], int] = {}
@@ -247,13 +250,13 @@ def _seconds(row: Mapping[str, Any]) -> float:
     return inf if value is None or isnan(value) else float(value)
 
 
-def _present(row: Mapping[str, Any], job: Job, *, held: bool) -> tuple[float | None, float]:
+def _present(row: Mapping[str, Any], job: Job, cut: float, *, held: bool) -> tuple[float | None, float]:
     """Return from when until when a job counted as submitted; None if that is not known."""
     reason = str(row.get("reason") or "")
     begin = row.get("eligible") if held else row["submit"]
     if reason.startswith("rejected") or row["result"] in ("INFEASIBLE", "DROPPED"):
         return None, inf
-    if begin is None or isnan(begin):
+    if begin is None or isnan(begin) or begin > cut:  # the run was cut short before it came
         return None, inf
     end = row.get("end")
     if end is not None and not isnan(end):
