@@ -117,7 +117,7 @@ def run_run(args: argparse.Namespace) -> int:
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        recorded = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        recorded: dict[str, Any] = {"command": command_of(args, rules), **_log_use(args, workload, site)}
         if workload.kind == "model":  # runs of one model with other seeds have other jobs
             recorded["drawn"] = True
         result = replace(result, meta={**result.meta, **recorded})

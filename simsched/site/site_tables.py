@@ -89,7 +89,7 @@ def limit_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `LIMITS` per table ``[[limits]]``."""
     from simsched.simulation.limits.limit_rules import DIMENSIONS, QUANTITIES, read_limits
 
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for rule in read_limits(site.config.get("limits", ()), "limits"):
         given = rule.to_dict()
         names = {key: given[key] for key in DIMENSIONS if key in given}

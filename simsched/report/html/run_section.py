@@ -17,7 +17,7 @@ from simsched.report.metrics import metrics as m
 from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.metrics.summary import metric
-from simsched.report.recorded import sentences
+from simsched.report.recorded_waits import sentences
 from simsched.report.run_dates import dates_of
 
 if TYPE_CHECKING:

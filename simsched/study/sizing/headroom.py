@@ -68,8 +68,6 @@ def headroom(
         for a target, an option or an input that is not valid.
     """
     request = read_request(cluster, workload, targets, options)
-    for name, given in (("step", step), ("least", least), ("most", most)):
-        check_number(name, given)
     load_steps(request.by, request.load)
     axis, low, high = _axis(request.load, step, least, most)
     with open_search(request) as (base, seeds, evaluator_of):
@@ -101,6 +99,8 @@ def headroom(
 
 
 def _axis(today: float, step: float, least: float, most: float) -> tuple[LoadAxis, int, int]:
+    for name, given in (("step", step), ("least", least), ("most", most)):
+        check_number(name, given)
     if not 1e-4 <= step <= 1:
         raise ConfigError(
             f"a step of {step:g} is out of range", where="--step", expected="0.0001 to 1 times the load"
