@@ -296,5 +296,11 @@ def test_without_a_verb_it_says_where_to_begin(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     commands = [line.split("  ")[1] for line in err.splitlines() if line.startswith("  simsched")]
-    assert [shlex.split(command)[1] for command in commands] == ["feasible", "match", "run", "report", "demo"]
+    assert [shlex.split(command)[1] for command in commands] == [
+        "feasible",
+        "match",
+        "run",
+        "report",
+        "tutorial",
+    ]
     assert cli.main([*shlex.split(commands[0])[1:]]) == 0

@@ -38,7 +38,7 @@ def joined(parts: Sequence[Jobspec], queues: Sequence[str | None] | None = None)
     >>> from simsched.formats.jobspec.jobspec import Jobspec
     >>> shapes = ("slot=4/core", "slot=8/core"), ("slot=1/[core=2;gpu]", "slot=8/core")
     >>> [joined([Jobspec.from_shape(shape) for shape in pair]).to_shape() for pair in shapes]
-    ['slot=12/core', '[slot{default}=1/[core=2;gpu];slot{default-1}=8/core]']
+    ['slot=12/core', '[slot{default}/[core=2;gpu];slot=8{default-1}/core]']
     """
     first = parts[0]
     named = [part.queue for part in parts] if queues is None else list(queues)

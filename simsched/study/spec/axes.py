@@ -44,7 +44,7 @@ NEAR = {
     **dict.fromkeys(("trace", "traces", "log", "logs", "workloads"), "workload"),
     **dict.fromkeys(("arrival", "arrivals", "loads"), "load"),
     **dict.fromkeys(("run-time", "run-times", "runtimes"), "runtime"),
-    **dict.fromkeys(("estimate", "limits"), "estimates"),
+    **dict.fromkeys(("estimate",), "estimates"),
     **dict.fromkeys(("orders", "ordering", "queue-order"), "order"),
     **dict.fromkeys(("options", "option", "policy-option"), "policy-options.KEY"),
     **dict.fromkeys(("failure", "mtbf"), "failures"),

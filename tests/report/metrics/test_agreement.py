@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from simsched.formats.rfc.clock import Clock
 from simsched.report.metrics.agreement import (
     LEAST_WAIT,
     agreement,
@@ -79,5 +80,6 @@ def test_groups_have_the_figures_of_their_jobs():
 
 def test_hours_of_the_week_have_names_where_times_are_dates():
     monday = 1_704_067_200  # 2024-01-01, a Monday
-    jobs = table([(monday + 9 * 3600, 0, 0, 1, 1), (monday + 86400, 0, 0, 1, 1)])
-    assert list(hour_of_week(jobs)) == ["Mon 09", "Tue 00"]
+    jobs = table([(9 * 3600, 0, 0, 1, 1), (86400, 0, 0, 1, 1)])
+    assert list(hour_of_week(jobs, Clock(monday, "UTC"))) == ["Mon 09", "Tue 00"]
+    assert list(hour_of_week(jobs)) == ["day 1 09", "day 2 00"]
