@@ -59,7 +59,7 @@ def test_slurm_to_recorded_and_simulated_waits_in_three_commands(here, capsys):
     jobs = slurm_site(here / "valley", lines=1_200)
     said, page = three_commands("valley", "valley/jobs.sacct", capsys)
     assert waits(page) == (jobs, ["recorded", "simulated"])
-    assert said.count("note: jobs.sacct:") == 1
+    assert said.count("note: jobs.sacct:") == 2  # the use of the log, and its heterogeneous jobs
     assert "its queue and restricts its nodes (batch, gpu); 2 processors are a core" in said
     assert main(["report", "run", "--audit"]) == 0
 
