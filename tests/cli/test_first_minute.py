@@ -9,6 +9,7 @@ from simsched.cli import main
 from simsched.cli.tutorial import STEPS
 
 
+@pytest.mark.slow
 def test_the_tutorial_plays_every_step_and_names_its_results(tmp_path, capfd, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["tutorial", "-o", "first"]) == 0

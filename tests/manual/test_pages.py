@@ -26,7 +26,7 @@ def called(page: Path) -> str:
 
 
 def marked(page: Path) -> object:
-    slow = page.stem in {"sizing", "studies"}
+    slow = page.stem in {"reality", "sizing", "studies"}
     return pytest.param(page, marks=pytest.mark.slow) if slow else page
 
 

@@ -141,6 +141,7 @@ def test_an_unknown_subsystem_has_no_tree(small):
         svg(small.graph, "power")
 
 
+@pytest.mark.slow
 def test_containment_of_any_depth_is_shown_to_a_hundred_levels():
     """A line says where it goes on; whoever asks for more levels gets them."""
     graph = assemble.new_graph("deep")
