@@ -9,17 +9,21 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
-from simsched.cli.options.run_options import add_rules, rules_document
+from simsched.cli.options.search_options import (
+    add_confidence,
+    add_output,
+    add_work,
+    answered,
+    check_output,
+    keywords_of,
+)
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
-from simsched.cli.options.workloads import READING, add_reading, whole
+from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
-from simsched.cli.support.messages import note
-from simsched.cli.support.output import write
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
-    from pathlib import Path
 
     from simsched.cli.support.parser import Subparsers
     from simsched.site.site import Site
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from simsched.study.sizing.evaluation import Evaluation
 
 EXIT_NONE = 1
-FORMATS = ("text", "json", "csv")
 TARGETS = """\
 targets: FIGURE RELATION VALUE, such as p95_wait<=1h, utilisation>=80%, mean_bsld<=10;
 for some jobs only: 'p95_wait[queue == debug]<=10m', 'max_wait[user == alice]<=1d'
@@ -108,19 +111,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", help="write answer.json, trials.csv and answer.png to DIR"
-    )
-    parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json or csv")
-    parser.add_argument(
-        "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
-    )
+    add_output(parser, "answer.json, trials.csv and answer.png")
     _add_chance(parser.add_argument_group("chance"))
     _add_measured(parser.add_argument_group("measured jobs"))
-    add_workers(parser.add_argument_group("workers"))
-    add_rules(parser)
-    add_reading(parser)
+    add_work(parser)
 
 
 def _add_chance(chance: Any) -> None:
@@ -147,9 +141,7 @@ def _add_chance(chance: Any) -> None:
         default="every",
         help="require a target for every seed (default), for the mean, or for its whole confidence interval",
     )
-    chance.add_argument(
-        "--confidence", metavar="P", type=float, default=0.95, help="confidence of intervals (default 0.95)"
-    )
+    add_confidence(chance)
     chance.add_argument(
         "--checks",
         metavar="N",
@@ -166,22 +158,6 @@ def _add_measured(measured: Any) -> None:
     measured.add_argument("--drain", metavar="D", default="0", help="ignore jobs submitted in the last D")
     measured.add_argument(
         "--allow-infeasible", action="store_true", help="ignore jobs that can never run on the machine"
-    )
-
-
-def add_workers(place: Any) -> None:
-    """Add the options that choose workers."""
-    place.add_argument(
-        "--workers",
-        metavar="N",
-        type=whole,
-        help="number of processes on this machine (default one per core; 0: this process)",
-    )
-    place.add_argument(
-        "--scheduler", metavar="ADDRESS", help="use the workers of a Dask scheduler, such as tcp://host:8786"
-    )
-    place.add_argument(
-        "--hpc", choices=("flux", "slurm"), help="use executorlib within an allocation of Flux or Slurm"
     )
 
 
@@ -205,79 +181,34 @@ def run_headroom(args: argparse.Namespace) -> int:
 
 
 def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answer]) -> int:
-    from simsched.errors import ConfigError
+    from simsched.study.sizing.answer_folder import ANSWER, finish_answer
 
-    if args.runs and not args.output:
-        raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
+    check_output(args)
     site = place_site(args, "cluster", "workload")
     require(args, cluster="CLUSTER", workload="WORKLOAD")
     tried: list[Evaluation] = []
+    options = _options(args, site, tried)
     with heartbeat(args.verb, lambda spent: _state(tried, spent), quiet=args.quiet):
-        if not args.output:
-            answer = search(_options(args, site, tried, None))
-            _show_answer(answer, args.format)
-            return 0 if answer else EXIT_NONE
-        return _written(args, site, search, tried)
+        found = answered(args, lambda runs: search({**options, "runs": runs}), ANSWER, finish_answer)
+    return 0 if found else EXIT_NONE
 
 
-def _written(
-    args: argparse.Namespace,
-    site: Site | None,
-    search: Callable[[dict[str, Any]], Answer],
-    tried: list[Evaluation],
-) -> int:
-    """Search, print the answer and write its directory."""
-    from simsched.folders import StagedFolder
-    from simsched.study.sizing.answer_folder import ANSWER, finish_answer
-
-    with StagedFolder(args.output, ANSWER) as staged:
-        answer = search(_options(args, site, tried, staged.work / "runs" if args.runs else None))
-        _show_answer(answer, args.format)
-        written = finish_answer(answer, staged)
-    if staged.replaced:
-        note(f"replaced the earlier answer in {args.output}")
-    for path in written:
-        sys.stderr.write(f"written: {path}\n")
-    return 0 if answer else EXIT_NONE
-
-
-def _show_answer(answer: Answer, kind: str) -> None:
-    if kind == "json":
-        write(answer.to_json(), "json")
-    elif kind == "csv":
-        write(answer.to_csv(), "other")
-    else:
-        write(answer.text())
-
-
-def _options(
-    args: argparse.Namespace, site: Site | None, tried: list[Evaluation], runs: Path | None
-) -> dict[str, Any]:
+def _options(args: argparse.Namespace, site: Site | None, tried: list[Evaluation]) -> dict[str, Any]:
     """Return the keywords of `size` and `headroom`, which append evaluations to `tried` as they are made."""
     from simsched.formats.rfc.duration import parse_duration
 
-    options = rules_document(args, site)
-    seed = options.pop("seed", 0)
     return {
+        **keywords_of(args, site),
         "load": args.load,
         "by": args.by,
         "seeds": args.seeds,
-        "seed": seed,
         "block": args.block,
         "shake": args.shake,
         "meet": args.meet,
-        "confidence": args.confidence,
         "checks": args.checks,
         "warm_up": parse_duration(args.warm_up, where="--warm-up"),
         "drain": parse_duration(args.drain, where="--drain"),
         "allow_infeasible": args.allow_infeasible,
-        "transforms": tuple(args.transform),
-        "reading": {name: getattr(args, name) for name in READING if name != "transform"},
-        "options": options,
-        "workers": args.workers,
-        "scheduler": args.scheduler,
-        "hpc": args.hpc,
-        "runs": runs,
         "log_use": noted_use(args, site),
         "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }

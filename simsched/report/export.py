@@ -15,7 +15,7 @@ from simsched.report.compare import Interval, compare_runs, side_by_side
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import by, ran
 from simsched.report.metrics.summary import metric
-from simsched.text_table import markdown_table
+from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 from simsched.visible import cell
 
 if TYPE_CHECKING:
@@ -68,6 +68,29 @@ def csv_text(frame: pd.DataFrame) -> str:
     }
     shown = frame.assign(**texts)  # type: ignore[arg-type]
     return str(shown.to_csv(index=False, float_format="%.12g", lineterminator="\n"))
+
+
+def table_formats(
+    frame: Callable[[Sequence[RunTables], str], pd.DataFrame],
+    cells: Callable[[Sequence[RunTables], str], tuple[list[str], list[list[str]]]],
+    spare: Sequence[str] = (),
+) -> dict[str, Callable[[Sequence[RunTables], str], str]]:
+    """Return the functions that write a table of groups, by format.
+
+    Parameters
+    ----------
+    frame : returns the values of runs and a key, times in seconds, shares from 0 to 1.
+    cells : returns the heads and rows for people.
+    spare : heads of columns that a narrow terminal can do without, the least important first.
+    """
+    return {
+        "text": lambda runs, key: fitted_table(*cells(runs, key), PAGE_WIDTH, spare) + "\n",
+        "json": lambda runs, key: (
+            json.dumps(_rows(frame(runs, key)), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        ),
+        "csv": lambda runs, key: csv_text(frame(runs, key)),
+        "markdown": lambda runs, key: markdown_table(*cells(runs, key)) + "\n",
+    }
 
 
 def as_markdown(runs: Sequence[RunTables]) -> str:

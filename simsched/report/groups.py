@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from simsched import human
 from simsched.errors import RunError
-from simsched.report.export import csv_text
+from simsched.report.export import table_formats
 from simsched.report.metrics import machine_use
 from simsched.report.metrics.classes import day, run_time_class, size_class
 from simsched.report.metrics.metrics import RECORDED_KWH, by, ran
-from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -125,16 +122,6 @@ def _machine(run: RunTables) -> tuple[pd.DataFrame, pd.DataFrame, machine_use.Wi
     return run.nodes, run.allocations, run.window
 
 
-def as_text(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a table for a terminal; several runs are named."""
-    return fitted_table(*_cells(runs, key), PAGE_WIDTH) + "\n"
-
-
-def as_markdown(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a Markdown table."""
-    return markdown_table(*_cells(runs, key)) + "\n"
-
-
 def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
     frame = grouped(runs, key)
@@ -167,23 +154,5 @@ def _shown(value: Any, name: str, units: Mapping[str, str]) -> str:
     return human.quantity(float(value), unit)
 
 
-def as_csv(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as CSV, times in seconds, shares from 0 to 1."""
-    return csv_text(grouped(runs, key))
-
-
-def as_json(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a JSON list of objects; unknown values are null."""
-    rows = [
-        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
-        for row in grouped(runs, key).to_dict("records")
-    ]
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-FORMATS: dict[str, Callable[[Sequence[RunTables], str], str]] = {
-    "text": as_text,
-    "json": as_json,
-    "csv": as_csv,
-    "markdown": as_markdown,
-}
+FORMATS = table_formats(grouped, _cells)
+"""Format → function of runs and a key that returns the table."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from simsched import human
-from simsched.report.export import csv_text
+from simsched.report.export import table_formats
 from simsched.report.metrics.agreement import GROUPS, agreement, agreement_by
 from simsched.simulation.options.run_config import CALIBRATION, RECORDED
-from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
+from simsched.text_table import fitted_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.agreement import Agreement
@@ -179,41 +178,6 @@ def frame_of(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
     return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
 
 
-def as_text(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a table for a terminal."""
-    spare = [_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")
-             for side in ("recorded", "simulated")]  # fmt: skip
-    head, rows = _cells(runs, key)
-    return fitted_table(head, rows, PAGE_WIDTH, spare) + "\n"
-
-
-def as_markdown(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a Markdown table."""
-    return markdown_table(*_cells(runs, key)) + "\n"
-
-
-def as_csv(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as CSV, times in seconds, shares from 0 to 1."""
-    return csv_text(frame_of(runs, key))
-
-
-def as_json(runs: Sequence[RunTables], key: str) -> str:
-    """Return the groups as a JSON list of objects; unknown values are null."""
-    rows = [
-        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
-        for row in frame_of(runs, key).to_dict("records")
-    ]
-    return json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-FORMATS: dict[str, Callable[[Sequence[RunTables], str], str]] = {
-    "text": as_text,
-    "json": as_json,
-    "csv": as_csv,
-    "markdown": as_markdown,
-}
-
-
 def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
     several = len(runs) > 1
     frame = frame_of(runs, key)
@@ -236,3 +200,9 @@ def _heading(name: str) -> str:
 
 def _unit(name: str) -> str:
     return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+
+
+_SPARE = [_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")
+          for side in ("recorded", "simulated")]  # fmt: skip
+FORMATS = table_formats(frame_of, _cells, _SPARE)
+"""Format → function of runs and a key that returns the table."""

@@ -61,7 +61,7 @@ def test_tables_of_jobs_keep_seconds_and_add_dates(runs):
     assert table["submit_date"].tolist()[:2] == ["2024-03-30T09:00:00", "2024-03-30T10:00:00"]
     assert table["end_date"].tolist()[3] == "2024-04-01T13:00:00"
     assert table.drop(columns=["submit_date", "start_date", "end_date"]).equals(groups.of_jobs(plain))
-    head, first, *_ = groups.as_text([dated], "job").splitlines()
+    head, first, *_ = groups.FORMATS["text"]([dated], "job").splitlines()
     assert ("submit (Europe/Berlin)" in head, "2024-03-30T09:00:00" in first) == (True, True)
 
 

@@ -23,7 +23,7 @@ def run(write_run, story):
 
 
 def test_groups_as_text(run):
-    assert groups.as_text([run], "queue") == (
+    assert groups.FORMATS["text"]([run], "queue") == (
         "queue  jobs   mean wait  median wait    p95 wait  mean bounded slowdown  core hours   share\n"
         "batch     2        40 s         40 s  1 min 16 s                      2       0.489  95.7 %\n"
         "debug     1  1 min 30 s   1 min 30 s  1 min 30 s                     10      0.0222  4.35 %\n"
@@ -32,11 +32,11 @@ def test_groups_as_text(run):
 
 @pytest.mark.parametrize("key", ["queue", "user", "bank", "size", "runtime", "day", "result"])
 def test_every_key_gives_every_job_that_ran_once(run, key):
-    rows = list(csv.DictReader(io.StringIO(groups.as_csv([run, run], key))))
+    rows = list(csv.DictReader(io.StringIO(groups.FORMATS["csv"]([run, run], key))))
     assert sum(int(row["jobs"]) for row in rows) == 2 * 3
     assert {row["run"] for row in rows} == {"easy"}
-    assert json.loads(groups.as_json([run], key))[0]["jobs"] >= 1
-    assert groups.as_markdown([run, run], key).startswith("| run | ")
+    assert json.loads(groups.FORMATS["json"]([run], key))[0]["jobs"] >= 1
+    assert groups.FORMATS["markdown"]([run, run], key).startswith("| run | ")
 
 
 def test_figures_between_warm_up_and_drain(make_jobs, make_timeline):

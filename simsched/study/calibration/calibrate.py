@@ -12,15 +12,15 @@ blocks chooses; that of the held-out blocks, which come later, is measured for e
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import check_callable, texts
-from simsched.errors import ConfigError, did_you_mean
+from simsched.arguments import texts
+from simsched.errors import ConfigError
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, POLICY_OPTIONS, knobs_named
@@ -30,13 +30,13 @@ from simsched.study.calibration.trials import Trials
 from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.sizing_request import about_of, check_number, cluster_input, workload_input
+from simsched.study.search_request import SearchRequest, check_number, fields_given
+from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 from simsched.study.stats import CONFIDENCE, check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.calibration.knobs import Knob, KnobSetting
@@ -50,34 +50,20 @@ PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationRequest:
-    """The arguments of `calibrate` beside the machine and the log.
+class CalibrationRequest(SearchRequest):
+    """The arguments of `calibrate` beside the machine and the log; see `SearchRequest` for the others.
+
+    Its ``options`` are the baseline.
 
     Attributes
     ----------
     knobs : names of the knobs to try (`KNOBS`); all by default.
     held_out : share of the blocks that test and do not choose; they are the last ones.
-    seed : of the runs and of the resampling of blocks.
-    confidence : of intervals.
-    transforms, reading : steps of the log, and keywords of `load_workload`.
-    options : keys of a configuration file: the baseline.
-    workers, scheduler, hpc, executor : see `open_workers`.
-    runs : folder that keeps the run directories.
     progress : called after each run with the number of runs done, and of those known to come.
     """
 
     knobs: tuple[str, ...] = ()
     held_out: float = HELD_OUT
-    seed: int = 0
-    confidence: float = CONFIDENCE
-    transforms: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    workers: int | None = None
-    scheduler: str | None = None
-    hpc: str | None = None
-    executor: Executor | None = None
-    runs: Path | None = None
     progress: Callable[[int, int], None] | None = None
 
 
@@ -119,7 +105,7 @@ def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: 
     split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
     training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
     facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
-    with _folder_of(request.runs) as folder, _open(request) as workers:
+    with _folder_of(request.runs) as folder, open_workers(**request.places) as workers:
         workers.send([base.cluster, base.workload])
         trials = Trials(base, split, workers, folder, request.progress)
         return _Search(trials, split, facts, knobs, request).run(about_of(base))
@@ -127,28 +113,13 @@ def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: 
 
 def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
     """Return the request of a call with these keywords; ConfigError for one that does not exist or fit."""
-    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
-
-    known = {item.name for item in fields(CalibrationRequest)}
-    given = {name: value for name, value in keywords.items() if name in known}
-    rest = {name: value for name, value in keywords.items() if name not in known}
-    for name in rest:
-        if name.replace("_", "-") not in OPTION_KEYS:
-            raise ConfigError(
-                f"unknown keyword {name!r}{did_you_mean(name, known)}", expected=", ".join(sorted(known))
-            )
-    check_number("seed", given.get("seed", 0), whole=True)
-    for name in ("held_out", "confidence"):
-        check_number(name, given.get(name, 0.5))
+    given = fields_given(CalibrationRequest, keywords)
+    check_number("held_out", given.get("held_out", HELD_OUT))
     check_confidence(given.get("confidence", CONFIDENCE))
     share = given.get("held_out", HELD_OUT)
     if not 0 < share < 1:
         raise ConfigError(f"a held-out share of {share:g}", where="--held-out", expected="above 0, below 1")
-    check_callable("progress", given.get("progress"))
-    given["options"] = {**given.get("options", {}), **rest}
-    for name in ("knobs", "transforms"):
-        given[name] = texts(name, given.get(name, ()))
-    given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
+    given["knobs"] = texts("knobs", given.get("knobs", ()))
     return CalibrationRequest(**given)
 
 
@@ -181,11 +152,6 @@ def _folder_of(runs: Path | None) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="simsched-calibrate-") as folder:
         yield Path(folder)
-
-
-def _open(request: CalibrationRequest) -> Any:
-    places = {"workers": request.workers, "scheduler": request.scheduler, "hpc": request.hpc}
-    return open_workers(**places, executor=request.executor)  # type: ignore[arg-type]
 
 
 class _Search:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from simsched.folders import Layout, StagedFolder
-from simsched.study.runs.study_folder import RUNS, strangers_among_runs
+from simsched.folders import StagedFolder
+from simsched.study.runs.study_folder import search_layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from simsched.study.calibration.calibration import Calibration
@@ -46,27 +44,7 @@ def config_text(found: Calibration) -> str:
     return f"{lines}\n{tomli_w.dumps(found.config)}"
 
 
-def strangers(folder: Path) -> Iterator[str] | None:
-    """Yield the entries that do not belong to the calibration; None if the folder is not a calibration's."""
-    return _strangers(folder) if _is_whole(folder) else None
-
-
-def _strangers(folder: Path) -> Iterator[str]:
-    own = {RECORD, TABLE, CONFIG}
-    for path in sorted(folder.iterdir()):
-        if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
-            yield path.name
-    yield from strangers_among_runs(folder)
-
-
-def _is_whole(folder: Path) -> bool:
-    """Whether there is a whole ``calibration.json``; it is written last."""
-    try:
-        record = json.loads((folder / RECORD).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and record.keys() >= {"format", "steps", "config", "blocks"}
-
-
-CALIBRATION = Layout("calibration", strangers, _is_whole)
+CALIBRATION = search_layout(
+    "calibration", RECORD, (TABLE, CONFIG), frozenset({"format", "steps", "config", "blocks"})
+)
 """The layout of a calibration's directory, by which an earlier one is recognized."""

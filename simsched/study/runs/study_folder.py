@@ -32,7 +32,7 @@ from simsched.study.runs.run_row import RunRow
 from simsched.study.runs.single_run import same_task
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence, Set
 
     from simsched.study.spec.run_task import RunTask
 
@@ -271,6 +271,29 @@ def _strangers_to_unfinished(folder: Path) -> Iterator[str] | None:
 
 UNFINISHED = Layout("study", _strangers_to_unfinished, lambda _: False)
 """The layout of the directory of a study that is begun or resumed."""
+
+
+def search_layout(noun: str, record: str, others: Iterable[str], keys: Set[str]) -> Layout:
+    """Return the layout of the results of a search: files, one of them the record, and perhaps ``runs/``.
+
+    The record, which is written last, is a JSON object with at least these keys.
+    """
+    own = {record, *others}
+
+    def is_whole(folder: Path) -> bool:
+        try:
+            found = json.loads((folder / record).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(found, dict) and found.keys() >= keys
+
+    def inside(folder: Path) -> Iterator[str]:
+        for path in sorted(folder.iterdir()):
+            if path.name != RUNS and (path.name not in own or path.is_symlink() or not path.is_file()):
+                yield path.name
+        yield from strangers_among_runs(folder)
+
+    return Layout(noun, lambda folder: inside(folder) if is_whole(folder) else None, is_whole)
 
 
 def _kept(task: RunTask, place: Path) -> bool:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.study.search_request import check_number
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.reality import reality_of
@@ -14,7 +15,6 @@ from simsched.study.sizing.search_axis import LoadAxis
 from simsched.study.sizing.search_result import HEADROOM
 from simsched.study.sizing.sizing_request import (
     about_of,
-    check_number,
     load_steps,
     log_use_of,
     open_search,

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from simsched.arguments import check, check_callable, check_path, check_whole, texts
-from simsched.errors import ConfigError, did_you_mean
+from simsched.arguments import check, check_callable, check_whole
+from simsched.errors import ConfigError
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run
 from simsched.study.runs.worker_pools import open_workers
+from simsched.study.search_request import SearchRequest, check_number, fields_given
 from simsched.study.sizing.evaluation import (
     CRITERIA,
     EVERY,
@@ -29,11 +29,10 @@ from simsched.study.sizing.search_result import SearchSeeds
 from simsched.study.sizing.target import parse_targets
 from simsched.study.spec.input_finder import model_in
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
-from simsched.study.stats import CONFIDENCE, check_confidence
+from simsched.study.stats import check_confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Executor
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.sizing.evaluation import Evaluation
@@ -54,23 +53,19 @@ UNITS = ("users", "sessions")
 
 
 @dataclass(frozen=True, kw_only=True)
-class SizingRequest:
-    """The arguments that `size` and `headroom` share.
+class SizingRequest(SearchRequest):
+    """The arguments that `size` and `headroom` share; see `SearchRequest` for the others.
 
     Attributes
     ----------
     load, by : multiple of today's load; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
-    seeds, seed : number of seeds, and the first of them.
+    seeds : number of seeds; `seed` is the first of them.
     block : length of the blocks of resampled traces, such as ``7d``; or ``users`` or ``sessions``.
     shake : time by which seeds move submissions in place of resampling, such as ``1m``.
-    meet, confidence : criterion of the targets (``every`` seed, their ``mean``, ``confident``).
+    meet : criterion of the targets (``every`` seed, their ``mean``, ``confident``).
     checks : numbers that are tried on each side of the answer; by default as the noise requires.
     warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
     allow_infeasible : ignore jobs that can never run.
-    transforms, reading : steps of the workload, and keywords of `load_workload`.
-    options : keys of a configuration file.
-    workers, scheduler, hpc, executor : see `open_workers`.
-    runs : folder that keeps the run directories.
     progress : called after each evaluation.
     log_use : called once with the workload as it was read; returns the sentence on its use, which the
         answer records.
@@ -82,23 +77,13 @@ class SizingRequest:
     load: float = 1.0
     by: str = "arrival"
     seeds: int = SEEDS
-    seed: int = 0
     block: str | None = None
     shake: str | None = None
     meet: str = EVERY
-    confidence: float = CONFIDENCE
     checks: int | None = None
     warm_up: float = 0.0
     drain: float = 0.0
     allow_infeasible: bool = False
-    transforms: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    workers: int | None = None
-    scheduler: str | None = None
-    hpc: str | None = None
-    executor: Executor | None = None
-    runs: Path | None = None
     progress: Callable[[Evaluation], None] | None = None
     log_use: Callable[[Workload], str] | None = None
 
@@ -117,26 +102,13 @@ def read_request(
         for a keyword that does not exist, or a value of the wrong type.
     """
     from simsched.formats.rfc.duration import parse_duration
-    from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 
-    known = {item.name for item in fields(SizingRequest)}
-    given = {name: value for name, value in keywords.items() if name in known}
-    rest = {name: value for name, value in keywords.items() if name not in known}
-    for name in rest:
-        if name.replace("_", "-") not in OPTION_KEYS:
-            raise ConfigError(
-                f"unknown keyword {name!r}{did_you_mean(name, known)}", expected=", ".join(sorted(known))
-            )
-    for name in ("seeds", "seed"):
-        check_number(name, given.get(name, 0), whole=True)
-    for name in ("load", "confidence"):
-        check_number(name, given.get(name, 1.0))
+    given = fields_given(SizingRequest, keywords)
+    check_number("seeds", given.get("seeds", 0), whole=True)
+    check_number("load", given.get("load", 1.0))
     for name in ("warm_up", "drain"):
         given[name] = parse_duration(given.get(name, 0.0), where=name)
     _check_given(given)
-    given["options"] = {**given.get("options", {}), **rest}
-    given["transforms"] = texts("transforms", given.get("transforms", ()))
-    given["runs"] = Path(given["runs"]) if given.get("runs") is not None else None
     return SizingRequest(cluster=cluster, workload=workload, targets=targets, **given)
 
 
@@ -144,22 +116,11 @@ def _check_given(given: Mapping[str, Any]) -> None:
     """Raise ConfigError for a keyword of the wrong type."""
     if given.get("checks") is not None:
         check_whole("checks", given["checks"], 0, MAX_CHECKS)
-    for name in ("options", "reading"):
-        check(name, given.get(name, {}), Mapping, "a mapping")
     for name in ("by", "meet"):
         check(name, given.get(name, ""), str, "text")
     for name, example in (("block", "7d"), ("shake", "1m")):
         check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
-    for name in ("progress", "log_use"):
-        check_callable(name, given.get(name))
-    if given.get("runs") is not None:
-        check_path("runs", given["runs"])
-
-
-def check_number(name: str, value: Any, *, whole: bool = False) -> None:
-    """Raise ConfigError unless the value is a number, or a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        raise ConfigError(f"{name} is {value!r}", expected="a whole number" if whole else "a number")
+    check_callable("log_use", given.get("log_use"))
 
 
 @contextmanager
@@ -178,8 +139,7 @@ def open_search(request: SizingRequest) -> Iterator[tuple[RunTask, SearchSeeds, 
         measure=Measure(request.warm_up, request.drain, figures=wanted(rule.targets)),
     )
     seeds = _seeds(request, base)
-    places = {"workers": request.workers, "scheduler": request.scheduler, "hpc": request.hpc}
-    with open_workers(**places, executor=request.executor) as workers:  # type: ignore[arg-type]
+    with open_workers(**request.places) as workers:
         workers.send([base.cluster, base.workload])
         yield (
             base,

@@ -177,11 +177,11 @@ def test_racks_add_up_to_the_machine(racked):
 
 @pytest.mark.parametrize(("key", "count"), [("property", 5), ("place", 1 + 16 + 64 + 16), ("node", 1024)])
 def test_tables_of_the_machine_in_every_form(racked, key, count):
-    rows = list(csv.DictReader(io.StringIO(groups.as_csv([racked], key))))
+    rows = list(csv.DictReader(io.StringIO(groups.FORMATS["csv"]([racked], key))))
     assert len(rows) == count
-    assert groups.as_text([racked], key).count("\n") == count + 1
-    assert groups.as_markdown([racked, racked], key).startswith(f"| run | {key} | ")
-    assert groups.as_json([racked], key).startswith("[")
+    assert groups.FORMATS["text"]([racked], key).count("\n") == count + 1
+    assert groups.FORMATS["markdown"]([racked, racked], key).startswith(f"| run | {key} | ")
+    assert groups.FORMATS["json"]([racked], key).startswith("[")
 
 
 def test_use_between_warm_up_and_drain(racked):
@@ -195,12 +195,12 @@ def test_a_run_from_before_nodes_were_written(write_run, story):
     assert run.nodes.empty
     assert run.nodes.columns.tolist() == ["rank", "host", "up", "properties"]
     with pytest.raises(RunError, match=r"does not record where its jobs ran.*nodes\.parquet"):
-        groups.as_text([run], "property")
+        groups.FORMATS["text"]([run], "property")
 
 
 def test_a_machine_without_places_is_one_row(tmp_path):
     run = ss.simulate(ss.load_cluster("tiny"), ss.load_workload("first-steps"))
-    assert groups.as_text([load_run(run.save(tmp_path / "tiny"))], "place").count("\n") == 2
+    assert groups.FORMATS["text"]([load_run(run.save(tmp_path / "tiny"))], "place").count("\n") == 2
 
 
 def test_a_run_in_memory_knows_its_nodes_too():
