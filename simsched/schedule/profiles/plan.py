@@ -157,8 +157,8 @@ class Plan:
         _check_is_target(self.available, type_)
         return self.idle
 
-    def extend(self, job: int, end: float) -> None:
-        """Give a running job another expected end, in seconds: a prediction was too short."""
+    def move_end(self, job: int, end: float) -> None:
+        """Give a running job another expected end, in seconds: of a new prediction or limit."""
         at = bisect_left(self._ends, self._until[job])
         while self._jobs[at] != job:
             at += 1
@@ -193,17 +193,6 @@ class Plan:
         """Let a running job hold another selection, which is claimed already."""
         self.held[job] = selection
         self.recount()
-        self._forget()
-
-    def move_end(self, job: int, end: float) -> None:
-        """Change the expected end of a running job (seconds)."""
-        at = self._jobs.index(job)
-        del self._ends[at]
-        del self._jobs[at]
-        self._until[job] = end
-        at = bisect_right(self._ends, end)
-        self._ends.insert(at, end)
-        self._jobs.insert(at, job)
         self._forget()
 
     def ends(self) -> tuple[list[float], list[int]]:

@@ -81,7 +81,7 @@ class ExpectedEnds:
         seconds = self.predictions.correct(job)
         if seconds is None:
             return  # it runs beyond its limit
-        engine.plan.extend(job, engine.recorder.start[job] + seconds)
+        engine.plan.move_end(job, engine.recorder.start[job] + seconds)
         engine.queues.expect_later()
         self.enter(job)
         engine.settle()
