@@ -220,7 +220,7 @@ class _Version(argparse.Action):
 
 
 def _verb_of(arguments: Sequence[str]) -> str | None:
-    """Return the verb of the arguments; None if there is no known one."""
+    """Return the verb of the arguments; None if none of them is known."""
     first = next((argument for argument in arguments if not argument.startswith("-")), None)
     return first if first in VERBS else None
 

@@ -121,7 +121,7 @@ _QUEUE_POLICIES = {
     "fcfs": "in order, up to the first job that does not fit",
     "easy": "in order; then later jobs that do not delay the first that does not fit (Lifka 1995)",
     "conservative": "every waiting job has a reservation (Mu'alem and Feitelson 2001)",
-    "hybrid": "the first waiting jobs have reservations, as many as `depth` (Fluxion, reservation-depth)",
+    "hybrid": "the first `depth` waiting jobs have reservations (Fluxion, reservation-depth)",
 }
 
 

@@ -173,7 +173,7 @@ def _kind_of(output: str | None) -> str:
 
 
 def _found_warm_up(runs: Sequence[RunTables]) -> str:
-    """Return the longest warm-up that MSER-5 finds in the runs, in seconds, and write what it found for each.
+    """Return the longest warm-up that MSER-5 finds in the runs, in seconds, and write the one of each run.
 
     Runs that are compared lose the same time.
     """

@@ -35,7 +35,7 @@ def register(subparsers: Subparsers) -> None:
         help="write the folder of a site from slurm.conf, Flux's configuration and others",
         description="Read the files of a centre (slurm.conf, scontrol show node, Flux's configuration, "
         "pbsnodes -a, hwloc and others; docs/sites.md has the list) and write a folder with the machine, the "
-        "queues, and a README of what was understood, assumed and left out.  An earlier import in DIR is "
+        "queues, and a README with all assumptions and omissions.  An earlier import in DIR is "
         "replaced, unless one of its files was edited.  A directory with any other files is never changed.",
         epilog="Exit status: 0 done, 2 the input is wrong.",
     )

@@ -36,7 +36,7 @@ class Cluster:
     name : its name in reports.
     graph : the frozen `networkx.MultiDiGraph` of `Pool` vertices; ``graph.copy()`` can be edited.
     source : the file or bundled name it came from, or None.
-    notes : what was assumed, left out or not understood when a site's own file was read (`Note`).
+    notes : assumptions and omissions of the reader of a site's own file (`Note`).
 
     Raises
     ------

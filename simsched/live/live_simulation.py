@@ -86,7 +86,7 @@ class Simulation(OpenSimulation):
         return simulated_run(super().result(), self.cluster, title)
 
     def audit(self) -> AuditReport:
-        """Return what the independent checker finds in the records so far; true if it finds no fault."""
+        """Return the report of the independent checker on the records so far; true if it finds no fault."""
         from tempfile import TemporaryDirectory
 
         from simsched.simulation.audit.auditor import audit_run

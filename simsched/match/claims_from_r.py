@@ -132,7 +132,7 @@ class ClaimsFromR:
         return self._claim(name, draft, None, rest=rest)
 
     def release(self, name: str, targets: Sequence[int]) -> bool:
-        """Release what a job claims on some targets; return whether it still claims anything."""
+        """Release a job's claims on some targets; return whether it has others."""
         kept = []
         for other, selection in self._given:
             if other != name:

@@ -42,7 +42,7 @@ class Placement:
     Attributes
     ----------
     queue : the name of the queue; None if the request is in no queue.
-    duration : the seconds that the request has there, its own or a default; None is no limit.
+    duration : the seconds that the request has there, its own or a default; None means no limit.
     notes : remarks that do not refuse the request: defaults that apply, a queue that is stopped.
     try_all : tries the request in every queue.
     """

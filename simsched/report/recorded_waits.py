@@ -78,7 +78,7 @@ def rank_text(value: float) -> str:
 
 
 def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a run that plays a log (``replay`` of run.json) changed of it."""
+    """Yield the differences between a run that plays a log (``replay`` of run.json) and the log."""
     jobs, late, unit = replay["jobs"], replay["late"], human.plural(replay["unit"])
     text = f"the run plays the recorded starts of {jobs:,} jobs"
     if late:

@@ -154,7 +154,7 @@ class QueueFeasibility:
         """Return the answer for a request in its queue; arguments and errors as `feasible`."""
         jobspec = as_jobspec(jobspec)
         queues = self._rules.queues
-        requested = jobspec.duration or duration or INF  # 0 is no limit (RFC 14)
+        requested = jobspec.duration or duration or INF  # 0 means no limit (RFC 14)
         ask = self._matcher.feasible_now if now else self._matcher.satisfiable
         name = name_of_queue(queue, jobspec, queues) if queues.queues else queue
         found = queues.queues.get(name) if name is not None else None

@@ -147,7 +147,7 @@ class QueueGroups:
             self.limits.add(job, group)
 
     def enroll(self, job: int, table: GrowingTable, accounts: tuple[int, int]) -> None:
-        """Give a job that the table got a place in the orders; before it there were so many `accounts`."""
+        """Give a job that the table got a place in the orders; before it there were `accounts` accounts."""
         for group in self.groups:
             group.queue.enroll(job)
         if table.accounts != accounts:

@@ -290,7 +290,7 @@ def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
     limits = policy.get("limits", {})
     _refuse_unknown(limits, ("duration", "job-size"), f"{place}.limits")
     if "duration" in limits:
-        # 0 is no limit, by which a queue lifts the limit for all queues
+        # 0 means no limit: with it a queue lifts the limit for all queues
         longest = parse_time(limits["duration"], where=f"{place}.limits.duration") or INF
         queue = replace(queue, longest=longest)
     size = limits.get("job-size", {})

@@ -1,4 +1,4 @@
-"""The README of an imported site: what was understood, assumed and left out, file by file."""
+"""The README of an imported site: its contents, assumptions and omissions, file by file."""
 
 from __future__ import annotations
 

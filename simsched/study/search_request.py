@@ -1,4 +1,4 @@
-"""What the searches `size`, `headroom` and `calibrate` share: the log, the rules, the workers."""
+"""Arguments that the searches `size`, `headroom` and `calibrate` share: log, rules, workers."""
 
 from __future__ import annotations
 

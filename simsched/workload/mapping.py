@@ -373,7 +373,7 @@ class SiteReading:
         return cls(texts("on_site maps", document.get("maps", ())), dict(limits), default)
 
     def limit(self, queue: str | None) -> float | None:
-        """Return the limit of a job without one in this queue; None if there is none."""
+        """Return the limit of a job without one in this queue; None if the queue has none."""
         name = self.default_queue if queue is None else queue
         return None if name is None else self.limits.get(name)
 

@@ -1,4 +1,4 @@
-"""What `size`, `headroom` and `calibrate` share: options, answers on the screen and in a folder."""
+"""Parts that `size`, `headroom` and `calibrate` share: options, answers on the screen and in a folder."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Found(Protocol):
         """Return the answer as JSON."""
 
     def to_csv(self) -> str:
-        """Return the table of what was tried."""
+        """Return the table of the values that were tried."""
 
     def __bool__(self) -> bool:
         """Whether something was found."""
 
 
 def add_output(parser: argparse.ArgumentParser, files: str) -> None:
-    """Add the options that say where the answer goes; `files` names what is written."""
+    """Add the options for the output; `files` names the files of the directory."""
     parser.add_argument("-o", "--output", metavar="DIR", help=f"write {files} to DIR")
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json or csv")

@@ -166,7 +166,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
 
 
 def _table_row(cells: Mapping[str, str], tree: _Tree, where: str) -> AccountRow | None:
-    """Return the row of a line; None for one that is no longer active."""
+    """Return the row of a line; None for one that was removed."""
     account, user = cells["account"], cells.get("user", "").strip() or None
     if not account.strip():
         raise FormatError("the line names no account", where=where, expected="the name of an account")

@@ -40,9 +40,9 @@ class MachineDescription:
     recipe : the nodes.  Partitions and features are properties of nodes.
     config : a configuration document as `--config` takes it (RFC 33: ``queues``, ``policy``); empty if
         the files state no queues.
-    notes : what was assumed, left out or not understood, in the order of the files.
+    notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
-    cpus_per_core : what the site's scheduler, and so its logs, count for one core of the recipe: 2 if it
+    cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
 

@@ -206,7 +206,7 @@ def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[st
     if not targets:
         raise ClusterError(
             "the cluster is empty: it has no execution target",
-            expected="a vertex of type node, or one with a rank",
+            expected="a vertex of type node or with a rank",
         )
     taken: dict[int, str] = {}
     for vertex in targets:

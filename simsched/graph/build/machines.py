@@ -59,7 +59,7 @@ def from_description(
 
 
 def _left_out(description: MachineDescription) -> Iterator[Note]:
-    """Yield notes on what a cluster lacks: the queues, and cores if no node has any."""
+    """Yield notes on missing parts of a cluster: the queues, and cores if no node has any."""
     queues = ", ".join(map(str, description.config.get("queues", ())))
     if queues:
         text = (

@@ -145,7 +145,7 @@ def _wrong_signature(kind: str, value: Any, name: str, error: Exception) -> Plug
 
 
 def _called(value: Any) -> Any:
-    """Return the function that a policy or order is called by; None if there is none."""
+    """Return the function that a policy or order is called by; None if it has no such function."""
     ours = (getattr(value, "__module__", None) or type(value).__module__).partition(".")[0] == OURS
     for name in WRAPPED if ours else ("run_pass", "ranked"):
         found = getattr(value, name, None)

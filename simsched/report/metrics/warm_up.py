@@ -58,7 +58,7 @@ def mser(values: Floats, batch: int = BATCH) -> tuple[int, bool]:
     apart = means - means.mean()
     totals, squares = np.cumsum(apart[::-1])[::-1], np.cumsum(apart[::-1] ** 2)[::-1]
     errors = np.maximum(squares - totals**2 / left, 0) / left**2
-    # Beyond half of the batches the statistic is of too few of them; its minimum there is no steady state.
+    # Beyond half of the batches the statistic is of too few of them to show a steady state.
     half = count // 2
     best = int(np.argmin(errors[: half + 1]))
     return best * batch, best < half

@@ -31,7 +31,7 @@ class MachineReplay:
     ----------
     cluster : the cluster of the run.
     records : the records of the run, ascending in time.
-    requests : id → compiled request of the job; it shows what a job holds besides the units in its R.
+    requests : id → compiled request of the job; it shows the units that a job holds besides those in its R.
     outages : the planned outages; targets that fail or are drained are down in the states.
     """
 

@@ -158,7 +158,7 @@ class Room:
                 self._loose.add(time)
 
     def purge(self) -> None:
-        """Remove the steps that nothing owns: there is no change at them."""
+        """Remove the steps that nothing owns: nothing changes at them."""
         for time in self._loose - self._owners.keys():
             del self._when[time]
             at = self.at(time)
@@ -258,7 +258,7 @@ class Room:
         return self.gained.copy(), self.later.copy(), self.more.copy(), self.gains
 
     def reset(self, mark: tuple[Floats, Floats, Floats, int]) -> None:
-        """Forget the gains since a mark: what was freed has been taken again."""
+        """Forget the gains since a mark: the freed units have been taken again."""
         self.gained, self.later, self.more, self.gains = mark
 
     # -- windows ---------------------------------------------------------------------------------

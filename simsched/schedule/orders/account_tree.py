@@ -68,7 +68,7 @@ class AccountTree:
         return found
 
     def node(self, user: str | None, account: str | None) -> int | None:
-        """Return the node to which jobs of this user and account are charged; None if there is none.
+        """Return the node to which jobs of this user and account are charged; None if not in the tree.
 
         A job without an account is charged to the default account of its user, or to its only one; a job
         without a user to the account itself.

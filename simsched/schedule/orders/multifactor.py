@@ -189,7 +189,7 @@ class Multifactor:
         if rules.expedite:
             total[table.priorities[jobs] >= EXPEDITED] = rules.most
 
-    # -- what it is told ------------------------------------------------------------------------
+    # -- reports of the engine ------------------------------------------------------------------------
 
     @property
     def charges(self) -> bool:

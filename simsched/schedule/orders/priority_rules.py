@@ -148,7 +148,7 @@ class FairShareRules:
     reset : usage is set to 0 at each multiple of these seconds.
     dampening : of the classic factor.
     charged : whether jobs are charged ``while-running`` or ``at-end``.
-    usage : what a job uses per second: units of these resources times the numbers.
+    usage : use of a job per second: units of these resources times the numbers.
     qos_usage : QOS → a factor of the usage of its jobs.
     unknown : whether a user without an account is refused (``refuse``) or gets one share (``add``).
     """

@@ -299,7 +299,7 @@ def _installed(name: str) -> Callable[..., QueuePolicy]:
 
 
 def _seconds(option: str, value: Any) -> float | None:
-    """Read an option that is a time, such as ``90`` or ``12h``; None: there is no such time."""
+    """Read an option that is a time, such as ``90`` or ``12h``; None if it is not one."""
     return None if value is None else _time(option, value, finite=False)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SlurmOptions:
-    """The options of both schedulers; times in seconds, and None is no bound.
+    """The options of both schedulers; times in seconds; None does not bound.
 
     Attributes
     ----------

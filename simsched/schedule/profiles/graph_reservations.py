@@ -41,7 +41,7 @@ class GraphReservations(GraphProfile):
         """Do nothing after a compression."""
 
     def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:  # noqa: ARG002
-        """Return all jobs: what was freed since the last pass is not known."""
+        """Return all jobs: the units freed since the last pass are not known."""
         return jobs
 
     # -- one job --------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ LOG_LIMIT = 4096
 
 
 class Entry(NamedTuple):
-    """A claim or a release in the log of a plan: the job, its expected end, and what it claims."""
+    """A claim or a release in the log of a plan: the job, its expected end, and its claim."""
 
     job: int
     end: float

@@ -107,7 +107,7 @@ class _JobFacts:
         return float(pool.size[(pool.target >= 0) & targets[pool.target]].sum())
 
     def totals(self, name: str, by: str) -> Floats:
-        """Return what the units of each job are divided by: those of its queue, the machine, or 1."""
+        """Return the divisors of the units of each job: those of its queue, the machine, or 1."""
         if by == "nothing":
             return np.ones(len(self.jobs))
         if by == "machine":

@@ -12,7 +12,7 @@ may use::
     over = "hold"              # of jobs that exceed it by themselves or at submission; default "reject"
     blocks = false             # whether a job that waits for this limit blocks the jobs behind it
 
--1 is no limit.  Of rules about the same kind of scope, such as users in a queue, that with the most names
+-1 means no limit.  Of rules about the same kind of scope, such as users in a queue, that with the most names
 counts for a job: ``user = "alice"`` goes before ``each = "user"``.
 """
 

@@ -71,6 +71,6 @@ class LimitedEngine(Engine):
         self._let_in(job, now)
 
     def _let_in(self, job: int, now: float) -> None:
-        """Let jobs in that waited until fewer jobs are submitted: this one is no longer."""
+        """Admit jobs that waited until fewer jobs are submitted: this one has left."""
         for other in self.limits.leave(job):
             super()._admit(other, now)

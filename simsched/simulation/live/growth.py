@@ -309,7 +309,7 @@ class Growth:
             self.renewals.append(now)
 
     def _renew(self, *, forget: bool) -> None:
-        """Make the supplies of all queues again; with `forget` reservations are made anew, too."""
+        """Make the supplies of all queues again; with `forget` reservations are made again, too."""
         if forget:
             self.note_renewal()
         self._engine.plan.available.table = None

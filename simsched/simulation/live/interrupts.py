@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from simsched.simulation.environment import is_within_a_run
+from simsched.simulation.environment import ScheduledCall, is_within_a_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +38,7 @@ def between_events(env: Environment) -> Iterator[None]:
         if asked or not is_within_a_run(frame):
             signal.default_int_handler(number, frame)
         asked = True
-        event = env.event()
-        event._ok, event._value = True, None
+        event = ScheduledCall()
         event.callbacks = [_raise]
         env.schedule(event, FIRST)  # type: ignore[arg-type]
 

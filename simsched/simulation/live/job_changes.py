@@ -89,7 +89,7 @@ class JobChanges:
         self._replace(number, before, replace(kept, request=request, slots=slots))
 
     def _grow(self, number: int, size: int) -> None:
-        """Claim as many further targets as are free, so that the job has an acceptable number."""
+        """Claim free targets, as far as the job then has an acceptable number."""
         plan = self._engine.plan
         before = plan.held[number]
         have, base = len(before.targets), self._growth.request_of(number)

@@ -258,8 +258,8 @@ class LiveJob:
         """Let the running job shrink or grow to `size` execution targets now; the rest of its work scales.
 
         The request must be malleable: ``slot=2-8/node``, a range of execution targets.  The event that is
-        returned succeeds with the number of targets after the change.  A job grows by as many free targets as
-        there are, and not at all while jobs wait, unless `beside_queue`.
+        returned succeeds with the number of targets after the change.  A job grows by all free targets,
+        and not at all while jobs wait, unless `beside_queue`.
 
         RunError for a job that does not run or is not malleable, ConfigError for a size out of its range.
         """

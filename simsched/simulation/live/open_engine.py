@@ -1,4 +1,4 @@
-"""`OpenEngine`: an engine whose jobs arrive while it runs, and that tells others of what it does."""
+"""`OpenEngine`: an engine whose jobs arrive while it runs, and that reports its events."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """What is told of the events of jobs; jobs are numbers."""
+    """The reports of events of jobs; jobs are numbers."""
 
     def arrived(self, ticket: int, job: int) -> None:
         """A job that was handed in got its number."""
@@ -101,7 +101,7 @@ class OpenEngine(Engine):
     def _on_pause(self, event: Event) -> None:
         event.succeed()
 
-    # -- what is told -----------------------------------------------------------------------------
+    # -- reports ----------------------------------------------------------------------------------
 
     def _on_submission(self, _: None) -> None:
         """Take in every job that arrives now."""

@@ -1,4 +1,4 @@
-"""`SubmissionReader`: what a program submits, as a `Job`."""
+"""`SubmissionReader`: submissions of a program as `Job`."""
 
 from __future__ import annotations
 

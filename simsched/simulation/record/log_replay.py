@@ -29,7 +29,7 @@ def replay_figures(
     totals: Mapping[str, int],
     elsewhere: Collection[int],
 ) -> dict[str, Any]:
-    """Return what a run changed of the log that it played, as plain data; times are in seconds.
+    """Return the differences between a run and the log that it played, as plain data; times are in seconds.
 
     ``late`` counts the jobs that started later than in the log, because their resources were in use
     (``mean_delay`` is the mean over them), or because they waited for something else of the run.

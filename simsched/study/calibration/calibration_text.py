@@ -1,4 +1,4 @@
-"""The text of a calibration: its sentence, the tables of settings, and what is left unexplained."""
+"""The text of a calibration: its sentence, the tables of settings, and the unexplained rest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_ROWS = 12
 
 
 def sentence(found: CalibrationResult) -> str:
-    """Return whether the settings help on held-out blocks, and what is left unexplained."""
+    """Return whether the settings help on held-out blocks, and the unexplained rest."""
     weeks = f"the {found.split.held_out} held-out {found.split.unit}s"
     before, after, gain = found.before.held_out, found.after.held_out, found.gain.held_out
     if not found.steps and before.estimate < LEAST_ERROR:

@@ -1,4 +1,4 @@
-"""What a log tells of the machine and its users: the facts that decide which settings are worth a try."""
+"""Facts of a log about the machine and its users: those that decide which settings are worth a try."""
 
 from __future__ import annotations
 

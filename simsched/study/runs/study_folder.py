@@ -262,7 +262,7 @@ STUDY = Layout("study", strangers, _is_whole)
 
 
 def _strangers_to_unfinished(folder: Path) -> Iterator[str] | None:
-    """Yield what the rest of a study would overwrite; None if there is anything but runs and no record."""
+    """Yield the files that the rest of a study would overwrite; None for other files without a record."""
     others = (path for path in folder.iterdir() if not path.name.startswith(".") and path.name != RUNS)
     if StudyFolder(folder).record() is None and any(others):
         return None

@@ -120,7 +120,7 @@ def resample_sessions(workload: Workload, rng: np.random.Generator, think: float
 
 
 def resample_users(workload: Workload, rng: np.random.Generator) -> Workload:
-    """Return the workload with as many users, drawn with replacement, at other weeks [Zakay14].
+    """Return the workload with the same number of users, drawn with replacement, at other weeks [Zakay14].
 
     A drawn user submits the jobs of the log a random whole number of weeks later (days or hours, of a log
     shorter than two weeks or days), round its end to its beginning.  A user who is drawn again has a new

@@ -71,7 +71,7 @@ def status_of(state: str) -> str | None:
 
 
 def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str) -> NodeKind:
-    """Return the kind of node that these keys describe; what is assumed or wrong is noted.
+    """Return the kind of node that these keys describe; assumptions and faults are noted.
 
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Parameter(NamedTuple):
     """The option of the policy that a parameter states, its unit in seconds, and its least value.
 
-    With `zero` a value of 0 is no bound, and the option is left out.
+    With `zero` a value of 0 does not bound anything, and the option is left out.
     """
 
     option: str
