@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.match.search.counts import beneath
 from simsched.schedule.profiles.free_steps import FreeSteps
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.remainder import set_aside
@@ -173,10 +174,24 @@ class GraphProfile:
             flat, wanted = request.plain.flat, request.slots
         elif request.whole and each:
             flat, wanted = tuple(each.items()), request.whole
+        elif request.simple is not None and request.simple[0].content is not None:
+            flat, wanted = request.simple[0].content.flat or (), request.simple[1]
         else:
             return True
-        copies = np.minimum.reduce([least[self._banks[type_]] // units for type_, units in flat])
+        if not flat:
+            return True
+        copies = np.minimum.reduce([self._on_targets(type_, least) // units for type_, units in flat])
         return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
+
+    def _on_targets(self, type_: str, least: Ints) -> Ints:
+        """Return the least free units of a type on each target."""
+        index = self._present.plan.available.index
+        units = least[self._banks[type_]]
+        if index.pool_types[type_].aligned:
+            return units
+        view = beneath(index.target_type, type_, None, index)
+        wide = units.astype(np.int64)  # a sum may be beyond the rows' short integers
+        return view.sum(wide if view.ordinals is None else wide[view.ordinals])
 
     def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that the reservations from `begin` to `end` leave."""

@@ -58,7 +58,8 @@ def set_aside(
             if hold.exclusive
         ]
         some = tuple(hold for hold in holds if len(hold.ordinals))
-        left.claim(changed(selection, held=(), holds=some, shared=()))
+        if some or not selection.held:  # the targets of units are touched below
+            left.claim(changed(selection, held=(), holds=some, shared=()))
     pools = left.index.pool_types
     draws = tuple(
         _over(left, type_, free)
