@@ -103,10 +103,12 @@ class GraphSupply(Supply):
         matched again each time, because the answer also depends on the job's requested time.
         """
         kind = self.table.kinds[job]
-        if kind in self.failed or not (self.calendar or self.kinds.fits(kind)):
+        if self.calendar:
+            return None if kind in self.failed else self.seek_at(job, self.plan.available, self.now)
+        if kind in self.failed or not self.kinds.fits(kind):
             return None
-        selection = self.seek_at(job, self.plan.available, self.now)
-        if selection is None and not self.calendar:
+        selection = self.seek(self.request(job), self.plan.available)
+        if selection is None:
             self.failed.add(kind)
         return selection
 
