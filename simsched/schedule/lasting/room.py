@@ -316,7 +316,7 @@ class Room:
         bad = low.nonzero()[0]
         if not len(bad) or not len(steps):
             return steps
-        following = np.append(bad, self.steps)[bad.searchsorted(steps)]
+        following = np.concatenate([bad, (self.steps,)])[bad.searchsorted(steps)]
         return steps[following >= np.minimum(self.stops(steps, duration), open_)]
 
     def shortfall(
@@ -327,15 +327,17 @@ class Room:
         It is 0 or less if the copies may be there. The footprint `own` counts as free from its first step
         until its stop.
         """
-        low = (self._total[gauge, : own[1]] < copies).nonzero()[0]
+        totals = self._total[gauge, : own[1]]
+        low = (totals < copies).nonzero()[0]
         steps = np.arange(end)
-        stops = np.minimum(self.stops(steps, duration), own[1])
+        stops = np.maximum(self.times.searchsorted(self._time[:end] + duration), steps + 1)
         at = low.searchsorted(steps)  # the first step with too few copies in all is in the window, or not
-        following = np.append(low, self.steps)[at]
-        some = steps[following >= stops]
-        best = float(self._total[gauge, following[following < stops]].max(initial=0.0))
+        following = np.concatenate([low, (self.steps,)])[at]
+        open_ = following >= np.minimum(stops, own[1])
+        some = open_.nonzero()[0]
+        best = float(np.maximum.reduce(totals[following[~open_]], initial=0.0))
         if len(some):
-            best = max(best, float(self._copies(gauge, some, self.stops(some, duration), own).max()))
+            best = max(best, float(np.maximum.reduce(self._copies(gauge, some, stops[some], own))))
         return copies - best
 
     def _copies(self, gauge: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None) -> Floats:
@@ -416,7 +418,7 @@ class Room:
                     row[outer:] = np.minimum.reduce(self._rows[slots, outer:], axis=0)
                 return row
             columns = np.concatenate([some.columns for some in taken])
-            row[columns] = self._rows[slots[:, None], columns].min(axis=0)
+            row[columns] = np.minimum.reduce(self._rows[slots[:, None], columns], axis=0)
         return row
 
     def covers(self, footprint: Footprint, begin: int, stop: int) -> bool:
