@@ -110,9 +110,10 @@ class Supply(ABC):
     def claim(self, job: int, selection: Selection) -> Selection:
         """Claim resources for a job that starts now; its expected end is its requested one.
 
-        Return the selection with the ids of its units: the matcher may have chosen numbers of units only.
+        Return the selection with the ids of its units, unless these are not kept at all: the matcher may have
+        chosen numbers of units only.
         """
-        if selection.counted:
+        if selection.counted and self.plan.available.partial is not None:
             selection = with_units(selection, self.plan.available, highest=self._policy.highest)
         self.plan.claim(job, selection, self.now + self.table.durations[job])
         return selection
