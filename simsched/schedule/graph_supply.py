@@ -84,7 +84,7 @@ class GraphSupply(Supply):
         if not self.calendar:
             kinds = self.kinds
             could: Bools = kinds.fitting()[kinds.of[jobs]]
-            if kinds.all_decided:
+            if kinds.all_decided or not len(jobs):
                 return could
             some = could.nonzero()[0]
             could[some] = self._within_sums(jobs[some])
@@ -143,7 +143,7 @@ class GraphSupply(Supply):
             return
         shadow.forget()
         jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs)]
+        jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
         if not len(jobs):
             return
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
