@@ -138,7 +138,7 @@ class GraphSupply(Supply):
 
         They are yielded one by one: of many, a job is left out if it is ruled out by the time of its turn.
         """
-        if self.calendar:
+        if self.calendar or queue.sorts_parts:
             yield from super().candidates_behind_first(queue, shadow)
             return
         shadow.forget()

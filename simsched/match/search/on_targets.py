@@ -35,7 +35,7 @@ MAX_RECIPES = 16_384
 """Recipes that an index keeps; with one more, all are forgotten."""
 
 
-class Recipe(NamedTuple):
+class TargetRecipe(NamedTuple):
     """What the selection of a simple request looks up, whatever the state.
 
     Attributes
@@ -55,7 +55,7 @@ class Recipe(NamedTuple):
     shares: bool
 
     @classmethod
-    def of(cls, need: Need, wanted: int, index: Index) -> Recipe:
+    def of(cls, need: Need, wanted: int, index: Index) -> TargetRecipe:
         """Return the recipe of a need and the copies of it (`Request.simple`)."""
         content, slots, whole = need.content, need.kind == SLOT, need.kind == VERTEX and need.exclusive
         assert content is not None
@@ -67,14 +67,14 @@ class Recipe(NamedTuple):
         return cls(content, wanted, MANY if slots else 1, draws, inner, not slots and not whole)
 
 
-def recipe_of(request: Request, simple: tuple[Need, int], index: Index) -> Recipe:
+def recipe_of(request: Request, simple: tuple[Need, int], index: Index) -> TargetRecipe:
     """Return the recipe of a simple request, which is kept with the index."""
-    known: dict[Request, Recipe] = index.memo.setdefault("recipes", {})
+    known: dict[Request, TargetRecipe] = index.memo.setdefault("recipes", {})
     found = known.get(request)
     if found is None:
         if len(known) >= MAX_RECIPES:
             known.clear()
-        found = known[request] = Recipe.of(*simple, index)
+        found = known[request] = TargetRecipe.of(*simple, index)
     return found
 
 
@@ -148,7 +148,7 @@ def _drawn(
     return Draw(type_, pools.reshape(-1)[some], given[some], amount)
 
 
-def _everything_on(targets: Ints, recipe: Recipe, avail: Availability) -> list[Draw]:
+def _everything_on(targets: Ints, recipe: TargetRecipe, avail: Availability) -> list[Draw]:
     """Return draws of all units on some idle targets."""
     draws = []
     all_sound = not avail.hidden
