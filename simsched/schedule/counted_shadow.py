@@ -87,8 +87,8 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_before", "_copies", "_era", "_exact", "_never", "_read", "_rest", "_room", "_spare"),
-        *("_stale", "_taken", "_then"),
+        *("_before", "_copies", "_era", "_exact", "_in_the_way", "_never", "_read", "_rest", "_room"),
+        *("_spare", "_stale", "_taken", "_then"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
 
@@ -118,6 +118,9 @@ class CountedShadow:
         """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
+        self._in_the_way: dict[int, bytes] = {}
+        """Kinds that counts refused beside the first job at the rows of the shadow time, each with the copies on
+        the targets at that time: with the same copies it is refused again."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
@@ -188,17 +191,34 @@ class CountedShadow:
             return None
         if not kinds.fits(kind):
             return None
-        selection = self._first_choice(supply, job)
-        if kind in supply.failed:
-            return None
-        if selection is None and self._may_have_rest(supply, kind):
-            selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
-            if selection is not None:
-                self._take(job, kinds.counts.change(selection))
+        selection = None
+        if not self._refused_before(kinds, kind):
+            selection = self._first_choice(supply, job)
+            if kind in supply.failed:
+                return None
+            if selection is None:
+                selection = self._second_choice(supply, job)
         if selection is None:
             if self.refused is None:
                 self.refused = np.zeros(len(kinds.numbers), dtype=np.bool_)
             self.refused[kind] = True
+        return selection
+
+    def _refused_before(self, kinds: KindCounts, kind: int) -> bool:
+        """Whether counts refused a kind when the rows of the shadow time and its copies now were the same."""
+        known = self._in_the_way.get(kind)
+        return known is not None and known == kinds.copies_now(kind).tobytes()
+
+    def _second_choice(self, supply: CountingSupply, job: int) -> Selection | None:
+        """Return resources for a job among those that the first one leaves at the shadow time."""
+        kinds, kind = supply.kinds, supply.table.kinds[job]
+        if not self._may_have_rest(supply, kind):
+            if self._exact is None and self._then is not None and kinds.placed_now(kind) is not None:
+                self._in_the_way[kind] = kinds.copies_now(kind).tobytes()
+            return None
+        selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
+        if selection is not None:
+            self._take(job, kinds.counts.change(selection))
         return selection
 
     # --- later jobs ----------------------------------------------------------------------------
@@ -253,7 +273,12 @@ class CountedShadow:
             else:
                 np.subtract.at(self._then.reshape(-1), change.places, change.amounts)
         self._taken.add(job)
+        self._forget_then()
+
+    def _forget_then(self) -> None:
+        """Forget what follows from the rows at the shadow time: they change."""
         self._copies = self._rest = self._room = None
+        self._in_the_way.clear()
 
     def _may_have_rest(self, supply: CountingSupply, kind: int) -> bool:
         """Whether a kind may fit on the resources that are free now and that the first job leaves.
@@ -289,9 +314,9 @@ class CountedShadow:
     def _renew(self, supply: CountingSupply) -> None:
         """Bring the shadow time and the states to the present."""
         plan = supply.plan
-        self._exact = self._copies = self._rest = self._room = None
+        self._exact = None
         if not self._follows(supply):
-            self._copies = None  # of rows that are replaced now
+            self._forget_then()
             try:
                 self._search(supply)
             except _SharedUnitsError:
@@ -331,6 +356,7 @@ class CountedShadow:
             more = more or entry.released
             if entry.end > self.start and not (entry.job in self._taken and not entry.released):
                 apply(then.reshape(-1), change.places, change.amounts)
+                self._forget_then()
                 less = less or not entry.released
         if more and self._suffices(supply, before):
             return False

@@ -84,7 +84,7 @@ class GraphSupply(Supply):
         if not self.calendar:
             kinds = self.kinds
             could: Bools = kinds.fitting()[kinds.of[jobs]]
-            if kinds.all_decided:
+            if kinds.all_decided or not len(jobs):
                 return could
             some = could.nonzero()[0]
             could[some] = self._within_sums(jobs[some])
@@ -103,10 +103,12 @@ class GraphSupply(Supply):
         matched again each time, because the answer also depends on the job's requested time.
         """
         kind = self.table.kinds[job]
-        if kind in self.failed or not (self.calendar or self.kinds.fits(kind)):
+        if self.calendar:
+            return None if kind in self.failed else self.seek_at(job, self.plan.available, self.now)
+        if kind in self.failed or not self.kinds.fits(kind):
             return None
-        selection = self.seek_at(job, self.plan.available, self.now)
-        if selection is None and not self.calendar:
+        selection = self.seek(self.request(job), self.plan.available)
+        if selection is None:
             self.failed.add(kind)
         return selection
 
@@ -136,12 +138,12 @@ class GraphSupply(Supply):
 
         They are yielded one by one: of many, a job is left out if it is ruled out by the time of its turn.
         """
-        if self.calendar:
+        if self.calendar or queue.sorts_parts:
             yield from super().candidates_behind_first(queue, shadow)
             return
         shadow.forget()
         jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs)]
+        jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
         if not len(jobs):
             return
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now

@@ -73,7 +73,7 @@ class KindCounts:
         """Return the kinds that counts decide, where each finds its count, and the count that it needs."""
         rows = [
             # Sums of copies come first in the joined counts, and numbers of targets behind them.
-            (kind, number if each.copies else number + len(self.counts.totals), each.amount)
+            (kind, number if each.copies else number + len(self.counts.fits), each.amount)
             for kind, (number, each) in enumerate(zip(self.numbers, self.decided, strict=True))
             if each is not None and number >= 0
         ]
@@ -87,7 +87,7 @@ class KindCounts:
         if self._seen != counts.seen:
             self._seen = counts.seen
             kinds, places, amounts = self._row
-            self._fitting[kinds] = counts.joined[places] >= amounts
+            self._fitting[kinds] = counts.joined()[places] >= amounts
         return self._fitting
 
     def fits(self, kind: int) -> bool:
@@ -96,8 +96,9 @@ class KindCounts:
         if place < 0:
             return True
         counts = self.counts
-        counts.follow()
-        return counts.joined.item(place) >= self._amounts[kind]
+        if counts.pending:
+            counts.follow()
+        return counts.sum_at(place) >= self._amounts[kind]
 
     def copies(self, kind: int, rows: Integers) -> Integers:
         """Return the copies of a kind that counts decide on each target, in a state of these rows."""

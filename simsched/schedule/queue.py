@@ -110,6 +110,24 @@ class WaitingQueue:
             return jobs
         return self._present.some(jobs[jobs != self.first], self.ranks)
 
+    @property
+    def sorts_parts(self) -> bool:
+        """Whether the order changes from pass to pass, and parts of the queue can be sorted by themselves."""
+        return self._present is not None and self._present.by_keys
+
+    def behind_first_by_number(self) -> Integers:
+        """Return the jobs behind the first, in no particular order; only if the queue `sorts_parts`."""
+        jobs = np.array(self.ranks, dtype=np.int64)
+        return jobs[jobs != self.first]
+
+    def first_of(self, jobs: Integers, count: int) -> tuple[list[int], Bools]:
+        """Return the first jobs of some, in order, at least `count`, and which of them are behind these.
+
+        The jobs are given by ascending number; only if the queue `sorts_parts`.
+        """
+        assert self._present is not None
+        return self._present.first_of(jobs, count, self.ranks)
+
     def behind(self, count: int) -> list[int]:
         """Return the ranks of the jobs behind the first `count`."""
         if self._present is None:

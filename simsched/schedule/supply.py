@@ -23,10 +23,11 @@ from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
+from simsched.schedule.orders.present_order import FIRST_SORTED
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -110,9 +111,10 @@ class Supply(ABC):
     def claim(self, job: int, selection: Selection) -> Selection:
         """Claim resources for a job that starts now; its expected end is its requested one.
 
-        Return the selection with the ids of its units: the matcher may have chosen numbers of units only.
+        Return the selection with the ids of its units, unless these are not kept at all: the matcher may have
+        chosen numbers of units only.
         """
-        if selection.counted:
+        if selection.counted and self.plan.available.partial is not None:
             selection = with_units(selection, self.plan.available, highest=self._policy.highest)
         self.plan.claim(job, selection, self.now + self.table.durations[job])
         return selection
@@ -134,15 +136,42 @@ class Supply(ABC):
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]
 
+    def rules_out_all(self, queue: WaitingQueue) -> bool:
+        """Whether sums rule out every job of a queue whose order changes with time; nothing is sorted for it."""
+        if self.table.single is not None:
+            return not self.free_units()
+        return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()
+
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
         shadow.forget()
+        if queue.sorts_parts:
+            return self._in_turn(queue, shadow)
         jobs = queue.behind_first(self.could_start_each)
         if not len(jobs):
             return ()
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
         chosen: list[int] = jobs[soon | shadow.leaves_room(self, jobs)].tolist()
         return chosen
+
+    def _in_turn(self, queue: WaitingQueue, shadow: Shadow) -> Iterator[int]:
+        """Yield the jobs behind the first as `candidates_behind_first` does, sorted as far as they are asked for.
+
+        Less is free after each start, so the jobs that are not sorted yet are ruled out again first.
+        """
+        jobs, size = queue.behind_first_by_number(), FIRST_SORTED
+        jobs = jobs[self.could_start_each(jobs)]
+        if not len(jobs):
+            return
+        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
+        while len(jobs):
+            some = soon | shadow.leaves_room(self, jobs)
+            jobs, soon = jobs[some], soon[some]
+            part, others = queue.first_of(jobs, size)
+            yield from part
+            jobs, soon, size = jobs[others], soon[others], 4 * size
+            some = self.could_start_each(jobs)
+            jobs, soon = jobs[some], soon[some]
 
     # -- over time ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
 from simsched.match.policies.plugins import name_of
-from simsched.match.policies.policy import MatchPolicy, find_policy
+from simsched.match.policies.policy import POLICIES, MatchPolicy, find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.engine import Engine
@@ -101,6 +101,8 @@ def simulate(
         session = RunSession(cluster, config)
         session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
         engine, workload = session.engine, session.workload
+        if not allocations and not checkpoints and resume is None and _needs_no_ids(config):
+            engine.plan.forget_ids()
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
         files = session.describe_inputs(inputs)
@@ -110,6 +112,16 @@ def simulate(
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
         return session.records(times)
+
+
+def _needs_no_ids(config: RunConfig) -> bool:
+    """Whether starts do not depend on which units of a leaf pool are free.
+
+    Reservations that last are for units by id, and some match policies go by them.
+    """
+    policy = find_policy(config.match_policy)
+    known = POLICIES.get(policy.name) is policy
+    return known and not (policy.lowest or policy.highest) and config.queue_policy in ("fcfs", "easy")
 
 
 def _times(

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 UP, OPEN, IDLE = 0, 1, 2
 """Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
 
+WORD = 64
+"""Bits of each number in a packed one; sums of copies are shorter."""
+
+MASK = (1 << WORD) - 1
+"""The first number in a packed one."""
+
 MAX_NUMBERS = 1 << 20
 """Numbers in the columns that are remembered at most; with more, all are forgotten."""
 
@@ -31,18 +37,22 @@ class CountColumn(NamedTuple):
 
     Attributes
     ----------
-    fits : copies of each content.
-    joined : the same, and behind them for each content whether there is any copy.
-    units : the free units of each type.
+    cells : copies of each content, and behind them the free units of each type.
+    packed : copies of each content, and behind them for each content whether there is any, in one number
+        (see `packed`).
     """
 
-    fits: Ints
-    joined: Ints
-    units: Ints
+    cells: Ints
+    packed: int
 
 
 class CountColumns:
-    """The columns of counts of the states that targets have had."""
+    """The columns of counts of the states that targets have had.
+
+    Attributes
+    ----------
+    known : for each target the columns of its class by state; targets that pass the same constraints share them.
+    """
 
     def __init__(self, contents: Sequence[Content], types: Sequence[str], eligible: Bools) -> None:
         groups: dict[tuple[tuple[tuple[int, int], ...], int, int], list[int]] = {}
@@ -51,7 +61,7 @@ class CountColumns:
             groups.setdefault((draws, most_copies(content), gate(content)), []).append(number)
         self._count = len(contents)
         classes, of = np.unique(eligible, axis=1, return_inverse=True)
-        self._of: list[int] = of.reshape(-1).tolist()
+        of = of.reshape(-1).tolist()
         self._groups = [
             [
                 (*demand, [number for number in numbers if row[number]])
@@ -61,21 +71,20 @@ class CountColumns:
             for row in classes.T.tolist()
         ]
         """For each class of targets that pass the same constraints: demands, and the contents with each."""
-        self._known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
+        classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
+        self._class: list[int] = of
+        self.known = [classes_known[class_] for class_ in of]
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
 
-    def column(self, target: int, state: tuple[int, ...]) -> CountColumn:
-        """Return the counts of a target.
+    def add(self, target: int, state: tuple[int, ...]) -> CountColumn:
+        """Count a target in a state that is not among the `known` ones of its class, and return its column.
 
         `state` is the gate that it passes (-1: it is down), and its free units of each type.
         """
-        known = self._known[self._of[target]]
-        column = known.get(state)
-        if column is None:
-            column = known[state] = self._counted(self._of[target], state)
-            self._room -= 1
-            if self._room < 0:
-                self._forget()
+        self._room -= 1
+        if self._room < 0:
+            self._forget()
+        column = self.known[target][state] = self._counted(self._class[target], state)
         return column
 
     def _counted(self, class_: int, state: tuple[int, ...]) -> CountColumn:
@@ -92,14 +101,23 @@ class CountColumns:
                     for number in numbers:
                         joined[number] = copies
                         joined[size + number] = 1
-        array = np.array(joined, dtype=np.int64)
-        return CountColumn(array[:size], array, np.array(free, dtype=np.int64))
+        return CountColumn(np.array([*joined[:size], *free], dtype=np.int64), packed(joined))
 
     def _forget(self) -> None:
         """Forget all columns: bounded memory."""
-        for known in self._known:
+        for known in self.known:
             known.clear()
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
+
+
+def packed(numbers: Sequence[int] | Ints) -> int:
+    """Return some numbers as one, `WORD` bits for each: sums and differences of all take one operation."""
+    return int.from_bytes(np.array(numbers, dtype="<i8").tobytes(), "little")
+
+
+def unpacked(number: int, count: int) -> Ints:
+    """Return the numbers in a packed one; read-only."""
+    return np.frombuffer(number.to_bytes(count * WORD // 8, "little"), dtype="<i8")
 
 
 def gate(content: Content) -> int:

@@ -9,15 +9,29 @@ time are the rows of now and the changes that claims make to them; no state is c
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 
 from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import TARGET
 from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
-from simsched.match.search.count_columns import IDLE, OPEN, UP, CountColumn, CountColumns, gate, most_copies
+from simsched.match.search.count_columns import (
+    IDLE,
+    MASK,
+    OPEN,
+    UP,
+    WORD,
+    CountColumn,
+    CountColumns,
+    gate,
+    most_copies,
+    packed,
+    unpacked,
+)
 from simsched.match.search.counts import MANY
 from simsched.match.search.placements import Change, RowDemand, RowPlacement
 from simsched.match.search.portions import first_copies
@@ -72,12 +86,14 @@ class CountTable:
     Attributes
     ----------
     types : the pool types of the rows.
+    fits : copies per content and target.
     rows : free units per type and target; below them the claims that touch each target, and whether it is
         claimed exclusively. Rows of targets that are down do not count.
-    fits : copies per content and target; `totals` are their sums, and `some` the targets with any.
-    joined : the totals, and `some` behind them.
+    packed : the sum of the copies of each content, and behind them the number of targets with any, as one
+        number (see `count_columns.packed`).
     demands : the demand of each content in terms of the rows.
-    seen : the version of the state that they hold for.
+    pending : the targets that each change of the state touched since it was last followed.
+    seen : how often the table has followed a change.
     """
 
     def __init__(self, avail: Availability, contents: Iterable[Content]) -> None:
@@ -95,13 +111,13 @@ class CountTable:
         self._most = np.array([most_copies(content) for content in chosen], dtype=np.int64).reshape(-1, 1)
         self._gates = np.array([gate(content) for content in chosen], dtype=np.int64)
         self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
-        self.rows: Ints = np.zeros((len(self.types) + 2, width), dtype=np.int64)
-        self.fits: Ints = np.zeros((len(chosen), width), dtype=np.int64)
-        self.joined: Ints = np.zeros(2 * len(chosen), dtype=np.int64)
-        self.totals: Ints = self.joined[: len(chosen)]
-        self.some: Ints = self.joined[len(chosen) :]
-        self.seen = -1
-        self._mark = np.zeros(width, dtype=np.bool_)
+        cells: Ints = np.zeros((len(chosen) + len(self.types) + 2, width), dtype=np.int64)
+        self.fits, self.rows = cells[: len(chosen)], cells[len(chosen) :]
+        self._cells = cells[:-2]
+        """The lines of `fits` and `rows` that columns have."""
+        self.packed = 0
+        self.pending: list[Ints] = [np.arange(width)]
+        self.seen = 0
         self.demands = [RowDemand.of(content, self._at) for content in chosen]
         self._up = avail.up
         self._may_serve: dict[int, Ints] = {}
@@ -111,11 +127,12 @@ class CountTable:
         self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible)
         self._column: list[CountColumn | None] = [None] * width
         """The column of each target; None: it was counted with many others."""
-        everywhere = slice(None)
-        self._pools = [
-            None if leaves.pools is None else leaves.on(everywhere) for leaves in self._leaves.values()
+        self._free = [
+            (avail.free[type_].item, None if leaves.pools is None else leaves.on(slice(None)))
+            for type_, leaves in self._leaves.items()
         ]
-        """For each type of the rows the leaf pools of each target; None: they have the same numbers."""
+        """For each type of the rows its free units by leaf pool, and the leaf pools of each target; None: the
+        targets and the leaf pools have the same numbers."""
 
     def _has_leaves(self, content: Content, index: Index) -> bool:
         """Whether all that a content draws is summed on each target."""
@@ -135,69 +152,72 @@ class CountTable:
 
     def follow(self) -> None:
         """Count the targets again that were touched since the last time."""
-        avail = self._avail
-        version = avail.base + len(avail.log)  # `avail.version`, without the call
-        if self.seen == version:
+        pending = self.pending
+        if not pending:
             return
-        dirty = self._touched()
-        self.seen = version
+        self.seen += 1
         self._taken.clear()
-        if len(dirty) <= self._few:
-            self._count_few(dirty.tolist())
+        if len(pending) == 1:
+            dirty = pending[0].tolist()
         else:
-            self._count_many(dirty)
+            dirty = list(dict.fromkeys(chain.from_iterable(map(ndarray.tolist, pending))))
+        pending.clear()
+        if len(dirty) <= self._few:
+            self._count_few(dirty)
+        else:
+            self._count_many(np.array(dirty, dtype=np.int64))
 
     def _count_few(self, targets: list[int]) -> None:
         """Count some targets again, one by one."""
-        avail, fits, joined, columns = self._avail, self.fits, self.joined, self._column
-        rows, claims, held = self.rows[: self._use], self.rows[self._use], self.rows[self._held]
+        avail, cells, columns, known = self._avail, self._cells, self._column, self._columns.known
         used, up, whole = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
-        free = [(avail.free[type_].item, pools) for type_, pools in zip(self.types, self._pools, strict=True)]
-        column_of = self._columns.column
+        claims, held = self.rows[self._use], self.rows[self._held]
+        sums = self.packed
         for target in targets:
             count, taken = used(target), whole(target)
             claims[target], held[target] = count, taken
             state = [-1 if not up(target) else UP if taken else OPEN if count else IDLE]
-            for units, pools in free:
+            for units, pools in self._free:
                 state.append(units(target) if pools is None else sum(map(units, pools[target])))
-            column, old = column_of(target, tuple(state)), columns[target]
-            if column is old:
+            key = tuple(state)
+            column, old = known[target].get(key), columns[target]
+            if column is None:
+                column = self._columns.add(target, key)
+            elif column is old:
                 continue
-            if old is None:
-                stale = fits[:, target]
-                joined -= np.concatenate([stale, np.minimum(stale, 1)])
-            else:
-                joined -= old.joined
-            joined += column.joined
-            fits[:, target] = column.fits
-            rows[:, target] = column.units
+            sums += column.packed - (self._packed_at(target) if old is None else old.packed)
+            cells[:, target] = column.cells
             columns[target] = column
+        self.packed = sums
+
+    def _packed_at(self, target: int) -> int:
+        """Return the counts of a target that was counted with many others."""
+        fits = self.fits[:, target]
+        return packed(np.concatenate([fits, np.minimum(fits, 1)]))
 
     def _count_many(self, targets: Ints) -> None:
         """Count many targets again at once."""
         self._read(targets)
         fresh, stale = self._count(targets), self.fits[:, targets]
         self.fits[:, targets] = fresh
-        self.totals += np.add.reduce(fresh - stale, axis=1)
+        more = np.add.reduce(fresh - stale, axis=1)
         np.minimum(fresh, 1, out=fresh)
         fresh -= np.minimum(stale, 1)
-        self.some += np.add.reduce(fresh, axis=1)
+        self.packed = packed(self.joined() + np.concatenate([more, np.add.reduce(fresh, axis=1)]))
         for target in targets.tolist():
             self._column[target] = None
 
-    def _touched(self) -> Ints:
-        """Return the targets that were touched since the last time, each once."""
-        avail, mark = self._avail, self._mark
-        if self.seen < avail.base:  # the first time, or the log does not reach back to the last
-            return np.arange(len(mark))
-        missed = avail.log[self.seen - avail.base :]
-        if len(missed) == 1:
-            return missed[0]
-        for targets in missed:
-            mark[targets] = True
-        found = mark.nonzero()[0]
-        mark[found] = False
-        return found
+    def joined(self) -> Ints:
+        """Return the sum of the copies of each content, and behind them the number of targets with any."""
+        return unpacked(self.packed, 2 * len(self.fits))
+
+    def sums_of(self, content: int) -> tuple[int, int]:
+        """Return the sum of the copies of a content, and the number of targets with any."""
+        return self.sum_at(content), self.sum_at(content + len(self.fits))
+
+    def sum_at(self, place: int) -> int:
+        """Return one of the `joined` sums."""
+        return self.packed >> place * WORD & MASK
 
     def _read(self, targets: Ints) -> None:
         """Read the rows of some targets from the state."""
@@ -232,7 +252,7 @@ class CountTable:
         """Return the difference that a release makes to the rows; None if units are shared."""
         if selection.shared:
             return None
-        index, width = self._avail.index, len(self._mark)
+        index, width = self._avail.index, len(self._up)
         targets = selection.targets
         places, amounts = [targets + self._use * width], [np.full(len(targets), -1)]
         for hold in selection.holds:

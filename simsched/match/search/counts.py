@@ -66,7 +66,7 @@ def capacity(content: Content, avail: Availability) -> Capacity:
         number = table.number_of(content)
         if number is not None:
             table.follow()
-            return Capacity(table.fits[number], table.totals.item(number), table.some.item(number))
+            return Capacity(table.fits[number], *table.sums_of(number))
     kept = avail.counts.get(content)
     if kept is None:
         # Claims only take away: what no target of the idle cluster can host, none can host now.

@@ -22,7 +22,9 @@ FEW = 6
 """Targets up to which the loop is faster."""
 
 
-def drawn_in_turn(leaves: TargetLeaves, targets: Ints, units: Ints | int, avail: Availability) -> Draw:
+def drawn_in_turn(
+    pool_type: PoolType, leaves: TargetLeaves, targets: Ints, units: Ints | int, avail: Availability
+) -> Draw:
     """Draw ``units[i]`` units on each target, from its first leaf pool on, the lowest free units of each.
 
     The units are left open where the state only counts them, or where the draw takes whole leaf pools.
@@ -46,18 +48,16 @@ def drawn_in_turn(leaves: TargetLeaves, targets: Ints, units: Ints | int, avail:
                 left -= have  # noqa: PLW2901 - what the target's other leaf pools give
                 if not left:
                     break
-    type_ = avail.index.pool_types[leaves.type]
     at, numbers = np.array(pools, dtype=np.int64), np.array(given, dtype=np.int64)
-    if avail.partial is None or not type_.named or (whole and _are_whole(pools, given, type_)):
+    if avail.partial is None or not pool_type.named or (whole and _are_whole(pools, given, pool_type)):
         return Draw(leaves.type, at, numbers, amount)
     store = avail.partial[leaves.type]
     if isinstance(store, dict):
         return Draw(leaves.type, at, numbers, amount)
     masks = store[at]
     if not whole:
-        free_of = avail.free[leaves.type].item
         for place, (pool, number) in enumerate(zip(pools, given, strict=True)):
-            if number != free_of(pool):
+            if number != free(pool):
                 masks[place] = lowest_bits(masks.item(place), number)
     return Draw(leaves.type, at, numbers, amount, masks)
 

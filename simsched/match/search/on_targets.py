@@ -7,7 +7,7 @@ from the leaf pools of these targets, all at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,17 +18,64 @@ from simsched.match.search.counts import MANY, capacity
 from simsched.match.search.descend import take_copies
 from simsched.match.search.few_draws import FEW, drawn_in_turn
 from simsched.match.search.portions import each_of
-from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend
+from simsched.match.state.draws import drawn_by_ids, ids_ascend, with_masks
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
+    from simsched.graph.index.target_leaves import TargetLeaves
+    from simsched.graph.index.types import Ints, PoolType
     from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Need, Request
+    from simsched.match.requests.request import Content, Need, Request
     from simsched.match.state.availability import Availability
+
+MAX_RECIPES = 16_384
+"""Recipes that an index keeps; with one more, all are forgotten."""
+
+
+class TargetRecipe(NamedTuple):
+    """What the selection of a simple request looks up, whatever the state.
+
+    Attributes
+    ----------
+    content : the content of which it takes copies.
+    wanted, most : the copies in all, and on one target.
+    draws : the types of which it takes units, with their leaf pools by target and the units per copy.
+    inner : the types of vertices within targets that it claims; None: it does not claim whole targets.
+    shares : whether it claims targets shared.
+    """
+
+    content: Content
+    wanted: int
+    most: int
+    draws: tuple[tuple[PoolType, TargetLeaves, int], ...]
+    inner: tuple[str, ...] | None
+    shares: bool
+
+    @classmethod
+    def of(cls, need: Need, wanted: int, index: Index) -> TargetRecipe:
+        """Return the recipe of a need and the copies of it (`Request.simple`)."""
+        content, slots, whole = need.content, need.kind == SLOT, need.kind == VERTEX and need.exclusive
+        assert content is not None
+        flat = [(type_, 0) for type_ in index.pool_types] if whole else content.flat or ()
+        found = [(index.pool_types[type_], leaves_on_targets(index, type_), units) for type_, units in flat]
+        draws = tuple((pool, leaves, units) for pool, leaves, units in found if leaves is not None)
+        beneath = index.types_beneath(index.target_type)
+        inner = tuple(name for name in index.vertex_types if name in beneath) if whole else None
+        return cls(content, wanted, MANY if slots else 1, draws, inner, not slots and not whole)
+
+
+def recipe_of(request: Request, simple: tuple[Need, int], index: Index) -> TargetRecipe:
+    """Return the recipe of a simple request, which is kept with the index."""
+    known: dict[Request, TargetRecipe] = index.memo.setdefault("recipes", {})
+    found = known.get(request)
+    if found is None:
+        if len(known) >= MAX_RECIPES:
+            known.clear()
+        found = known[request] = TargetRecipe.of(*simple, index)
+    return found
 
 
 def select_on_targets(
@@ -39,40 +86,47 @@ def select_on_targets(
     rng: np.random.Generator | None,
 ) -> Selection | None:
     """Return the selection of a simple request (`Request.simple`), or None if it does not fit."""
-    need, wanted = simple
-    content, kind = need.content, avail.index.target_type
-    assert content is not None
-    counts = capacity(content, avail)
-    if (counts.total if need.kind == SLOT else counts.some) < wanted:
+    kind, recipe = avail.index.target_type, recipe_of(request, simple, avail.index)
+    content, wanted, most, shapes, inner, shares = recipe
+    fits, total, some = capacity(content, avail)
+    if (some if most == 1 else total) < wanted:
         return None
-    most = MANY if need.kind == SLOT else 1
     among = fixed_order(policy, kind, avail) if policy.static else None
-    number = None if avail.table is None or not policy.static else avail.table.number_of(content)
-    if number is not None and avail.table is not None:
-        targets, copies = avail.table.first(number, wanted, among, most)
+    table = avail.table if policy.static else None
+    number = None if table is None else table.number_of(content)
+    if number is not None and table is not None:
+        targets, copies = table.first(number, wanted, among, most)
     else:
-        targets, copies = take_copies(kind, counts.fits, wanted, among, (avail, policy, rng), most, content)
-    whole = need.kind == VERTEX and need.exclusive
-    if whole:
-        draws = list(_everything_on(targets, avail))
-        holds = (Hold(kind, targets, exclusive=True), *_vertices_on(targets, avail.index))
+        targets, copies = take_copies(kind, fits, wanted, among, (avail, policy, rng), most, content)
+    holds: tuple[Hold, ...] = ()
+    if inner is not None:
+        draws = _everything_on(targets, recipe, avail)
+        holds = (Hold(kind, targets, exclusive=True), *_vertices_on(targets, inner, avail.index))
     else:
         draws = [
-            _drawn(type_, targets, copies * units, wanted * units, avail, policy)
-            for type_, units in content.flat or ()
+            _drawn(
+                pool, leaves, targets, copies if units == 1 else copies * units, wanted * units, avail, policy
+            )
+            for pool, leaves, units in shapes
         ]
-        holds = () if need.kind == SLOT else (Hold(kind, targets, exclusive=False),)
-    held = finished(draws, avail, highest=policy.highest)
+        if shares:
+            holds = (Hold(kind, targets, exclusive=False),)
+    held = with_masks(draws, avail, highest=policy.highest)
     counted = avail.partial is None
     return Selection(request, targets, held, held, holds, (), request.slots, counted=counted)
 
 
 def _drawn(
-    type_: str, targets: Ints, units: Ints | int, amount: int, avail: Availability, policy: MatchPolicy
+    pool: PoolType,
+    leaves: TargetLeaves,
+    targets: Ints,
+    units: Ints | int,
+    amount: int,
+    avail: Availability,
+    policy: MatchPolicy,
 ) -> Draw:
     """Draw ``units[i]`` units of a type on each target, from its first leaf pool (or its last) on."""
-    leaves = leaves_on_targets(avail.index, type_)
-    assert leaves is not None
+    type_ = leaves.type
     if leaves.pools is None:
         return Draw(type_, targets, units, amount)
     if (policy.lowest or policy.highest) and avail.partial is not None and not ids_ascend(type_, avail.index):
@@ -81,7 +135,7 @@ def _drawn(
     if leaves.pools.shape[1] == 1 and leaves.within is None:
         return Draw(type_, leaves.pools[targets].reshape(-1), units, amount)
     if len(targets) <= FEW and not policy.highest:
-        return drawn_in_turn(leaves, targets, units, avail)
+        return drawn_in_turn(pool, leaves, targets, units, avail)
     pools = leaves.pools[targets]
     free = leaves.free(avail.free[type_], targets)
     each = units if isinstance(units, int) else units[:, None]
@@ -94,28 +148,32 @@ def _drawn(
     return Draw(type_, pools.reshape(-1)[some], given[some], amount)
 
 
-def _everything_on(targets: Ints, avail: Availability) -> Iterator[Draw]:
-    """Yield draws of all units on some idle targets."""
-    index = avail.index
-    for type_ in index.pool_types:
-        leaves = leaves_on_targets(index, type_)
-        if leaves is None:
-            continue
+def _everything_on(targets: Ints, recipe: TargetRecipe, avail: Availability) -> list[Draw]:
+    """Return draws of all units on some idle targets."""
+    draws = []
+    all_sound = not avail.hidden
+    for pool, leaves, _ in recipe.draws:
         pools = targets if leaves.pools is None else leaves.pools[targets].reshape(-1)
-        units = avail.free[type_][pools] if leaves.pools is None else leaves.free(avail.free[type_], targets)
+        if all_sound and pool.uniform and leaves.within is None:  # an idle target has all of its units free
+            draws.append(Draw(pool.name, pools, pool.uniform, pool.uniform * len(pools)))
+            continue
+        units = (
+            avail.free[pool.name][pools]
+            if leaves.pools is None
+            else leaves.free(avail.free[pool.name], targets)
+        )
         units = units.reshape(-1)
         if not units.all():
             some = units.nonzero()[0]
             pools, units = pools[some], units[some]
         if len(pools):
-            yield Draw(type_, pools, units, int(np.add.reduce(units)))
+            draws.append(Draw(pool.name, pools, units, int(np.add.reduce(units))))
+    return draws
 
 
-def _vertices_on(targets: Ints, index: Index) -> Iterator[Hold]:
-    """Yield exclusive claims of the vertices within some targets."""
-    kind = index.target_type
-    for name in index.vertex_types:
-        if name in index.types_beneath(kind):
-            ordinals = index.beneath(kind, name, targets).ordinals
-            assert ordinals is not None
-            yield Hold(name, ordinals, exclusive=True)
+def _vertices_on(targets: Ints, types: tuple[str, ...], index: Index) -> Iterator[Hold]:
+    """Yield exclusive claims of the vertices of some types within some targets."""
+    for name in types:
+        ordinals = index.beneath(index.target_type, name, targets).ordinals
+        assert ordinals is not None
+        yield Hold(name, ordinals, exclusive=True)

@@ -52,8 +52,11 @@ class KeptTable(Protocol):
     """The counts of many contents as of one version of a state (see `search.count_table`)."""
 
     fits: Ints
-    totals: Ints
-    some: Ints
+    pending: list[Ints]
+    """The targets that each change touched since the table last followed the state."""
+
+    def sums_of(self, content: int) -> tuple[int, int]:
+        """Return the sum of the copies of a content, and the number of targets with any."""
 
     def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
         """Return the first targets that host copies of a content now, in a fixed order, and how many each."""
@@ -450,7 +453,12 @@ class Availability:
 
         Without counts nothing is logged: the first count is taken of the state as it is.
         """
-        if not self.counts and self.table is None:
+        if self.table is not None:
+            pending = self.table.pending
+            pending.append(targets)
+            if len(pending) > LOG_LIMIT:
+                pending[:] = [np.arange(len(self.use))]
+        if not self.counts:
             return
         self.log.append(targets)
         if len(self.log) > LOG_LIMIT:

@@ -18,12 +18,19 @@ if TYPE_CHECKING:
 
 def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
     """Return one draw per pool type, each leaf pool once, with the lowest (or highest) free units chosen."""
-    pick = highest_bits if highest else lowest_bits
     if len(draws) > 1:
-        draws = _merged(draws, avail, pick)
-    if avail.partial is None:
-        return tuple(draws)
-    return tuple(draw if draw.masks is not None else _chosen(draw, avail, pick) for draw in draws)
+        draws = _merged(draws, avail, highest_bits if highest else lowest_bits)
+    return with_masks(draws, avail, highest=highest)
+
+
+def with_masks(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
+    """Return draws, one per type, with the lowest (or highest) free units chosen unless the state only counts."""
+    if avail.partial is not None:
+        pick, pools = highest_bits if highest else lowest_bits, avail.index.pool_types
+        for at, draw in enumerate(draws):
+            if draw.masks is None and pools[draw.type].named:
+                draws[at] = _chosen(draw, avail, pick)
+    return tuple(draws)
 
 
 def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:

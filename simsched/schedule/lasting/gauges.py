@@ -99,8 +99,12 @@ class Gauges:
         for at, part in enumerate(parts):
             draws = tuple((self.types.index(type_), number) for type_, number in part.units)
             alike.setdefault((draws, part.whole), []).append(at)
-        self._alike = [(key, np.array(gauges, dtype=np.int64)) for key, gauges in alike.items()]
-        """Units and whether a whole target is meant, and the gauges that count just that on some targets."""
+        self._demands = list(alike)
+        """Units and whether a whole target is meant, each once."""
+        self._demand = np.zeros(len(parts), dtype=np.int64)
+        """Gauge → its demand among these; gauges of one demand count it on different targets."""
+        for number, gauges in enumerate(alike.values()):
+            self._demand[gauges] = number
 
     def __len__(self) -> int:
         return self.always
@@ -165,10 +169,10 @@ class Gauges:
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
         may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
-        totals = np.empty((len(self), len(use)))
+        rooms = np.empty((len(self._demands), *use.shape))
         idle = use == 0
         shares: dict[tuple[int, int], Integers] = {}
-        for (draws, whole), gauges in self._alike:
+        for number, (draws, whole) in enumerate(self._demands):
             room: Integers | Bools | None = idle if whole else None
             for draw in draws:
                 share = shares.get(draw)
@@ -179,8 +183,10 @@ class Gauges:
                 part = share > 0 if whole else share
                 room = part if room is None else room & part if whole else np.minimum(room, part)
             assert room is not None, "every gauge counts something"
-            totals[gauges] = may[gauges] @ room.T.astype(np.float64)
-        return totals
+            rooms[number] = room
+        totals = rooms @ may.T  # of every demand on the targets of every gauge
+        found: Floats = totals[self._demand, :, np.arange(len(self))]
+        return found
 
 
 def _contents(needs: Sequence[Need], times: int) -> Iterator[tuple[Content, int]]:

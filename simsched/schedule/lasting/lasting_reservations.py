@@ -190,7 +190,8 @@ class LastingReservations:
     def earlier(self, job: int, gap: Gap) -> Gap | None:
         """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
         room, table = self._room, self._present.table
-        if not self._would_try(np.array([job]), np.array([gap.start]))[0]:
+        last = int(room.times.searchsorted(gap.start)) - 1
+        if last < 0 or (room.most()[:, last] < table.demand[:, job]).any():  # as `_would_try`
             return None
         self._soonest = Bounds()
         kind, duration = table.kinds[job], table.durations[job]

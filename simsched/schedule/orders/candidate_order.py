@@ -71,6 +71,11 @@ class CandidateQueue:
         """The ranks of the queue do not say the order of this view."""
 
     @property
+    def sorts_parts(self) -> bool:
+        """Whether parts of the view are sorted by themselves."""
+        return False
+
+    @property
     def ranks(self) -> array[int]:
         """The ranks that wait, as in the queue."""
         return self._queue.ranks

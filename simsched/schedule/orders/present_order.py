@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
 
+    Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
@@ -55,6 +56,10 @@ def _checked_keys(order: Order, table: JobTable, jobs: Integers, now: float) -> 
     return keys
 
 
+FIRST_SORTED = 16
+"""Jobs that are sorted at first where only the first few are needed."""
+
+
 class PresentOrder:
     """The order of the waiting jobs of one queue at the time of the present pass.
 
@@ -66,6 +71,7 @@ class PresentOrder:
     __slots__ = (
         "_epoch",
         "_first",
+        "_front",
         "_jobs",
         "_keys",
         "_known_at",
@@ -94,9 +100,11 @@ class PresentOrder:
         self._keys: Floats | None = None
         self._places: list[int] | None = None
         """The jobs in order, once all of them were sorted in this pass; some may not wait any more."""
+        self._front: list[int] = []
+        """The first jobs in order, as far as they were sorted in this pass to find the first one."""
         self._first: int | None = None
         self._turn: int | None = None
-        """The place of the first job in `_places`; None: the first job was not yet searched in this pass."""
+        """The place of the first job in `_places` or `_front`; None: the first job was not yet searched in this pass."""
 
     def begin(self, waiting: array[int], now: float) -> None:
         """Begin a pass over the jobs that wait, given by ascending number."""
@@ -112,6 +120,7 @@ class PresentOrder:
     def forget(self) -> None:
         """Forget keys and places: a job was added."""
         self._keys = self._places = self._first = self._turn = None
+        self._front = []
 
     def removed(self, job: int) -> None:
         """Note that a job does not wait any more."""
@@ -123,6 +132,7 @@ class PresentOrder:
         if len(waiting) > len(self._jobs):
             self.forget()  # the keys are those of fewer jobs
         self._first = None
+        self._front = []
         self._turn = None if self._turn is None else 0
         if self._parts:
             self._places = None  # those of the jobs in view; they are sorted again by the same keys
@@ -140,11 +150,24 @@ class PresentOrder:
 
     def _next(self, waiting: array[int]) -> int:
         """Return the first of the jobs that wait, from the present place on."""
+        if self._parts and self._places is None:
+            return self._next_in_front(waiting)
         places, at = self._all(waiting), self._turn or 0
         while not _is_in(waiting, places[at]):
             at += 1
         self._turn = at
         return places[at]
+
+    def _next_in_front(self, waiting: array[int]) -> int:
+        """Return the same, and sort only as many jobs as may be needed."""
+        front, at = self._front, self._turn or 0
+        while at < len(front) and not _is_in(waiting, front[at]):
+            at += 1
+        if at == len(front):
+            size, jobs = max(FIRST_SORTED, 4 * len(front)), np.array(waiting, dtype=np.int64)
+            self._front, at = self.first_of(jobs, size, waiting)[0], 0
+        self._turn = at
+        return self._front[at]
 
     def all(self, waiting: array[int]) -> Integers:
         """Return the jobs that wait, in order."""
@@ -170,6 +193,23 @@ class PresentOrder:
             return self._sorted(jobs)
         places = self.all(waiting)
         return places[np.isin(places, jobs, assume_unique=True)]
+
+    @property
+    def by_keys(self) -> bool:
+        """Whether parts of the queue can be sorted by themselves."""
+        return self._parts
+
+    def first_of(self, jobs: Integers, count: int, waiting: array[int]) -> tuple[list[int], Bools]:
+        """Return the first of some waiting jobs, in order, at least `count`, and which ones are behind these."""
+        self._compute(waiting)
+        chosen = np.ones(len(jobs), dtype=np.bool_)
+        if len(jobs) > 2 * count and self._table.tiers is None:
+            keys = self._keys_at(jobs)
+            most = np.partition(keys, count - 1)[count - 1]
+            if most == most:  # noqa: PLR0124 (not NaN)
+                chosen = keys <= most
+        found: list[int] = self._sorted(jobs[chosen]).tolist()
+        return found, ~chosen
 
     def _compute(self, waiting: array[int]) -> Integers:
         """Compute the keys (or the places, under an order without keys) if they are not known.

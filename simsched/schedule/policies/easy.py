@@ -67,6 +67,10 @@ class Easy:
         if not queue.ranks:
             return
         shadow = self._shadow
+        if queue.sorts_parts and self.options.refresh == "always" and supply.is_steady:
+            if supply.rules_out_all(queue):  # then the first job need not be known
+                self._shadow = None if context.moved else shadow
+                return
         if shadow is not None and self._still_blocked(context, shadow):
             if not self._starves(context, shadow.job):
                 new = in_order(self._order, context.table, queue.new_jobs(), context.now)

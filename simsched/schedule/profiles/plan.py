@@ -92,6 +92,11 @@ class Plan:
         self._content = content
         self.recount()
 
+    def forget_ids(self) -> None:
+        """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""
+        if self.counts_only and not self.held:
+            self.available.partial = None
+
     def recount(self) -> None:
         """Recount `idle` and `copies` after targets went down or up, or part of a claim was released."""
         self.idle = idle_targets(self.available)
