@@ -92,22 +92,11 @@ class Recorder:
         """Record that a job started on `selection`."""
         self.start[job] = now
         self.result[job] = RUNNING
-        cores = gpus = 0
-        for draw in selection.held:
-            if draw.type == "core":
-                cores = draw.amount
-            elif draw.type == "gpu":
-                gpus = draw.amount
-        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
+        self.counts[job] = selection.sizes()
         if backfilled:
             self.backfilled[job] = 1
         if self.log is not None:
             self.log.alloc(job, now, selection)
-
-    def _count(self, job: int, selection: Selection) -> None:
-        units = selection.counts
-        cores, gpus = units.get("core", 0), units.get("gpu", 0)
-        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
 
     def promise(self, promised: list[tuple[int, float]]) -> None:
         """Record the promised starts of jobs; the first promise of each job counts."""
@@ -128,7 +117,7 @@ class Recorder:
 
     def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Record that a job, which runs since `start`, has other resources or another duration now."""
-        self._count(job, selection)
+        self.counts[job] = selection.sizes()
         if self.log is not None:
             self.log.replace(job, now, selection, start)
 
@@ -156,8 +145,8 @@ class Recorder:
         self._noted = now
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        free = map(plan.available.total.__getitem__, self._pools)
-        rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
+        free = map(plan.total.__getitem__, self._pools)
+        rows.fromlist([now, queued, demand, len(plan), plan.idle, *free])
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
