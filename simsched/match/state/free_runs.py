@@ -11,6 +11,7 @@ of a run, the unit behind its last one, the first unit of the next run, and so o
 from __future__ import annotations
 
 from bisect import bisect_left
+from sys import maxsize
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -151,23 +152,28 @@ class FreeRuns:
     Attributes
     ----------
     kind : what one unit is.
+    total : pool type → free units; what is not part of a unit stays as it is.
     idle : targets of which every unit is free.
     """
 
-    __slots__ = ("_each", "_runs", "idle", "kind")
+    __slots__ = ("_content", "_each", "_runs", "idle", "kind", "total")
 
-    def __init__(self, kind: UnitKind, targets: int) -> None:
+    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
         self.kind = kind
+        self.total = total
         self.idle = targets
         self._each = kind.each
-        self._runs = [0, targets * kind.each] if targets else []
+        self._content = tuple(kind.content.items())
+        # The last number is no run: it is larger than any, so that there is always a next one to compare with.
+        self._runs = [0, targets * kind.each, maxsize]
 
     def lowest(self, request: Request, units: int) -> RunSelection:
         """Return the lowest free units for a request; there must be as many."""
         runs = self._runs
         low = runs[0]
-        if runs[1] - low >= units:
-            return RunSelection(self.kind, request, [low, low + units], units)
+        high = low + units
+        if runs[1] >= high:
+            return RunSelection(self.kind, request, [low, high], units)
         at, left = 0, units
         while (size := runs[at + 1] - runs[at]) < left:
             left -= size
@@ -178,54 +184,71 @@ class FreeRuns:
 
     def claim(self, selection: RunSelection) -> None:
         """Claim the units that `lowest` returned on this very state."""
-        runs, found = self._runs, selection.runs
+        runs, found, units = self._runs, selection.runs, selection.units
         last = len(found) - 1
-        if self._each != 1:
-            self.idle -= self._whole(found, runs[last])
-        if runs[last] == found[last]:
-            del runs[: last + 1]
-        else:
-            runs[last - 1] = found[last]
-            del runs[: last - 1]
+        end = found[last]
         if self._each == 1:
-            self.idle -= selection.units
-
-    def _whole(self, found: list[int], end: int) -> int:
-        """Return how many targets are idle no more if these runs, the last of which ends at `end`, are claimed."""
-        each = self._each
-        lost = 0
-        for low, high in zip(found[::2], [*found[1:-1:2], end], strict=True):
-            lost += max(0, high // each + -low // each)
-        return lost - max(0, end // each + -found[-1] // each)
+            self.idle -= units
+        else:
+            self.idle -= self._lost(found, runs[last])
+        if runs[last] == end:
+            del runs[: last + 1]
+        elif last == 1:
+            runs[0] = end
+        else:
+            runs[last - 1] = end
+            del runs[: last - 1]
+        for type_, each in self._content:
+            self.total[type_] -= each * units
 
     def release(self, selection: RunSelection) -> None:
         """Release the units of a claim."""
-        runs, each = self._runs, self._each
+        runs, units = self._runs, selection.units
+        if self._each == 1:
+            self.idle += units
         found = iter(selection.runs)
         for low in found:
             high = next(found)
             at = bisect_left(runs, low)
-            # at an odd place is the end of a free run, which is this unit
-            before, after = at & 1, at + (at & 1)
-            behind = after < len(runs) and runs[after] == high
-            if each != 1:
-                start = runs[at - 1] if before else low
-                end = runs[after + 1] if behind else high
-                self.idle += max(0, end // each + -start // each)
-                if before:
-                    self.idle -= max(0, low // each + -start // each)
-                if behind:
-                    self.idle -= max(0, end // each + -high // each)
-            if before and behind:
-                del runs[at : at + 2]
-            elif before:
-                runs[at] = high
-            elif behind:
+            if self._each != 1:
+                self.idle += self._gained(low, high, at)
+            if at & 1:  # there is the end of a free run, which is this unit
+                if runs[at + 1] == high:
+                    del runs[at : at + 2]
+                else:
+                    runs[at] = high
+            elif runs[at] == high:
                 runs[at] = low
             else:
                 runs[at:at] = (low, high)
-        if each == 1:
-            self.idle += selection.units
+        for type_, each in self._content:
+            self.total[type_] += each * units
+
+    def _lost(self, found: list[int], end: int) -> int:
+        """Return how many targets are no longer idle once these runs are claimed; the last one is free to `end`."""
+        each = self._each
+        lost = -_whole(found[-1], end, each)
+        for low, high in zip(found[::2], [*found[1:-1:2], end], strict=True):
+            lost += _whole(low, high, each)
+        return lost
+
+    def _gained(self, low: int, high: int, at: int) -> int:
+        """Return how many more targets are idle once a run is free, whose place among the others is `at`."""
+        runs, each = self._runs, self._each
+        start, end, gained = low, high, 0
+        if at & 1:
+            start = runs[at - 1]
+            gained -= _whole(start, low, each)
+        after = at + (at & 1)
+        if runs[after] == high:
+            end = runs[after + 1]
+            gained -= _whole(high, end, each)
+        return gained + _whole(start, end, each)
+
+
+def _whole(low: int, high: int, each: int) -> int:
+    """Return how many targets have all their units in a run."""
+    return max(0, high // each + -low // each)
 
 
 def _touched(runs: list[int], each: int) -> int:

@@ -122,7 +122,7 @@ class Plan:
             available, targets = self.available, len(self.index)
             free = all(available.total[name] == each * kind.each * targets for name, each in kind.content.items())
             if free and self.all_up and not self._held and self.idle == targets:
-                self.runs = FreeRuns(kind, targets)
+                self.runs = FreeRuns(kind, targets, self.total)
 
     def _spell_out(self) -> None:
         """Bring the state of the cluster up to date, and change it itself from now on."""
@@ -152,8 +152,6 @@ class Plan:
         if runs is not None and type(selection) is RunSelection:
             runs.claim(selection)
             self.idle = runs.idle
-            for type_, units in runs.kind.content.items():
-                self.total[type_] -= units * selection.units
         else:
             selection = _full(selection)
             self.idle -= self.available.claim(selection, alone=self._whole)
@@ -171,13 +169,10 @@ class Plan:
         selection = self._held.pop(job)
         runs = self.runs
         if runs is not None:
-            selection = cast("RunSelection", selection)
-            runs.release(selection)
+            runs.release(selection)  # type: ignore[arg-type]
             self.idle = runs.idle
-            for type_, units in runs.kind.content.items():
-                self.total[type_] += units * selection.units
         else:
-            self._release(cast("Selection", selection))
+            self._release(selection)  # type: ignore[arg-type]
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:
