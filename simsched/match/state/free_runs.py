@@ -198,19 +198,19 @@ class FreeRuns:
         else:
             runs[last - 1] = end
             del runs[: last - 1]
-        for type_, each in self._content:
-            self.total[type_] -= each * units
+        for type_, number in self._content:
+            self.total[type_] -= number * units
 
     def release(self, selection: RunSelection) -> None:
         """Release the units of a claim."""
-        runs, units = self._runs, selection.units
-        if self._each == 1:
+        runs, units, each = self._runs, selection.units, self._each
+        if each == 1:
             self.idle += units
         found = iter(selection.runs)
         for low in found:
             high = next(found)
             at = bisect_left(runs, low)
-            if self._each != 1:
+            if each != 1:
                 self.idle += self._gained(low, high, at)
             if at & 1:  # there is the end of a free run, which is this unit
                 if runs[at + 1] == high:
@@ -221,15 +221,15 @@ class FreeRuns:
                 runs[at] = low
             else:
                 runs[at:at] = (low, high)
-        for type_, each in self._content:
-            self.total[type_] += each * units
+        for type_, number in self._content:
+            self.total[type_] += number * units
 
     def _lost(self, found: list[int], end: int) -> int:
         """Return how many targets are no longer idle once these runs are claimed; the last one is free to `end`."""
         each = self._each
-        lost = -_whole(found[-1], end, each)
-        for low, high in zip(found[::2], [*found[1:-1:2], end], strict=True):
-            lost += _whole(low, high, each)
+        lost, runs = -_whole(found[-1], end, each), iter(found[:-1])
+        for low in runs:
+            lost += _whole(low, next(runs, end), each)
         return lost
 
     def _gained(self, low: int, high: int, at: int) -> int:
