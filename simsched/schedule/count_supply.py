@@ -8,9 +8,12 @@ and the "extra nodes" that are left over then (Mu'alem & Feitelson 2001).
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from simsched.match.policies.policy import fixed_order
 from simsched.match.search.select import select
+from simsched.match.state.free_runs import UnitKind
+from simsched.match.state.masks import WORD
 from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.count_reservations import CountReservations
 from simsched.schedule.profiles.earliest import earliest_by_counts
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
     from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
 
@@ -48,8 +54,11 @@ class CountSupply(Supply):
 
     def _prepare(self) -> None:
         table, plan = self.table, self.plan
-        single, total = table.single, plan.available.total
+        single, total = table.single, plan.total
         assert single is not None
+        kind = _unit_kind(table, plan, self._policy)
+        if kind is not None:
+            plan.keep_runs(kind)
         # Asked several times in each pass: the sums of a pool type are looked up without a call in Python.
         self._free: Callable[[], int] = partial(total.__getitem__ if single in total else plan.free, single)
         self._units = table.units
@@ -71,8 +80,14 @@ class CountSupply(Supply):
 
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
-        if self._units[job] > self._free():
+        units = self._units[job]
+        if units > self._free():
             return None
+        selection: Selection | None
+        runs: Any = self.plan.runs
+        if runs is not None:
+            selection = runs.lowest(self._requests[job], units)
+            return selection
         # Not `seek`: these requests need no exact search, which could give up.
         selection = select(self._requests[job], self.plan.available, self._policy, self._rng)
         assert selection is not None, "the counts promised more than the matcher found"
@@ -130,6 +145,27 @@ class CountSupply(Supply):
                     return last
         self.kept_plan = KeptPlan(CountProfile(self), known)
         return self.kept_plan
+
+
+def _unit_kind(table: JobTable, plan: Plan, policy: MatchPolicy) -> UnitKind | None:
+    """Return what one unit is if the first units of the machine in graph order make up every allocation."""
+    index, single = plan.index, table.single
+    requests = [request for request in table.requests_by_kind() if request is not None]
+    if not policy.static or policy.whole_nodes or policy.highest or single is None:
+        return None
+    if fixed_order(policy, index.target_type, plan.available) is not None:
+        return None
+    if single == index.target_type:
+        whole = index.on_each_target
+        if whole is None or not all(request.whole and request.every for request in requests):
+            return None
+        return UnitKind(single, 1, whole, whole=True)
+    if not all(request.plain is not None and request.plain.unit == single for request in requests):
+        return None
+    pool = index.pool_types[single]
+    if not pool.aligned or not pool.uniform or pool.uniform > WORD or not pool.named:
+        return None
+    return UnitKind(single, pool.uniform, {single: 1}, whole=False)
 
 
 class CountShadow:

@@ -151,7 +151,7 @@ class Engine:
         """Whether no job runs, waits for resources, waits for a time, or is still to come."""
         progress = self.progress
         coming = progress.submitted < len(progress.states) or progress.timers
-        return not (coming or self.plan.held or self.queues.waiting or self.queues.parked)
+        return not (coming or len(self.plan) or self.queues.waiting or self.queues.parked)
 
     def is_running(self, job: int) -> bool:
         """Whether a job is in state RUN; one that cleans up holds resources and is not."""

@@ -59,8 +59,8 @@ def capture(engine: Engine) -> EngineState:
     return EngineState(
         now=engine.now,
         progress=replace(progress, states=progress.states[: progress.submitted]),
-        claims=[(job, plan.expected_end(job), selection) for job, selection in plan.held.items()],
-        down=np.flatnonzero(~plan.available.up).tolist(),
+        claims=plan.claims(),
+        down=[] if plan.all_up else np.flatnonzero(~plan.available.up).tolist(),
         events=list(engine.future.pending()),
         generators={name: rng.bit_generator.state for name, rng in engine.generators.items()},
         queues=engine.queues.state(),

@@ -126,7 +126,7 @@ class QueueHours:
         """
         engine = self._engine
         since, done = last
-        if engine.plan.held or not engine.future.only(*_QUIET):
+        if len(engine.plan) or not engine.future.only(*_QUIET):
             return engine.now, engine.done
         if not (engine.queued or any(engine.queues.parked.values())):
             return None

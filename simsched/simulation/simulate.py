@@ -190,7 +190,7 @@ class RunSession:
 
             elsewhere = self.engine.queues.elsewhere
             meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
-        index = self.engine.plan.available.index
+        index = self.engine.plan.index
         return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
 
 

@@ -76,6 +76,16 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
             return self.targets
         return np.setdiff1d(self.targets, self.unlisted)
 
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many nodes, cores, gpus and slots there are."""
+        cores = gpus = 0
+        for draw in self.held:
+            if draw.type == "core":
+                cores = draw.amount
+            elif draw.type == "gpu":
+                gpus = draw.amount
+        return len(self.targets), cores, gpus, self.slots
+
     @property
     def counts(self) -> dict[str, int]:
         """Units claimed exclusively of each pool type."""

@@ -38,18 +38,24 @@ def earliest_by_counts(
     `units` are the units of each job by its number, `free` the free units of now. The answer is (inf, 0)
     if all ends together do not free enough. O(running jobs); most often the first few ends suffice.
     """
-    start, left = now, free - need
+    left = free - need
     if left >= 0:
-        return start, left
-    for end, job in plan.running():
-        if left < 0:
-            start = max(start, end)
-        elif end > start:
-            # All jobs that end at the start are counted, not only the first that suffice: what they
-            # free is left over, too.
-            break
+        return now, left
+    ends, jobs = plan.ends()
+    for at, job in enumerate(jobs):  # noqa: B007 - the place is used below
         left += units[job]
-    return (start, left) if left >= 0 else (NEVER, 0)
+        if left >= 0:
+            break
+    else:
+        return NEVER, 0
+    start = max(now, ends[at])
+    # All jobs that end by the start are counted, not only the first that suffice: what they free is left
+    # over, too.
+    behind = at + 1
+    while behind < len(ends) and ends[behind] <= start:
+        left += units[jobs[behind]]
+        behind += 1
+    return start, left
 
 
 def earliest_by_bisection(plan: Plan, request: Request, now: float, seek: Seek) -> EarliestStart | None:

@@ -7,7 +7,7 @@ reservations to it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from numpy import count_nonzero
 
@@ -15,14 +15,17 @@ from simsched.errors import ConfigError
 from simsched.match.requests.request import SLOT
 from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
+from simsched.match.state.free_runs import FreeRuns, RunSelection
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Content, Request
     from simsched.match.state.availability import Availability
+    from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.selection import Selection
 
 Moment: TypeAlias = "tuple[float, list[int]]"
@@ -47,15 +50,20 @@ class Plan:
     The ends are sorted. The availability at a later time is the availability of now without the claims
     that end by then. An expected end that has passed counts as now.
 
+    Where numbers of units decide, the claims are kept as runs of units (`keep_runs`), until something asks for
+    `available` or `held`: both are brought up to date then, and kept from then on.
+
     Parameters
     ----------
-    available : the state of the cluster now; the plan changes it as jobs start and end.
+    available : the idle cluster; the plan changes it as jobs start and end.
     whole : promises that every claim takes whole idle targets; then `idle` is kept without checking
         each target.
 
     Attributes
     ----------
-    held : job → the selection that it has claimed.
+    index : the cluster.
+    total : pool type → free units.
+    runs : the free units as runs, where they are kept; else None.
     idle : execution targets that are up and not touched by a claim.
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
@@ -65,8 +73,8 @@ class Plan:
     """
 
     __slots__ = (
-        *("_content", "_ends", "_jobs", "_until", "_whole"),
-        *("all_up", "available", "copies", "counts_only", "era", "held", "idle", "log"),
+        *("_available", "_content", "_ends", "_held", "_jobs", "_until", "_whole"),
+        *("all_up", "copies", "counts_only", "era", "idle", "index", "log", "runs", "total"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -74,10 +82,13 @@ class Plan:
         self._content: Content | None = None
         self.copies = 0
         self.counts_only = False
-        self.available = available
+        self.index: Index = available.index
+        self.total = available.total
+        self.runs: FreeRuns | None = None
+        self._available = available
+        self._held: dict[int, Selection | RunSelection] = {}
         self.all_up = bool(available.up.all())
         self.recount()
-        self.held: dict[int, Selection] = {}
         self._until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
@@ -86,6 +97,43 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self._ends)
+
+    @property
+    def available(self) -> Availability:
+        """The state of the cluster now."""
+        if self.runs is not None:
+            self._spell_out()
+        return self._available
+
+    @property
+    def held(self) -> dict[int, Selection]:
+        """Job → the selection that it has claimed; callers must not change it."""
+        if self.runs is not None:
+            self._spell_out()
+        return cast("dict[int, Selection]", self._held)
+
+    def claims(self) -> list[tuple[int, float, Selection]]:
+        """Return (job, expected end, selection) of each claim, in the order of the claims."""
+        return [(job, self._until[job], _full(selection)) for job, selection in self._held.items()]
+
+    def keep_runs(self, kind: UnitKind) -> None:
+        """Keep the free units of one kind as runs, if everything is up and free and all claims are of this kind."""
+        if self.runs is None or self.runs.kind != kind:
+            available, targets = self.available, len(self.index)
+            free = all(available.total[name] == each * kind.each * targets for name, each in kind.content.items())
+            if free and self.all_up and not self._held and self.idle == targets:
+                self.runs = FreeRuns(kind, targets, self.total)
+
+    def _spell_out(self) -> None:
+        """Bring the state of the cluster up to date, and change it itself from now on."""
+        assert self.runs is not None
+        available, content = self._available, self.runs.kind.content
+        self.runs = None
+        for job, selection in self._held.items():
+            full = self._held[job] = _full(selection)
+            for type_, units in content.items():  # are claimed already, in number
+                available.total[type_] += units * cast("RunSelection", selection).units
+            available.claim(full, alone=self._whole)
 
     def count_copies(self, content: Content) -> None:
         """Keep `copies` up to date for a slot of which every claim takes a number of copies."""
@@ -103,11 +151,17 @@ class Plan:
         if self._content is not None:
             self.copies = capacity(self._content, self.available).total
 
-    def claim(self, job: int, selection: Selection, end: float) -> None:
+    def claim(self, job: int, selection: Selection | RunSelection, end: float) -> None:
         """Start a job on `selection`; its expected end is `end` (seconds; inf if unknown)."""
-        self.idle -= self.available.claim(selection, alone=self._whole)
-        self.copies -= selection.slots
-        self.held[job] = selection
+        runs = self.runs
+        if runs is not None and type(selection) is RunSelection:
+            runs.claim(selection)
+            self.idle = runs.idle
+        else:
+            selection = _full(selection)
+            self.idle -= self.available.claim(selection, alone=self._whole)
+            self.copies -= selection.slots
+        self._held[job] = selection
         self._until[job] = end
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
@@ -115,14 +169,15 @@ class Plan:
         if self.log is not None:
             self._note(Entry(job, end, selection, released=False))
 
-    def release(self, job: int) -> Selection:
+    def release(self, job: int) -> Selection | RunSelection:
         """End a job, release its claim and return the selection."""
-        selection = self.held.pop(job)
-        self.idle += self.available.release(selection, alone=self._whole)
-        self.copies += selection.slots
-        if not self.all_up:
-            # Units on a target that is down come back hidden, so the differences above are wrong.
-            self.recount()
+        selection = self._held.pop(job)
+        runs = self.runs
+        if runs is not None:
+            runs.release(selection)  # type: ignore[arg-type]
+            self.idle = runs.idle
+        else:
+            self._release(selection)  # type: ignore[arg-type]
         end = self._until.pop(job)
         at = bisect_left(self._ends, end)
         while self._jobs[at] != job:
@@ -132,6 +187,13 @@ class Plan:
         if self.log is not None:
             self._note(Entry(job, end, selection, released=True))
         return selection
+
+    def _release(self, selection: Selection) -> None:
+        self.idle += self._available.release(selection, alone=self._whole)
+        self.copies += selection.slots
+        if not self.all_up:
+            # Units on a target that is down come back hidden, so the differences above are wrong.
+            self.recount()
 
     def _note(self, entry: Entry) -> None:
         """Enter a claim or a release into the log."""
@@ -154,12 +216,12 @@ class Plan:
         ConfigError
             For any other type, and for ``slot`` unless all jobs request copies of one slot.
         """
-        free = self.available.total.get(type_)
+        free = self.total.get(type_)
         if free is not None:
             return free
         if type_ == SLOT and self._content is not None:
             return self.copies
-        _check_is_target(self.available, type_)
+        _check_is_target(self._available, type_)
         return self.idle
 
     def move_end(self, job: int, end: float) -> None:
@@ -185,9 +247,10 @@ class Plan:
 
     def release_part(self, job: int, targets: Ints) -> Selection:
         """Release and return the part of a job's claim on some targets; without any left, the job ends."""
-        parts = split(self.held[job], targets, self.available.index)
+        parts = split(self.held[job], targets, self.index)
         if parts.kept is None:
-            return self.release(job)
+            self.release(job)
+            return parts.given
         self.available.release(parts.given)
         self.held[job] = parts.kept
         self.recount()
@@ -250,6 +313,11 @@ class Plan:
 def idle_targets(available: Availability) -> int:
     """Return the number of execution targets that are up and not touched by a claim."""
     return int(count_nonzero((available.use == 0) & available.up))
+
+
+def _full(selection: Selection | RunSelection) -> Selection:
+    """Return a selection with arrays."""
+    return selection.full() if type(selection) is RunSelection else cast("Selection", selection)
 
 
 def first_fit(request: Request, available: Availability) -> Selection | None:

@@ -130,7 +130,7 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
 
 def codec_of(engine: Engine) -> Codec:
     """Return the codec for the values of this run."""
-    return Codec(engine.plan.available.index, engine.prepared.table.requests_by_kind())
+    return Codec(engine.plan.index, engine.prepared.table.requests_by_kind())
 
 
 def _array(lines: Any) -> Iterator[bytes]:
@@ -148,9 +148,9 @@ def _json(value: Any) -> bytes:
 
 def _running(engine: Engine, workload: Workload) -> Iterator[dict[str, Any]]:
     """Yield the jobs that hold resources: their start, expected end and R."""
-    index, never = engine.plan.available.index, float("inf")
-    for job, selection in engine.plan.held.items():
-        start, end = engine.recorder.start[job], engine.plan.expected_end(job)
+    index, never = engine.plan.index, float("inf")
+    for job, end, selection in engine.plan.claims():
+        start = engine.recorder.start[job]
         until = 0 if end == never else max(end, start + MOMENT)
         held = to_rset(selection, index, starttime=start, expiration=until)
         yield {

@@ -16,6 +16,7 @@ import msgspec
 
 from simsched.errors import RunError
 from simsched.match.emit import document
+from simsched.match.state.free_runs import RunSelection
 from simsched.simulation.record.r_text import PlainText
 
 if TYPE_CHECKING:
@@ -162,6 +163,8 @@ class AllocationLog:
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
         scheduler = self._schedulers[job]
+        if type(selection) is RunSelection:
+            selection = selection.full()
         found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
         return _encode(found).decode()
 

@@ -33,6 +33,8 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
     codes = np.array(recorder.result + [DROPPED] * more, dtype=np.int64)
     reasons = _reasons(recorder, len(jobs)) + [skip.reason for skip in dropped]
     shapes = _shapes(jobs)
+    submit = _floats([job.submit for job in jobs] + [skip.submit for skip in dropped])
+    wait = _floats([job.wait for job in jobs] + [None] * more)
     return {
         "id": _texts(
             [*map(str, recorder.ids)] + [str(skip.where if skip.id is None else skip.id) for skip in dropped]
@@ -42,7 +44,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
             for name in ("name", "user", "bank", "queue")
         },
         "urgency": np.array([job.urgency for job in jobs] + [16] * more, dtype=np.int32),
-        "submit": _floats([job.submit for job in jobs] + [skip.submit for skip in dropped]),
+        "submit": submit,
         "eligible": np.array(recorder.eligible + [NAN] * more, dtype=np.float64),
         "start": start,
         "end": end,
@@ -59,8 +61,8 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "promised": np.array(recorder.promised + [NAN] * more, dtype=np.float64),
         "shape": _texts(shapes + [None] * more),
         "recorded_state": _texts([job.status for job in jobs] + [None] * more),
-        "recorded_start": _floats([_recorded_start(job) for job in jobs] + [None] * more),
-        "recorded_wait": _floats([job.wait for job in jobs] + [None] * more),
+        "recorded_start": submit + wait,
+        "recorded_wait": wait,
         **_energy(jobs, more),
     }
 
@@ -70,10 +72,6 @@ def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
     if all(job.energy is None for job in jobs):
         return {}
     return {"recorded_energy": _floats([job.energy for job in jobs] + [None] * more)}
-
-
-def _recorded_start(job: Job) -> float | None:
-    return None if job.wait is None else job.submit + job.wait
 
 
 def _was_job(skip: Skip) -> bool:
@@ -88,7 +86,7 @@ def _texts(values: Sequence[str | None]) -> Any:
 
 
 def _floats(values: Sequence[float | None]) -> Any:
-    return np.array([NAN if value is None else value for value in values], dtype=np.float64)
+    return np.array(values, dtype=np.float64)  # None becomes NaN
 
 
 def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:

@@ -17,12 +17,14 @@ import msgspec
 import numpy as np
 
 from simsched.match.emit import carried_topology, ids_of
+from simsched.match.state.free_runs import RunSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
+    from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.masks import Words
     from simsched.match.state.selection import Draw, Selection
 
@@ -65,13 +67,21 @@ class PlainText:
         }
         self._children: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
         """Drawn types → masks of those that are not whole → the text of the units."""
+        self._of_mask: dict[int, str] = {}
+        """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
 
     def resources(self, selections: Sequence[Selection]) -> list[str | None]:
         """Return ``"R_lite":…,"nodelist":…,"nslots":…`` of each selection; None where R is not plain."""
         found: list[str | None] = [None] * len(selections)
         alike: dict[tuple[str, ...], list[int]] = {}
-        draws = [self._plain_draws(selection) for selection in selections]
-        for at, drawn in enumerate(draws):
+        draws: list[tuple[Draw, ...] | None] = []
+        for at, selection in enumerate(selections):
+            if type(selection) is RunSelection:
+                found[at] = self._of_runs(selection)
+                draws.append(None)
+                continue
+            drawn = self._plain_draws(selection)
+            draws.append(drawn)
             if drawn is not None:
                 kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in drawn])
                 alike.setdefault(kinds, []).append(at)
@@ -84,6 +94,76 @@ class PlainText:
                     f'"nslots":{selection.slots or len(selection.targets)}'
                 )
         return found
+
+    def _of_runs(self, selection: RunSelection) -> str | None:
+        """Return the text of runs of units; None where R is not plain."""
+        kind, runs, units = selection.kind, selection.runs, selection.units
+        if self._prefix is None or not self._types.issuperset(kind.content):
+            return None
+        if kind.each == 1:
+            text = self._ranks_of(runs)
+            entries, single = f'{{"rank":"{text}","children":{self._units_of(kind, 1)}}}', units == 1
+        elif len(runs) == 2 and runs[0] // kind.each == (runs[1] - 1) // kind.each:
+            low, skipped = divmod(runs[0], kind.each)
+            text, single = self._ranks[low], True
+            mask = ((1 << units) - 1) << skipped
+            entries = f'{{"rank":"{text}","children":{self._units_of(kind, mask)}}}'
+        else:
+            entries, text, single = self._grouped(selection)
+        hosts = text if single else f"[{text}]"
+        return (
+            f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts}"],"nslots":{selection.slots or units}'
+        )
+
+    def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
+        """Return what `_entries` yields, for runs of units on more than one target or in more than one run."""
+        kind, hosts = selection.kind, list[int]()
+        groups: dict[int, list[int]] = {}
+        behind = -1
+        for first, last, mask in selection.pieces():
+            if first == behind:
+                hosts[-1] = last + 1
+            else:
+                hosts += (first, last + 1)
+            behind = last + 1
+            group = groups.get(mask)
+            if group is None:
+                groups[mask] = [first, behind]
+            elif group[-1] == first:
+                group[-1] = behind
+            else:
+                group += (first, behind)
+        entries = [
+            f'{{"rank":"{self._ranks_of(runs)}","children":{self._units_of(kind, mask)}}}'
+            for mask, runs in groups.items()
+        ]
+        return ",".join(entries), self._ranks_of(hosts), len(hosts) == 2 and hosts[1] - hosts[0] == 1
+
+    def _ranks_of(self, runs: list[int]) -> str:
+        """Return runs of targets as ranks, such as ``0,4-7``."""
+        text = self._ranks
+        if len(runs) == 2:
+            low, high = runs
+            return text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
+        return ",".join(
+            [
+                text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
+                for low, high in zip(runs[::2], runs[1::2], strict=True)
+            ]
+        )
+
+    def _units_of(self, kind: UnitKind, mask: int) -> str:
+        """Return the text of the units on a target, those of a mask where a target has several."""
+        known = self._of_mask.get(mask)
+        if known is None:
+            if len(self._of_mask) >= MAX_KEPT:
+                self._of_mask.clear()
+            single = mask if kind.each > 1 else -1
+            found = {
+                name: str(ids_of(self._pools[name], 0, single)) for name in sorted(kind.content)
+            }
+            known = self._of_mask[mask] = _encode(found).decode()
+        return known
 
     def _plain_draws(self, selection: Selection) -> tuple[Draw, ...] | None:
         """Return what R names, sorted by type; None if R is not plain."""

@@ -36,6 +36,9 @@ PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = ra
 
 NEVER = float("nan")
 
+LATEST = 4096
+"""Numbers of the timeline that are kept in a list, to which rows are added faster than to an array."""
+
 
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run."""
@@ -61,6 +64,7 @@ class Recorder:
         self.reasons: dict[int, str] = {}
         self._pools = tuple(pools)
         self._rows = array("d")  # the timeline, row after row: eight bytes per number
+        self._latest: list[float] = []  # its last rows, the very last among them
         self._width = 5 + len(self._pools)
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
@@ -83,7 +87,7 @@ class Recorder:
         made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
         made.result, made.counts, made.promised = list(self.result), list(self.counts), list(self.promised)
         made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
-        made._rows, made.down = self._rows[:], list(self.down)
+        made._rows, made._latest, made.down = self._rows[:], list(self._latest), list(self.down)
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
         return made
@@ -92,22 +96,11 @@ class Recorder:
         """Record that a job started on `selection`."""
         self.start[job] = now
         self.result[job] = RUNNING
-        cores = gpus = 0
-        for draw in selection.held:
-            if draw.type == "core":
-                cores = draw.amount
-            elif draw.type == "gpu":
-                gpus = draw.amount
-        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
+        self.counts[job] = selection.sizes()
         if backfilled:
             self.backfilled[job] = 1
         if self.log is not None:
             self.log.alloc(job, now, selection)
-
-    def _count(self, job: int, selection: Selection) -> None:
-        units = selection.counts
-        cores, gpus = units.get("core", 0), units.get("gpu", 0)
-        self.counts[job] = (len(selection.targets), cores, gpus, selection.slots)
 
     def promise(self, promised: list[tuple[int, float]]) -> None:
         """Record the promised starts of jobs; the first promise of each job counts."""
@@ -128,7 +121,7 @@ class Recorder:
 
     def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Record that a job, which runs since `start`, has other resources or another duration now."""
-        self._count(job, selection)
+        self.counts[job] = selection.sizes()
         if self.log is not None:
             self.log.replace(job, now, selection, start)
 
@@ -150,14 +143,16 @@ class Recorder:
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Record the state after the pass at `now`; a second pass at the same instant replaces the first."""
-        rows = self._rows
+        rows = self._latest
         if now == self._noted:  # one row per instant: the state after its last pass
             del rows[-self._width :]
+        elif len(rows) > LATEST:
+            self._rows.fromlist(rows)
+            rows.clear()
         self._noted = now
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        free = map(plan.available.total.__getitem__, self._pools)
-        rows.fromlist([now, queued, demand, len(plan.held), plan.idle, *free])
+        rows += (now, queued, demand, len(plan), plan.idle, *map(plan.total.__getitem__, self._pools))
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
@@ -179,7 +174,7 @@ class Recorder:
         return {
             "columns": [column[:submitted] for column in self._columns()],
             "reasons": self.reasons,
-            "rows": self._rows,
+            "rows": self._rows + array("d", self._latest),
             "noted": self._noted,
             "down": self.down,
             "log": None if self.log is None else self.log.state(),
@@ -190,7 +185,8 @@ class Recorder:
         for column, noted in zip(self._columns(), state["columns"], strict=True):
             column[: len(noted)] = noted
         self.reasons = state["reasons"]
-        self._rows = state["rows"]
+        self._rows = state["rows"][: -self._width]
+        self._latest = state["rows"][-self._width :].tolist()
         self._noted = state["noted"]
         self.down = state["down"]
         if self.log is not None:
@@ -205,7 +201,8 @@ class Recorder:
 
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
         """Return the timeline as columns: free, used and down units of each type at each time."""
-        table = np.array(self._rows, dtype=np.float64).reshape(-1, self._width)
+        rows = self._rows + array("d", self._latest)
+        table = np.array(rows, dtype=np.float64).reshape(-1, self._width)
         times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
         columns: dict[str, Any] = {"time": times}
         for at, type_ in enumerate(("node", *self._pools), start=4):

@@ -1,0 +1,266 @@
+"""`FreeRuns`: the free units of a whole machine as runs of consecutive ones.
+
+It serves runs in which every request is a number of units of one pool type, or of whole targets, anywhere, and
+the first in graph order are taken.  Then an allocation is the lowest free units, a handful of runs, and the
+arrays of `Availability` are not needed until something else asks for them.
+
+Unit ``n`` is unit ``n % each`` of target ``n // each``.  Runs are one ascending list of numbers: the first unit
+of a run, the unit behind its last one, the first unit of the next run, and so on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from sys import maxsize
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Request
+
+
+class UnitKind(NamedTuple):
+    """What one unit is.
+
+    Attributes
+    ----------
+    type : the pool type, or the type of the targets.
+    each : units on a target; 1 where units are whole targets.
+    content : pool type → units of it in one unit.
+    whole : whether a unit is a whole target, which is claimed with all that it has.
+    """
+
+    type: str
+    each: int
+    content: Mapping[str, int]
+    whole: bool
+
+
+class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """The lowest free units for a request; its other attributes are those of `Selection`, made when asked for.
+
+    Attributes
+    ----------
+    kind : what one unit is.
+    request : the request that it was selected for.
+    runs : the units.
+    units : how many there are.
+    """
+
+    kind: UnitKind
+    request: Request
+    runs: list[int]
+    units: int
+
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many nodes, cores, gpus and slots there are."""
+        _, each, content, _ = self.kind
+        runs, units = self.runs, self.units
+        nodes = units if each == 1 else _touched(runs, each)
+        return nodes, content.get("core", 0) * units, content.get("gpu", 0) * units, self.request.slots
+
+    def pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Yield first and last target of each stretch of targets, and the mask of the units on each of them.
+
+        There is one stretch for a target of which only some units are selected.
+        """
+        each = self.kind.each
+        full = (1 << each) - 1
+        part, mask = -1, 0  # the target whose units are being collected
+        runs = iter(self.runs)
+        for low in runs:
+            first, skipped = divmod(low, each)
+            last, more = divmod(next(runs), each)
+            if part >= 0 and first != part:
+                yield part, part, mask
+                part, mask = -1, 0
+            if first == last:
+                part, mask = first, mask | (1 << more) - (1 << skipped)
+                continue
+            if skipped:
+                yield first, first, mask | full - (1 << skipped) + 1
+                first += 1
+            if first < last:
+                yield first, last - 1, full
+            part, mask = (last, (1 << more) - 1) if more else (-1, 0)
+        if part >= 0:
+            yield part, part, mask
+
+    def full(self) -> Selection:
+        """Return the same as a selection with arrays, as the matcher would make it."""
+        type_, each, content, whole = self.kind
+        runs, wanted, slots = self.runs, self.units, self.request.slots
+        if each == 1:
+            targets = _joined([np.arange(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)])
+            draws = tuple(Draw(name, targets, units, units * wanted) for name, units in content.items())
+            holds = (Hold(type_, targets, exclusive=True),) if whole else ()
+            return Selection(self.request, targets, draws, draws, holds, (), slots)
+        stretches = list(self.pieces())
+        targets = _joined([np.arange(first, last + 1) for first, last, _ in stretches])
+        lengths = [last - first + 1 for first, last, _ in stretches]
+        words = np.array([mask for *_, mask in stretches], dtype=np.uint64).repeat(lengths)
+        numbers = np.array([mask.bit_count() for *_, mask in stretches]).repeat(lengths)
+        one = len(targets) == wanted
+        masks = None if wanted == each * len(targets) else words
+        held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)
+        return Selection(self.request, targets, held, held, (), (), slots)
+
+    # The attributes of a selection, for policies that look at what they were given.
+
+    @property
+    def targets(self) -> Ints:
+        """Ordinals of the targets, ascending."""
+        return self.full().targets
+
+    @property
+    def held(self) -> tuple[Draw, ...]:
+        """The units, all claimed exclusively."""
+        return self.full().held
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """The targets that are claimed whole."""
+        return self.full().holds
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units claimed of each pool type."""
+        return self.full().counts
+
+    @property
+    def slots(self) -> int:
+        """Copies of slots."""
+        return self.request.slots
+
+    named = held
+    listed = targets
+    shared = ()
+    unlisted = None
+    counted = False
+
+
+class FreeRuns:
+    """The free units; nothing on the machine is down, shared or claimed in any other way.
+
+    Attributes
+    ----------
+    kind : what one unit is.
+    total : pool type → free units; what is not part of a unit stays as it is.
+    idle : targets of which every unit is free.
+    """
+
+    __slots__ = ("_content", "_each", "_runs", "idle", "kind", "total")
+
+    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
+        self.kind = kind
+        self.total = total
+        self.idle = targets
+        self._each = kind.each
+        self._content = tuple(kind.content.items())
+        # The last number is no run: it is larger than any, so that there is always a next one to compare with.
+        self._runs = [0, targets * kind.each, maxsize]
+
+    def lowest(self, request: Request, units: int) -> RunSelection:
+        """Return the lowest free units for a request; there must be as many."""
+        runs = self._runs
+        low = runs[0]
+        high = low + units
+        if runs[1] >= high:
+            return RunSelection(self.kind, request, [low, high], units)
+        at, left = 0, units
+        while (size := runs[at + 1] - runs[at]) < left:
+            left -= size
+            at += 2
+        found = runs[: at + 2]
+        found[-1] = found[-2] + left
+        return RunSelection(self.kind, request, found, units)
+
+    def claim(self, selection: RunSelection) -> None:
+        """Claim the units that `lowest` returned on this very state."""
+        runs, found, units = self._runs, selection.runs, selection.units
+        last = len(found) - 1
+        end = found[last]
+        if self._each == 1:
+            self.idle -= units
+        else:
+            self.idle -= self._lost(found, runs[last])
+        if runs[last] == end:
+            del runs[: last + 1]
+        elif last == 1:
+            runs[0] = end
+        else:
+            runs[last - 1] = end
+            del runs[: last - 1]
+        for type_, number in self._content:
+            self.total[type_] -= number * units
+
+    def release(self, selection: RunSelection) -> None:
+        """Release the units of a claim."""
+        runs, units, each = self._runs, selection.units, self._each
+        if each == 1:
+            self.idle += units
+        found = iter(selection.runs)
+        for low in found:
+            high = next(found)
+            at = bisect_left(runs, low)
+            if each != 1:
+                self.idle += self._gained(low, high, at)
+            if at & 1:  # there is the end of a free run, which is this unit
+                if runs[at + 1] == high:
+                    del runs[at : at + 2]
+                else:
+                    runs[at] = high
+            elif runs[at] == high:
+                runs[at] = low
+            else:
+                runs[at:at] = (low, high)
+        for type_, number in self._content:
+            self.total[type_] += number * units
+
+    def _lost(self, found: list[int], end: int) -> int:
+        """Return how many targets are no longer idle once these runs are claimed; the last one is free to `end`."""
+        each = self._each
+        lost, runs = -_whole(found[-1], end, each), iter(found[:-1])
+        for low in runs:
+            lost += _whole(low, next(runs, end), each)
+        return lost
+
+    def _gained(self, low: int, high: int, at: int) -> int:
+        """Return how many more targets are idle once a run is free, whose place among the others is `at`."""
+        runs, each = self._runs, self._each
+        start, end, gained = low, high, 0
+        if at & 1:
+            start = runs[at - 1]
+            gained -= _whole(start, low, each)
+        after = at + (at & 1)
+        if runs[after] == high:
+            end = runs[after + 1]
+            gained -= _whole(high, end, each)
+        return gained + _whole(start, end, each)
+
+
+def _whole(low: int, high: int, each: int) -> int:
+    """Return how many targets have all their units in a run."""
+    return max(0, high // each + -low // each)
+
+
+def _touched(runs: list[int], each: int) -> int:
+    """Return how many targets have at least one unit of some runs."""
+    found, before = 0, -1
+    numbers = iter(runs)
+    for low in numbers:
+        first, last = low // each, (next(numbers) - 1) // each
+        found += last - first + (first != before)
+        before = last
+    return found
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
