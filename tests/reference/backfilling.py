@@ -37,6 +37,7 @@ class Job(NamedTuple):
     size: int
     user: int = 0
     queue: int = 0
+    array: int = 0
 
     @property
     def actual(self):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.schedule.queue import WaitingQueue
+    from simsched.workload.job import Job
 
 MEASURES = (RUNNING, *UNITS, *SPENT, *AHEAD)
 """The quantities of which a job has an amount, by their places in its `Demand`."""
@@ -94,15 +95,25 @@ class LimitBreach(NamedTuple):
 class LimitTable:
     """The rules of a configuration, asked for the limits of a job by its names."""
 
-    def __init__(self, rules: Sequence[LimitRule], index: Index) -> None:
+    def __init__(self, rules: Sequence[LimitRule], index: Index, jobs: Sequence[Job] = ()) -> None:
         self.rules = rules
         self._index = index
+        self._by_array = any("array" in rule.scope for rule in rules)
+        tasks = [job.array_task for job in jobs if job.array_task is not None]
+        self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
 
     @cached_property
     def sizes(self) -> Sizes:
         """The sizes of requests on the cluster."""
         return Sizes(self._index)
+
+    def names_of(self, job: Job) -> tuple[str | None, ...]:
+        """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
+        array = None if job.array_task is None else job.array_task.array
+        if not self._by_array and array not in self._arrays:
+            array = None
+        return job.user, job.bank, job.queue, job.qos, array
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
         """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
@@ -116,7 +127,7 @@ class LimitTable:
 
     def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
         best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
-        for rule in self.rules:
+        for rule in (*self.rules, *self._own_rule(names["array"])):
             scope = rule.scope_of(names)
             if scope is None:
                 continue
@@ -132,6 +143,12 @@ class LimitTable:
             ]
             if limits:
                 yield ScopeLimits(scope, tuple(limits), per_job)
+
+    def _own_rule(self, array: str | None) -> tuple[LimitRule, ...]:
+        """Return the rule that at most so many tasks of an array run at a time, if it says so itself."""
+        most = None if array is None else self._arrays.get(array)
+        where = f"array {array}"
+        return () if most is None else (LimitRule((), ("array",), ((RUNNING, most),), where=where),)
 
     def _amount(self, quantity: str, value: float | str, rule: LimitRule) -> float:
         if value == NO_LIMIT:

@@ -240,8 +240,9 @@ class LimitKeeper:
                 self._hide_behind(self._queue)
         self._expect_fall(cohort)
 
-    def _release(self, counter: LimitCounter) -> None:
-        """Let the barred jobs of a counter back into view, if no limit of theirs is used up."""
+    def _release(self, counter: LimitCounter) -> bool:
+        """Let the barred jobs of a counter back into view that are over no limit; return whether any are."""
+        found = False
         for cohort in list(counter.waiting):
             if cohort.over is not None and cohort.over[0] is counter:
                 cohort.over = self._first_over(cohort)
@@ -249,8 +250,10 @@ class LimitKeeper:
                     assert cohort.queue is not None
                     cohort.queue.unbar(cohort.jobs)
                     self._engine.queues.barred -= len(cohort.jobs)
+                    found = True
                 else:
                     self._expect_fall(cohort)
+        return found
 
     def _is_over(self, job: int) -> bool:
         cohort = self._jobs.of[job]
@@ -296,11 +299,11 @@ class LimitKeeper:
         engine = self._engine
         if self._wake <= engine.now:
             self._wake = inf
-            for counter in self._jobs.counters:
-                if counter.decays and counter.waiting:
-                    self._release(counter)
-            engine.queues.touch(released=True, moved=False)
-            engine.settle()
+            falling = [counter for counter in self._jobs.counters if counter.decays and counter.waiting]
+            let_in = [self._release(counter) for counter in falling]
+            if any(let_in):  # else nothing has changed for a pass
+                engine.queues.touch(released=True, moved=False)
+                engine.settle()
 
     # -- reasons ------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from simsched.simulation.limits.limit_counters import (
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.simulation.jobs.prepare import Prepared
@@ -48,9 +48,9 @@ class LimitedJobs:
     users: list[str]
 
 
-def names_of(job: Job) -> tuple[str | None, ...]:
-    """Return the names of a job in `DIMENSIONS`."""
-    return job.user, job.bank, job.queue, job.qos
+def has_array_limits(jobs: Iterable[Job]) -> bool:
+    """Whether a job array of the workload runs at most so many of its tasks at a time."""
+    return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
 
 
 def limit_jobs(
@@ -69,7 +69,8 @@ def limit_jobs(
     ConfigError
         for an amount of memory that the cluster has no unit for.
     """
-    finder = _Finder(LimitTable(rules, index), prepared, groups)
+    table = LimitTable(rules, index, jobs)
+    finder = _Finder(table, prepared, groups)
     rejected: dict[int, tuple[int, str]] = {}
     submitted: dict[int, tuple[LimitCounter, ...]] = {}
     held: dict[int, str] = {}
@@ -78,7 +79,7 @@ def limit_jobs(
         if number in prepared.rejected or prepared.table.requests[number] is None:
             of.append(None)
             continue
-        verdict = finder.verdict(number, names_of(job))
+        verdict = finder.verdict(number, table.names_of(job))
         of.append(verdict.cohort)
         if verdict.submitted:
             submitted[number] = verdict.submitted

@@ -62,6 +62,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "recorded_start": _floats([_recorded_start(job) for job in jobs] + [None] * more),
         "recorded_wait": _floats([job.wait for job in jobs] + [None] * more),
         **_energy(jobs, more),
+        **_array_tasks(jobs, more),
     }
 
 
@@ -70,6 +71,14 @@ def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
     if all(job.energy is None for job in jobs):
         return {}
     return {"recorded_energy": _floats([job.energy for job in jobs] + [None] * more)}
+
+
+def _array_tasks(jobs: Sequence[Job], more: int) -> dict[str, Any]:
+    """Return the column of tasks of job arrays; none for a workload without arrays."""
+    if all(job.array_task is None for job in jobs):
+        return {}
+    tasks = [None if job.array_task is None else str(job.array_task) for job in jobs]
+    return {"array_task": _texts(tasks + [None] * more)}
 
 
 def _recorded_start(job: Job) -> float | None:
