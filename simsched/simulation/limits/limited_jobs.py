@@ -17,6 +17,7 @@ from simsched.simulation.limits.limit_counters import (
     LimitTable,
     ScopeLimits,
 )
+from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def limit_jobs(
             rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
         elif verdict.held is not None:
             held[number] = verdict.held
+    for cohort in finder.cohorts:
+        cohort.prepare()
     users = [job.user or "jobs without a user" for job in jobs]
     return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
         prepared,
@@ -115,14 +118,29 @@ class _Finder:
         self.counters: list[LimitCounter] = []
         self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
+        self._counts_jobs: dict[tuple[str | None, ...], bool] = {}
+        """Names → whether the limits only count jobs, so that all jobs with these names are alike."""
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
+
+    @property
+    def cohorts(self) -> Iterable[Cohort]:
+        """The cohorts that were found."""
+        return self._cohorts.values()
 
     def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
         """Return the cohort of a job, or why a limit can never allow it."""
         table = self.prepared.table
         group = 0 if self.groups is None else self.groups[number]
-        key = (names, table.kinds[number], table.durations[number], group)
+        if names not in self._counts_jobs:
+            self._counts_jobs[names] = all(
+                limit.quantity in (RUNNING, SUBMITTED) and limit.most >= 1
+                for found in self.table.of(names)
+                for limit in found.limits
+            )
+        key: tuple[object, ...] = (names, group)
+        if not self._counts_jobs[names]:
+            key = (names, table.kinds[number], table.durations[number], group)
         found = self._verdicts.get(key)
         if found is None:
             found = self._verdicts[key] = self._judge(number, names, group)
@@ -158,6 +176,8 @@ class _Finder:
         cohort = self._cohorts.get(key)
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(counters, amounts)
+            for counter in counters:
+                counter.note_demand(amounts)
         return cohort
 
     def _counter(self, limits: ScopeLimits) -> LimitCounter:
