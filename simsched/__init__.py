@@ -54,8 +54,10 @@ if TYPE_CHECKING:
     from simsched.study.study_result import StudyResult as StudyResult
     from simsched.study.study_result import load_study_result as load_study_result
     from simsched.study.sweep import sweep as sweep
+    from simsched.workload.array_tasks import ArrayTask as ArrayTask
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
+    from simsched.workload.job_arrays import job_array as job_array
     from simsched.workload.load import load_workload as load_workload
 
 #: Public name → the module that defines it.
@@ -105,6 +107,8 @@ _HOME = {
     "size": "simsched.study.sizing.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
+    "ArrayTask": "simsched.workload.array_tasks",
+    "job_array": "simsched.workload.job_arrays",
     "load_workload": "simsched.workload.load",
 }
 

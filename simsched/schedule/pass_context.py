@@ -10,7 +10,7 @@ from simsched.schedule.graph_supply import GraphSupply
 from simsched.schedule.maintenance import Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import numpy as np
 
@@ -36,7 +36,21 @@ class QueuePolicy(Protocol):
 
 
 class StartLimits(Protocol):
-    """Counts the use of limits."""
+    """Counts the use of limits.
+
+    Attributes
+    ----------
+    blocks : whether a limit blocks jobs behind the one that waits for it; only then a pass is opened.
+    gone : the jobs that the present pass barred.
+    """
+
+    @property
+    def blocks(self) -> bool:
+        """See above."""
+
+    @property
+    def gone(self) -> Collection[int]:
+        """See above."""
 
     def open(self, queue: WaitingQueue) -> None:
         """Begin a pass over a queue."""
@@ -44,8 +58,8 @@ class StartLimits(Protocol):
     def close(self) -> None:
         """End the pass."""
 
-    def started(self, job: int) -> None:
-        """Count a job that the pass started, and bar waiting jobs that are over a limit now."""
+    def started(self, job: int, now: float) -> None:
+        """Count a job that the pass started now (seconds), and bar waiting jobs that are over a limit now."""
 
 
 class PassContext:
@@ -141,7 +155,7 @@ class PassContext:
         self.queue.remove(job)
         self.started.append((job, selection, backfilled))
         if self.limits is not None:
-            self.limits.started(job)
+            self.limits.started(job, self.now)
 
     def expect_later(self) -> None:
         """Note that a running job is expected to end later: reservations are made again.
@@ -158,7 +172,7 @@ class PassContext:
             self.supply.failed.clear()
         if not self.queue.static:
             self.queue.sort(now)
-        if self.limits is not None:
+        if self.limits is not None and self.limits.blocks:
             self.limits.open(self.queue)
 
     def close(self) -> list[Start]:
@@ -170,8 +184,9 @@ class PassContext:
         self.moved = bool(started) and self.table.judged is not self.table.durations
         self.queue.fresh.clear()
         self.queue.gone.clear()
-        if self.limits is not None:
-            self.limits.close()
+        limits = self.limits
+        if limits is not None and (limits.gone or limits.blocks):
+            limits.close()
         if started:
             self.started = []
         return started

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
+FEW = 8
+"""So many jobs are put into the ranks or taken out one by one; of more, all ranks are made again."""
+
+
 class WaitingQueue:
     """The jobs that wait, always in order.
 
@@ -156,7 +160,13 @@ class WaitingQueue:
         if jobs:
             self.barred |= jobs
             ranks = jobs if self._plain else {self._rank[job] for job in jobs}
-            self.ranks = array("q", [rank for rank in self.ranks if rank not in ranks])
+            if len(ranks) <= FEW:
+                for rank in ranks:
+                    at = bisect_left(self.ranks, rank)
+                    if at < len(self.ranks) and self.ranks[at] == rank:
+                        del self.ranks[at]
+            else:
+                self.ranks = array("q", [rank for rank in self.ranks if rank not in ranks])
             if self.fresh:
                 self.fresh = [rank for rank in self.fresh if rank not in ranks]
             if self._present is not None:
@@ -168,7 +178,11 @@ class WaitingQueue:
             self.barred -= jobs
             ranks = list(jobs) if self._plain else [self._rank[job] for job in jobs]
             self.fresh += ranks
-            self.ranks = array("q", sorted([*self.ranks, *ranks]))
+            if len(ranks) <= FEW:
+                for rank in ranks:
+                    self.ranks.insert(bisect_left(self.ranks, rank), rank)
+            else:
+                self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
                 self._present.forget()  # their keys may not be known
 

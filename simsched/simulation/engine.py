@@ -166,7 +166,7 @@ class Engine:
         self.progress.states[job] = STARTED
         self.queues.begin([(job, None, False)], self.now)
         if self.conditions is not None:
-            self.conditions.start(job)
+            self.conditions.start(job, self.now)
         if end is not None:
             self._enter_end(job, end)
 
@@ -261,12 +261,10 @@ class Engine:
         self.settle()
 
     def _on_started(self, job: int) -> None:
-        """Release the jobs that waited for another to start.
-
-        This is an event of its own because they are not to start in the pass that started the other.
-        """
+        """Release the jobs that waited for a start: an event, as they do not start in the pass of it."""
         assert self.conditions is not None
-        self._meet(self.conditions.started(job), self.future.now)
+        self._meet(self.conditions.started(job, self.future.now), self.future.now)
+        self._schedule_timers()
         self.settle()
 
     def _note_end(self, job: int, now: float, result: int) -> None:
@@ -461,7 +459,7 @@ class Engine:
                 self.expected.enter(job)
             if recorder.events is not None:
                 recorder.events.note(job, now, "alloc", "start")
-            if self.conditions is not None and self.conditions.start(job):
+            if self.conditions is not None and self.conditions.start(job, now):
                 at(now, SUBMISSION, "started", job)
 
     def _enter_wake(self, time: float) -> None:

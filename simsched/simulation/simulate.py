@@ -269,10 +269,11 @@ def _engine(
     more: dict[str, Any],
 ) -> Engine:
     """Return an engine, with limits if there are any."""
-    if not config.limits:
+    from simsched.simulation.limits.limited_jobs import has_array_limits, limit_jobs
+
+    if not config.limits and (config.plays_log or not has_array_limits(jobs)):
         return Engine(prepared, index, config, recorder, **more)
     from simsched.simulation.limits.limited_engine import LimitedEngine
-    from simsched.simulation.limits.limited_jobs import limit_jobs
 
     limited, prepared = limit_jobs(
         jobs, prepared, config.limits, index, more["admission"] and more["admission"].groups

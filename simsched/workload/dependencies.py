@@ -1,22 +1,68 @@
-"""Dependencies between the jobs of one workload (RFC 26): resolved by id or name, no cycles."""
+"""Dependencies between the jobs of one workload (RFC 26): resolved by id or name, no cycles.
+
+A value names a job, a task of a job array (``123_4``), or a job array, which means all its tasks.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from simsched.cycles import find_cycle
 from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
+from simsched.workload.job_arrays import tasks_by_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.job import Job
 
-#: Schemes whose value names a job.
-JOB_SCHEMES = frozenset(("after", "afterany", "afterok", "afternotok", "afterexcept"))
+_SLURM = re.compile(
+    r"(after|afterany|afterok|afternotok|aftercorr):(\d+(?:_(?:\d+|\*))?)"
+    r"(?:\+(\d+))?(?:\(\w*\))?"
+)
+_MORE = re.compile(r":(\d+(?:_(?:\d+|\*))?)(?:\+(\d+))?(?:\(\w*\))?")
+
+
+class Directory(NamedTuple):
+    """The jobs of a workload by id, by name, and by array and index."""
+
+    ids: dict[str, Job]
+    names: dict[str, list[Job]]
+    arrays: dict[str, dict[int, Job]]
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job]) -> Directory:
+        """Return the directory of some jobs."""
+        listed = list(jobs)
+        names: dict[str, list[Job]] = {}
+        for job in listed:
+            if job.name:
+                names.setdefault(job.name, []).append(job)
+        return cls({str(job.id): job for job in listed}, names, tasks_by_array(listed))
+
+    def find(self, value: str) -> list[Job] | str:
+        """Return the jobs that a value names, or the id of the array that it names; [] for neither."""
+        if value in self.arrays:
+            return value
+        if value in self.ids:
+            return [self.ids[value]]
+        task = self.task(value)
+        if task is not None:
+            return [task]
+        found = self.names.get(value, [])
+        arrays = {job.array_task.array for job in found if job.array_task is not None}
+        if len(arrays) == 1 and len(found) == len(self.arrays[next(iter(arrays))]):
+            return arrays.pop()
+        return found
+
+    def task(self, value: str) -> Job | None:
+        """Return the task of ``ARRAY_INDEX``; None if there is no such task."""
+        array, _, index = value.rpartition("_")
+        return self.arrays.get(array, {}).get(int(index)) if index.isascii() and index.isdigit() else None
 
 
 def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
@@ -32,30 +78,18 @@ def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
     """
     if not any(said or job.jobspec.dependencies for _, job, said in drafts):
         return [job for _, job, _ in drafts]
-    ids, names = _directories(job for _, job, _ in drafts)
+    directory = Directory.of(job for _, job, _ in drafts)
     made = []
     for place, job, said in drafts:
         found: list[Dependency] = []
         for dependency in (*_parsed(said, place), *job.jobspec.dependencies):
-            found.extend(_targets(dependency, job, ids, names, place))
+            found.extend(_targets(dependency, job, directory, place))
         made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))) if found else job)
     refuse_cycles(made)
     return made
 
 
-def _directories(jobs: Iterable[Job]) -> tuple[dict[str, Job], dict[str, list[Job]]]:
-    ids: dict[str, Job] = {}
-    names: dict[str, list[Job]] = {}
-    for job in jobs:
-        ids[str(job.id)] = job
-        if job.name:
-            names.setdefault(job.name, []).append(job)
-    return ids, names
-
-
 def _parsed(said: Any, place: str) -> list[Dependency]:
-    from simsched.formats.rfc.dependency import Dependency
-
     if said is None:
         return []
     found = []
@@ -72,30 +106,127 @@ def _parsed(said: Any, place: str) -> list[Dependency]:
     return found
 
 
-def _targets(
-    dependency: Dependency, job: Job, ids: dict[str, Job], names: dict[str, list[Job]], place: str
-) -> list[Dependency]:
-    """Return the dependency once per job that its value names, by id."""
-    from simsched.formats.rfc.dependency import Dependency
-
+def _targets(dependency: Dependency, job: Job, directory: Directory, place: str) -> list[Dependency]:
+    """Return the dependency once per job or array that its value names, by id."""
     if dependency.scheme not in JOB_SCHEMES:
         return [dependency]
     value = str(dependency.value)
-    targets = [ids[value]] if value in ids else names.get(value, [])
+    targets = directory.find(value)
+    if dependency.scheme == AFTERCORR:
+        targets = _corresponding(value, targets, job, directory, place)
     if not targets:
-        raise WorkloadError(f"depends on {value!r}, which is not a job of this workload", where=place)
+        what = "task" if directory.arrays.get(value.rpartition("_")[0]) else "job"
+        raise WorkloadError(f"depends on {value!r}, which is not a {what} of this workload", where=place)
+    if isinstance(targets, str):
+        if job.array_task is not None and job.array_task.array == targets:
+            raise WorkloadError(f"job {job.id!r} depends on its own array", where=place)
+        return [Dependency(dependency.scheme, targets, dependency.params)]
     if any(target.id == job.id for target in targets):
         raise WorkloadError(f"job {job.id!r} depends on itself", where=place)
-    return [Dependency(dependency.scheme, str(target.id), dependency.params) for target in targets]
+    scheme = "afterok" if dependency.scheme == AFTERCORR else dependency.scheme
+    return [Dependency(scheme, str(target.id), dependency.params) for target in targets]
+
+
+def _corresponding(
+    value: str, targets: list[Job] | str, job: Job, directory: Directory, place: str
+) -> list[Job]:
+    """Return the task of an array with the index of a job."""
+    if not isinstance(targets, str):
+        raise WorkloadError(
+            f"{AFTERCORR}:{value} does not name a job array",
+            where=place,
+            expected="the id or name of an array",
+        )
+    if job.array_task is None:
+        raise WorkloadError(
+            f"job {job.id!r} is not a task of a job array", where=place, expected=f"afterok:{value}"
+        )
+    found = directory.arrays[targets].get(job.array_task.index)
+    if found is None:
+        raise WorkloadError(f"array {targets!r} has no task {job.array_task.index}", where=place)
+    return [found]
 
 
 def refuse_cycles(jobs: Iterable[Job]) -> None:
     """Raise a WorkloadError that names the jobs of a cycle when jobs depend on each other."""
+    listed = list(jobs)
     links = {
         str(job.id): [str(item.value) for item in job.dependencies if item.scheme in JOB_SCHEMES]
-        for job in jobs
+        for job in listed
         if job.dependencies
     }
+    if links:
+        for array, tasks in tasks_by_array(listed).items():
+            links[array] = [str(job.id) for job in tasks.values() if str(job.id) != array]
     cycle = find_cycle(links)
     if cycle:
         raise WorkloadError(f"jobs depend on each other: {' -> '.join(cycle)}")
+
+
+def slurm_dependencies(text: str) -> list[Dependency] | None:
+    """Return the dependencies of Slurm's notation (sbatch(1), ``--dependency``); None for another text.
+
+    ``?`` between them, of which one is enough, cannot be expressed and is another text.
+
+    >>> [str(item) for item in slurm_dependencies("afterok:20:21_3,after:7+5(unfulfilled),singleton")]
+    ['afterok:20', 'afterok:21_3', 'after:7?delay=300', 'singleton:name']
+    >>> slurm_dependencies("afterok:1?afterok:2")
+    """
+    found: list[Dependency] = []
+    for part in filter(None, (piece.strip() for piece in text.split(","))):
+        if part.partition("(")[0] == "singleton":
+            found.append(Dependency("singleton", "name"))
+            continue
+        match = _SLURM.match(part)
+        if match is None:
+            return None
+        scheme, at = match[1], match.start(2) - 1
+        while at < len(part):
+            match = _MORE.match(part, at)
+            if match is None:
+                return None
+            params = {} if match[2] is None or scheme != "after" else {"delay": int(match[2]) * 60}
+            document = {"scheme": scheme, "value": match[1].removesuffix("_*"), **params}
+            found.append(Dependency.from_json(document))
+            at = match.end()
+    return found
+
+
+def log_dependencies(text: str) -> tuple[Dependency, ...]:
+    """Return the dependencies of a job that a log tells of, which were met: the job ran.
+
+    They are in Slurm's notation or that of RFC 26; () for another text.  A run ends jobs well that failed in
+    the log, so ``afternotok`` becomes ``afterany``.
+    """
+    found = slurm_dependencies(text)
+    if found is None:
+        try:
+            found = [Dependency.parse(part) for part in text.split(",") if part.strip()]
+        except SimschedError:
+            return ()
+    bad = ("afternotok", "afterexcept")
+    return tuple(
+        Dependency("afterany", item.value, item.params) if item.scheme in bad else item for item in found
+    )
+
+
+def with_known_dependencies(jobs: Sequence[Job]) -> tuple[tuple[Job, ...], int]:
+    """Return the jobs without dependencies on others that are not among them, and how many these were."""
+    directory = Directory.of(jobs)
+    lost, made = 0, []
+    for job in jobs:
+        kept = tuple(item for item in job.dependencies if _is_known(item, job, directory))
+        lost += len(job.dependencies) - len(kept)
+        same = len(kept) == len(job.dependencies)
+        made.append(job if same else msgspec.structs.replace(job, dependencies=kept))
+    return tuple(made), lost
+
+
+def _is_known(item: Dependency, job: Job, directory: Directory) -> bool:
+    value = item.value
+    if item.scheme not in JOB_SCHEMES:
+        return True
+    if item.scheme == AFTERCORR:
+        task = job.array_task
+        return task is not None and task.index in directory.arrays.get(value, {})
+    return value in directory.ids or value in directory.arrays or directory.task(value) is not None

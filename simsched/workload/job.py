@@ -20,6 +20,7 @@ from simsched.formats.rfc.clock import clock_of
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
+from simsched.workload.array_tasks import ArrayTask  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,6 +49,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     and `think_time` are columns 17 and 18 of SWF 2.2.  The value of a ``begin-time``
     dependency and the `deadline` (by when the job should have ended; the order ``edf`` goes by it,
     nothing enforces it) are on the same clock as `submit`.  `priority` comes from another scheduler.
+    `array_task` is the job's place in a job array.
     """
 
     id: int | str
@@ -77,6 +79,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     status: str | None = None
     qos: str | None = None
     nodelist: str | None = None
+    array_task: ArrayTask | None = None
 
 
 class Skip(msgspec.Struct, frozen=True, gc=False):

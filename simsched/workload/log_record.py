@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 class LogRecord(NamedTuple):
     """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
 
+    `task` is the array and the index of a task of a job array.
+
     A `jobspec` that is a text is the reason why the record has no jobspec.
     """
 
@@ -36,3 +38,4 @@ class LogRecord(NamedTuple):
     energy: int | None = None
     nodelist: str | None = None
     qos: str | None = None
+    task: tuple[str, int] | None = None

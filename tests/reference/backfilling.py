@@ -37,6 +37,9 @@ class Job(NamedTuple):
     size: int
     user: int = 0
     queue: int = 0
+    array: int = 0
+    urgency: int = 16
+    deadline: float = math.inf
 
     @property
     def actual(self):
@@ -84,7 +87,10 @@ ORDERS = {
     "fifo": lambda job, seconds, now: job.submit,
     "sjf": lambda job, seconds, now: seconds,
     "ljf": lambda job, seconds, now: -seconds,
+    "priority": lambda job, seconds, now: 0,
+    "edf": lambda job, seconds, now: job.deadline,
     "smallest-area": lambda job, seconds, now: seconds * job.size,
+    "largest-area": lambda job, seconds, now: -seconds * job.size,
     "f1": lambda job, seconds, now: math.log10(capped(seconds)) * job.size + 870 * logged(job),
     "f2": lambda job, seconds, now: math.sqrt(capped(seconds)) * job.size + 25600 * logged(job),
     "f3": lambda job, seconds, now: capped(seconds) * job.size + 6860000 * logged(job),
@@ -104,9 +110,9 @@ ORDERS["starving(sjf, 10m)"] = starving("sjf", 600)
 
 
 def in_order(name, jobs, seconds, now):
-    """Jobs by key, then submission, then their place in the workload; `seconds` of each job."""
-    key = ORDERS[name]
-    return sorted(jobs, key=lambda job: (key(job, seconds(job), now), job.submit, job.id))
+    """Jobs by key, then urgency, submission and their place in the workload; `seconds` of each job."""
+    key = name if callable(name) else ORDERS[name]
+    return sorted(jobs, key=lambda job: (key(job, seconds(job), now), -job.urgency, job.submit, job.id))
 
 
 # --- limits ---
@@ -143,6 +149,7 @@ class Machine:
         self.started = {}
         self.predictor = PREDICTORS[predictor]
         self.past = {}
+        self.use, self.use_at = ({}, {}), 0  # decayed use by user and by bank, and the time of it
         self.planned = {}  # job → seconds by which plans are made
         self.corrected = {}
         self.changed = True  # since the policy last ran
@@ -187,6 +194,24 @@ class Machine:
                 del self.running[job]
                 self.free += job.size
                 self.past.setdefault(job.user, []).append(self.now - start)
+                self.charge(job, self.now - start)
+
+    def charge(self, job, seconds):
+        """Use decays by half in a week; a job counts for its user, and for its bank, one of three."""
+        fall = 0.5 ** ((self.now - self.use_at) / (7 * 86400))
+        self.use_at = self.now
+        for use, name in zip(self.use, (job.user, job.user % 3), strict=True):
+            for other in use:
+                use[other] *= fall
+            use[name] = use.get(name, 0) + job.size * seconds
+
+    def shares(self):
+        """The order by the shares of bank and user in the use of all."""
+        users, banks = self.use
+        of_users, of_banks = sum(users.values()) or 1, sum(banks.values()) or 1
+        return lambda job, seconds, now: (
+            banks.get(job.user % 3, 0) / of_banks + users.get(job.user, 0) / of_users
+        )
 
     def correct(self):
         for job, (start, end, expected) in self.running.items():
@@ -245,6 +270,14 @@ class Easy:
             if job.size <= machine.free and (ends_in_time or job.size <= extra) and machine.allows(job):
                 machine.start(job)
                 extra -= 0 if ends_in_time else job.size
+
+
+class FairShare(Easy):
+    """EASY in the order of past use."""
+
+    def run(self, machine):
+        self.order = machine.shares()
+        super().run(machine)
 
 
 # --- plans ---

@@ -26,6 +26,7 @@ class Job(NamedTuple):
     user: str
     account: str = ""
     qos: str = ""
+    array: str = ""
 
     @property
     def actual(self):

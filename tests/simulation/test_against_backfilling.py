@@ -27,6 +27,7 @@ CASES = {
         )
         for name in ("sjf", "ljf", "smallest-area", "lxf", "f1")
     },
+    "order fairshare": ({"order": "fairshare"}, naive.FairShare, "limit"),
     "easy+": ({"queue_policy": "easy+"}, naive.Easy, "last-two"),
     "easy++": ({"queue_policy": "easy++"}, lambda: naive.Easy(candidates="sjf"), "last-two"),
     "perfect": ({"predictor": "perfect"}, naive.Easy, "perfect"),
@@ -97,6 +98,9 @@ def workload_of(jobs):
             jobspec=ss.Jobspec.from_shape(f"slot={job.size}/core=1"),
             user=f"user{job.user}",
             queue=f"q{job.queue}",
+            bank=f"bank{job.user % 3}",
+            urgency=job.urgency,
+            deadline=None if job.deadline == math.inf else job.deadline,
         )
         for job in jobs
     ]
@@ -122,6 +126,24 @@ def random_jobs(rng):
     return sorted(jobs, key=lambda job: job.submit)
 
 
+def with_deadlines(jobs):
+    """Jobs with urgencies from 1 to 31, and deadlines for six of seven."""
+    return [
+        job._replace(
+            urgency=1 + job.id * 7919 % 31,
+            deadline=job.submit + job.runtime * (1 + job.id % 5) if job.id % 7 else math.inf,
+        )
+        for job in jobs
+    ]
+
+
+def test_every_order_is_compared():
+    """``multifactor`` is compared in test_priorities_against_naive."""
+    from simsched.schedule.orders.order import ORDERS
+
+    assert {f"order {name}" for name in ORDERS} <= CASES.keys()
+
+
 def swf_jobs(path, limit):
     """The first jobs of a trace that ran."""
     import gzip
@@ -144,6 +166,8 @@ def swf_jobs(path, limit):
 
 def compare(case, jobs, processors, cluster):
     options, policy, predictor = CASES[case]
+    if case in ("order priority", "order edf"):
+        jobs = with_deadlines(jobs)
     run = ss.simulate(cluster, workload_of(jobs), allocations=False, **options)
     expected = naive.schedule(jobs, processors, policy(), predictor)
     found = starts(run)

@@ -71,3 +71,123 @@ def test_accounts_without_a_fair_share_are_left_out(tmp_path):
     site = import_site(folder)
     assert "accounts" not in site.config["priority"]
     assert any("accounts: the priority of jobs has no fair share" in str(note) for note in site.notes)
+
+
+QOS_CONF = """\
+ClusterName=tux
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=60,bf_window=1440,bf_resolution=60,bf_max_job_test=500,bf_max_job_user=20
+PriorityType=priority/multifactor
+PriorityDecayHalfLife=7-0
+PriorityMaxAge=1-0
+PriorityWeightAge=100
+PriorityWeightFairshare=1000
+PriorityWeightQOS=10000
+AccountingStorageEnforce=associations,limits,qos
+NodeName=n[1-4] CPUs=4
+PartitionName=batch Nodes=n[1-4] Default=YES MaxTime=1-0
+"""
+QOS_ROWS = """\
+Name|Priority|GraceTime|Preempt|PreemptMode|Flags|UsageFactor|GrpTRES|MaxTRESPU|MaxJobsPU|MaxWall
+normal|0|00:00:00||cluster||1.000000||||
+high|100|00:02:00|normal|requeue||2.000000|cpu=8||1|
+long|50|00:00:00||cluster||1.000000||||
+"""
+QOS_JOBS = """\
+- {id: 0, shape: slot=16/core, runtime: 1h, duration: 1h, user: eve, bank: physics, qos: normal}
+- {id: normal, shape: slot=16/core, runtime: 1h, duration: 1h, user: eve, bank: physics, qos: normal}
+- {id: long, shape: slot=16/core, runtime: 1h, duration: 1h, user: eve, bank: physics, qos: long, submit: 1m}
+- {id: high, shape: slot=8/core, runtime: 1h, duration: 1h, user: eve, bank: physics, qos: high, submit: 2m}
+- {id: high2, shape: slot=8/core, runtime: 1h, duration: 1h, user: eve, bank: physics, qos: high, submit: 2m}
+"""
+
+
+def qos_files(folder):
+    folder.mkdir()
+    (folder / "slurm.conf").write_text(QOS_CONF)
+    (folder / "qos.txt").write_text(QOS_ROWS)
+    (folder / "sshare.txt").write_text(SSHARE)
+    return folder
+
+
+def test_the_priorities_of_qos_come_from_sacctmgr(tmp_path):
+    site = import_site(qos_files(tmp_path / "etc"))
+    priority = site.config["priority"]
+    assert priority["factors"]["qos"] == {
+        "weight": 10000,
+        "values": {"normal": 0, "high": 100, "long": 50},
+        "default": 0,
+        "normalise": True,
+    }
+    assert priority["fair-share"]["qos-usage"] == {"high": 2}
+    assert [row.get("user") for row in priority["accounts"]] == [None, None, "adam", "eve"]
+    texts = [str(note) for note in site.notes]
+    for text in (
+        "QOS factor with the weight 10000, of the priorities normal 0, high 100, long 50",
+        "usage counts with the UsageFactor of its QOS: high 2",
+        "QOS high preempts normal (PreemptMode requeue)",
+        "GraceTime of QOS high: 00:02:00",
+    ):
+        assert any(text in known for known in texts), text
+    assert not any("priorities of QOS are in the accounting database" in text for text in texts)
+
+
+def test_a_slurm_conf_with_all_of_it_is_imported_and_run(tmp_path, capsys):
+    """Multifactor, fair tree, limits of QOS and bf_ parameters, with the table of what was understood."""
+    qos_files(tmp_path / "etc")
+    (tmp_path / "jobs.yaml").write_text(QOS_JOBS)
+    assert main(["site", "import", str(tmp_path / "etc"), "-o", str(tmp_path / "site")]) == 0
+    text = (tmp_path / "site" / "README.md").read_text()
+    for part in (
+        "| qos | 10000 | values (normal 0, high 100, long 50), default 0, normalise True |",
+        "method fair-tree", "half-life 7d", "qos-usage (high 2", "2 users in 2 accounts",
+        "interval=60", "window=86400", "cores 8", "running-jobs 1", "QOS high preempts normal",
+    ):  # fmt: skip
+        assert part in text, part
+    run = str(tmp_path / "run")
+    args = [
+        "run",
+        "--site",
+        str(tmp_path / "site"),
+        str(tmp_path / "jobs.yaml"),
+        "--quiet",
+        "--audit",
+        "-o",
+        run,
+    ]
+    assert main(args) == 0
+    import simsched as ss
+
+    jobs = ss.load_run(run).jobs.set_index("id")
+    # At 1 h the greatest factor of QOS is first; the second job of high waits for MaxJobsPU and GrpTRES.
+    assert jobs["start"]["0"] == 0
+    assert jobs["start"]["high"] == 3600
+    assert jobs["start"]["high"] < jobs["start"]["high2"] <= jobs["start"]["long"]
+    assert jobs["start"]["long"] < jobs["start"]["normal"]
+
+
+def test_a_weight_of_qos_alone_makes_an_order(tmp_path):
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    conf = "\n".join(
+        line for line in QOS_CONF.splitlines() if "WeightAge" not in line and "Fairshare" not in line
+    )
+    (etc / "slurm.conf").write_text(conf + "\n")
+    site = import_site(etc)
+    assert "priority" not in site.config
+    assert any("import the output of sacctmgr show qos" in note.text for note in site.notes)
+    (etc / "qos.txt").write_text("Name|Priority|Flags\nnormal|1|\nhigh|x|\n")
+    site = import_site(etc)
+    assert site.config["order"] == "multifactor"
+    assert site.config["priority"]["factors"]["qos"]["values"] == {"normal": 1, "high": 0}
+    assert any("priority 'x' is not a number" in note.text for note in site.notes)
+
+
+def test_priorities_of_qos_without_a_weight_are_left_out(tmp_path):
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    (etc / "slurm.conf").write_text(CONF)
+    (etc / "qos.txt").write_text(QOS_ROWS)
+    site = import_site(etc)
+    assert "qos" not in site.config["priority"]["factors"]
+    assert any("no slurm.conf gives them a weight" in note.text for note in site.notes)

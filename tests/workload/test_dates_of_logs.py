@@ -121,3 +121,44 @@ def test_a_run_is_repeated_with_its_zone(written, capsys):
     assert main(["report", "run", "--audit"]) == 0
     assert main(["forecast", "run", "--at", "2024-03-31T03:00"]) == 0
     assert "as of 2024-03-31T03:00:00, Europe/Berlin" in capsys.readouterr().out
+
+
+def dated(tmp_path, name, start, zone="Europe/Berlin", jobs=1):
+    path = tmp_path / name
+    lines = [f"{n} {60 * n} 0 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1" for n in range(1, jobs + 1)]
+    head = [] if start is None else [f"; UnixStartTime: {start}", f"; TimeZoneString: {zone}"]
+    path.write_text("\n".join([*head, *lines]) + "\n")
+    return load_workload(path)
+
+
+def test_merged_logs_of_one_zone_keep_their_dates(tmp_path):
+    from simsched.workload.transforms.transforms import merge
+
+    january, march = dated(tmp_path, "jan.swf", 1704067200), dated(tmp_path, "mar.swf", 1709251200)
+    both = merge([march, january])
+    assert both.clock == january.clock
+    assert [job.submit for job in both] == [60, 60 + 60 * 86400]
+    assert [both.clock.text(job.submit) for job in both] == [
+        january.clock.text(january.jobs[0].submit),
+        march.clock.text(march.jobs[0].submit),
+    ]
+    assert any("the last of them begins 60 days after the first" in note for note in both.notes)
+    same = merge([january, dated(tmp_path, "again.swf", 1704067200, jobs=2)])
+    assert same.clock == january.clock
+    assert not same.notes
+
+
+def test_merged_logs_whose_clocks_do_not_agree_say_so(tmp_path):
+    from simsched.workload.transforms.transforms import merge
+
+    berlin = dated(tmp_path, "berlin.swf", 1704067200)
+    rome, none = dated(tmp_path, "rome.swf", 1709251200, "America/Lima"), dated(tmp_path, "none.swf", None)
+    for other, text in (
+        (rome, "their time zones are Europe/Berlin and America/Lima"),
+        (none, "those of none are not known"),
+    ):
+        both = merge([berlin, other])
+        assert both.clock is None
+        assert {job.submit for job in both} == {60}
+        assert any(note.startswith("the merged logs have no dates") and text in note for note in both.notes)
+    assert merge([none, none]).notes == ()

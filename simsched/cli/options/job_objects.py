@@ -165,7 +165,7 @@ def _numbered(job: Jobspec, number: int, count: int) -> Element:
 
 def _note_missing(jobs: Sequence[Jobspec]) -> None:
     """Note dependencies on jobs that are missing: jobspecs have no ids, so the Jobs are numbered."""
-    from simsched.workload.dependencies import JOB_SCHEMES
+    from simsched.formats.rfc.dependency import JOB_SCHEMES
 
     there = {str(number) for number in range(1, len(jobs) + 1)}
     waited = (item for job in jobs for item in job.dependencies if item.scheme in JOB_SCHEMES)

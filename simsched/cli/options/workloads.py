@@ -125,6 +125,11 @@ def read_workloads(
     for part in parts:
         write_notes(part, site, mapped=bool(args.map))
     workload = parts[0] if len(parts) == 1 else merge(parts)
+    if len(parts) > 1:
+        stated = {text for part in parts for text in part.notes}
+        for text in workload.notes:
+            if text not in stated:
+                note(text)
     if args.transform:
         known = workload.notes
         workload = apply_steps(workload, args.transform, generator(args))

@@ -31,6 +31,16 @@ class Note:
         return {"assumed": "assumed: ", "left out": "left out: ", "fault": "ignored: "}[self.kind] + text
 
 
+@dataclass(frozen=True, slots=True)
+class QosRow:
+    """The values of a QOS that are not limits; `where` is its line."""
+
+    name: str
+    priority: int = 0
+    usage_factor: float = 1.0
+    where: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineDescription:
     """The hardware and the queues that one or several files of a site describe.
@@ -42,6 +52,8 @@ class MachineDescription:
         the files state no queues.
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
+    qos : the values of QOS that are not limits.
+    awaits_qos : ``order`` and ``priority`` with a QOS factor without values (see `limits.qos_priorities`).
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
@@ -51,3 +63,5 @@ class MachineDescription:
     notes: tuple[Note, ...] = ()
     format: str = ""
     cpus_per_core: int = 1
+    qos: tuple[QosRow, ...] = ()
+    awaits_qos: Mapping[str, Any] = field(default_factory=dict)

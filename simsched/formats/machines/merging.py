@@ -76,6 +76,8 @@ def merge(
         notes=tuple(dict.fromkeys((*lasting, *notes.notes()))),
         format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
         cpus_per_core=described[0].cpus_per_core,
+        qos=tuple({row.name: row for part in reversed(parts) for row in part.qos}.values()),
+        awaits_qos=next((part.awaits_qos for part in parts if part.awaits_qos), {}),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.errors import FormatError
+from simsched.formats.machines.limits.qos_priorities import with_qos
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.text import sniffing
@@ -175,7 +176,7 @@ def read_description(
         formats = " and ".join(part.format for part in parts) or "nothing"
         where = ", ".join(map(name_of, given))
         raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
-    return merge(parts, notes)
+    return with_qos(merge(parts, notes))
 
 
 def opener(path: str | Path) -> OpenFile | None:

@@ -227,6 +227,11 @@ def dated_header(header: Mapping[str, str], zone: str | None, start: DateText | 
     return found
 
 
+def clock_header(origin: float, zone: str | None) -> dict[str, str]:
+    """Return the header of a log with these dates: second 0 as seconds since 1970, and its zone if known."""
+    return {_START: f"{origin:.15g}"} | ({} if zone is None else {_ZONE: zone})
+
+
 def later_header(header: Mapping[str, str], seconds: float) -> dict[str, str]:
     """Return a header whose second 0 is later by `seconds`; unchanged if its date is not known."""
     start = _number(header.get(_START, ""))

@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from simsched.errors import FormatError
+from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
 from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
 
-JOB_SCHEMES = ("after", "afterany", "afterok", "afternotok")
+AFTERCORR = "aftercorr"
+"""Slurm's dependency of each task of a job array on the task of another array with the same index."""
+
+DELAY = "delay"
+"""Key of ``after``: the time (RFC 23) after the start of the antecedent, as Slurm's ``after:ID+MINUTES``."""
+
+JOB_SCHEMES = frozenset(("after", "afterany", "afterok", "afternotok", "afterexcept", AFTERCORR))
 """Schemes whose value is the antecedent's job id."""
 
 SINGLETON = "singleton"
@@ -71,6 +78,11 @@ class Dependency:
             document[key] = word
         return Dependency.from_json(document, where)
 
+    @property
+    def delay(self) -> float:
+        """The seconds that pass after the start of the antecedent; 0 without a delay."""
+        return parse_duration(self.params[DELAY]) if DELAY in self.params else 0
+
     def to_json(self) -> dict[str, Any]:
         """Return the object that a jobspec holds."""
         return {"scheme": self.scheme, "value": self.value, **thaw(self.params)}
@@ -89,11 +101,24 @@ def faults(value: Any) -> list[tuple[str, str, str]]:
     if not isinstance(scheme, str) or not scheme:
         found.append(("scheme", "the scheme is missing or not a string", "a string such as afterok"))
     found += _value_faults(scheme, value.get("value"))
+    if DELAY in value and scheme in JOB_SCHEMES:
+        found += _delay_faults(scheme, value[DELAY])
     if scheme in SYMBOLIC_SCHEMES:
         for key, words in (("type", TYPES), ("scope", SCOPES)):
             if key in value and value[key] not in words:
                 found.append((key, f"{str(value[key])[:40]!r} is not a {key}", "one of " + ", ".join(words)))
     return found
+
+
+def _delay_faults(scheme: str, value: Any) -> list[tuple[str, str, str]]:
+    """Return the faults of the time after the start of the antecedent."""
+    if scheme != "after":
+        return [(DELAY, f"{scheme} has no delay", "a delay of after")]
+    try:
+        good = not isinstance(value, bool) and parse_duration(value) < MAX_SECONDS
+    except FormatError:
+        good = False
+    return [] if good else [(DELAY, f"{str(value)[:40]!r} is not a time", "a duration such as 300 or 5m")]
 
 
 def _value_faults(scheme: Any, value: Any) -> list[tuple[str, str, str]]:

@@ -17,7 +17,6 @@ from simsched.simulation.limits.limit_counters import (
     scope_text,
 )
 from simsched.simulation.limits.limit_rules import read_limits
-from simsched.simulation.limits.limited_jobs import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +34,12 @@ class LimitReplay:
     """The limits of a run for one of its jobs; jobs that were queued again count with their last attempt."""
 
     def __init__(self, run: RunTables, job: Job, jobs: Mapping[str, Job], cluster: Cluster) -> None:
-        self._table = LimitTable(read_limits(run.config.get("limits", ()), "run.json"), cluster.index)
+        rules = read_limits(run.config.get("limits", ()), "run.json")
+        self._table = LimitTable(rules, cluster.index, tuple(jobs.values()))
         self._cluster, self._jobs = cluster, jobs
         self._demands: dict[tuple[int, float], Demand | None] = {}
         self._own = job
-        self._scopes = [found for found in self._table.of(names_of(job)) if not found.per_job]
+        self._scopes = [found for found in self._table.of(self._table.names_of(job)) if not found.per_job]
         self._rows = self._rows_of(run) if self._scopes else []
 
     def _rows_of(self, run: RunTables) -> list[tuple[Job, float, float, float]]:
@@ -86,7 +86,7 @@ class LimitReplay:
         return counter
 
     def _scopes_of(self, job: Job) -> set[tuple[tuple[str, str], ...]]:
-        return {found.scope for found in self._table.of(names_of(job)) if not found.per_job}
+        return {found.scope for found in self._table.of(self._table.names_of(job)) if not found.per_job}
 
     def _demand(self, job: Job, seconds: float) -> Demand | None:
         """Return the amounts of a job, or None for a request that the cluster does not have."""

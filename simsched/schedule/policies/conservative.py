@@ -53,6 +53,8 @@ class Conservative:
         for job in context.queue.gone:  # cancelled, or its queue stopped
             if job in self.starts:
                 self._withdraw(context.reservations, job)
+        if self.next_start < context.now:  # the reservation of a job that a limit barred
+            self.next_start = min(self.starts.values(), default=NEVER)
         profile = self.profile(context)
         jobs, early = self._arranged(context, self._visits(context)), context.moved
         compresses = early and self.compress != "none"
@@ -67,7 +69,7 @@ class Conservative:
             self._start(context, profile, job, fresh=False)
         if self.next_start <= context.now or early:
             self.next_start = min(self.starts.values(), default=NEVER)
-        context.wake = self.next_start
+        context.wake = self._next_wake(context)
         profile.close(changed=bool(context.started) or context.moved)
 
     def profile(self, context: PassContext) -> Reservations:
@@ -99,6 +101,13 @@ class Conservative:
             self.starts.clear()
             self.selections.clear()
             self.next_start = NEVER
+
+    def _next_wake(self, context: PassContext) -> float:
+        """Return when the next reservation begins; those of jobs that this pass barred are withdrawn."""
+        if not context.barred or self.starts.keys().isdisjoint(context.barred):
+            return self.next_start
+        kept = (start for job, start in self.starts.items() if job not in context.barred)
+        return min(kept, default=NEVER)
 
     # -- which jobs -------------------------------------------------------------------------------
 

@@ -45,7 +45,8 @@ class Slack(Conservative):
                     self._try_first(context, job)
             if context.reservations is not None:
                 context.reservations.close(changed=True)
-            self.next_start = context.wake = min(self.starts.values(), default=NEVER)
+            self.next_start = min(self.starts.values(), default=NEVER)
+            context.wake = self._next_wake(context)
         self.latest = {job: latest for job, latest in self.latest.items() if job in context.queue}
 
     def _promise(self, context: PassContext, job: int, start: float) -> None:
@@ -83,7 +84,10 @@ class Slack(Conservative):
     def _plan_behind(self, context: PassContext, profile: Reservations, job: int) -> dict[int, Gap] | None:
         """Return the gaps of the other jobs in order; None if one would start after its latest start."""
         plan: dict[int, Gap] = {}
-        for other in context.queue.listed():
+        queue = context.queue
+        # A job that this pass barred keeps its place in the plan until the pass is over.
+        barred = [other for other in self.starts if other in queue.barred] if queue.barred else []
+        for other in queue.with_barred(barred) if barred else queue.listed():
             if other != job and other in self.starts:
                 gap = profile.earliest(other)
                 if gap.start > self.latest[other]:

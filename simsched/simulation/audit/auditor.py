@@ -37,6 +37,8 @@ from simsched.simulation.audit.job_events import wrong_events
 from simsched.simulation.audit.job_life import (
     INTERRUPTED,
     AllocationSpan,
+    JobStarts,
+    arrays_of,
     before_log,
     miscounted,
     out_of_reach,
@@ -152,6 +154,7 @@ class _Auditor:
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
         self._rows: Mapping[str, Mapping[str, Any]] = {}
+        self._others = JobStarts({}, {}, {})
         self._timeline = UseOverTime()
         self._firsts: dict[str, float] = {}
         """The first start of each job; `spans` has the last."""
@@ -401,6 +404,7 @@ class _Auditor:
             if rows[name] != 1 and (rows[name] or name not in dropped):
                 self.report.add("A7", name, f"is in the table {rows[name]} times")
         self._rows = {str(row["id"]): row for row in table}
+        self._others = JobStarts(self._rows, self._firsts, arrays_of(self.jobs))
         for name in self.held:
             if self._rows.get(name, {}).get("result") != "RUNNING" and not self._cleans_up(name):
                 self.report.add("A4", name, "never released all its resources")
@@ -484,8 +488,6 @@ class _Auditor:
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
         recorded = self.recorded
-        faults = (
-            *too_soon(job, row, self._rows), *before_log(recorded, job, row), *wrong_end(recorded, job, row),
-        )  # fmt: skip
-        for fault in faults:
+        early = too_soon(job, row, self._others)
+        for fault in (*early, *before_log(recorded, job, row), *wrong_end(recorded, job, row)):
             self.report.add("A8", name, fault)

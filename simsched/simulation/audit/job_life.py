@@ -14,6 +14,7 @@ from simsched.simulation.audit.tolerance import differs, known, later
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.formats.rfc.dependency import Dependency
     from simsched.simulation.audit.recorded_run import RecordedRun
     from simsched.workload.job import Job
 
@@ -23,6 +24,7 @@ NAN = float("nan")
 DONE = ("COMPLETED", "TIMEOUT")
 #: Results of jobs that ended early.
 INTERRUPTED = ("CANCELED", "FAILED")
+_AFTER_END = ("afterany", "afterok", "afternotok", "aftercorr")
 
 
 class AllocationSpan(NamedTuple):
@@ -102,7 +104,24 @@ def _times_out(recorded: RecordedRun, job: Job) -> bool:
     return recorded.overrun == "timeout" and known and (job.runtime or 0) > (job.duration or 0)
 
 
-def too_soon(job: Job, row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def arrays_of(jobs: Mapping[str, Job]) -> dict[str, dict[int, str]]:
+    """Return job array → index → the name of the job."""
+    found: dict[str, dict[int, str]] = {}
+    for name, job in jobs.items():
+        if job.array_task is not None:
+            found.setdefault(job.array_task.array, {})[job.array_task.index] = name
+    return found
+
+
+class JobStarts(NamedTuple):
+    """The jobs of a run by name: their rows and first starts (s), and the tasks of each job array."""
+
+    rows: Mapping[str, Mapping[str, Any]]
+    firsts: Mapping[str, float]
+    arrays: Mapping[str, Mapping[int, str]]
+
+
+def too_soon(job: Job, row: Mapping[str, Any], others: JobStarts) -> Iterator[str]:
     """Yield the conditions that a job did not wait for: its submission, a time, another job."""
     start, eligible = row["start"], row.get("eligible")
     if later(job.submit, start):
@@ -115,13 +134,39 @@ def too_soon(job: Job, row: Mapping[str, Any], rows: Mapping[str, Mapping[str, A
     for dependency in job.dependencies:
         if dependency.scheme == "begin-time" and later(float(dependency.value), start):
             yield f"starts at {start}, before {dependency}"
-        other = rows.get(dependency.value)
-        if dependency.scheme in ("afterany", "afterok", "afternotok") and other is not None:
-            end, fine = other["end"], other["result"] == "COMPLETED"
-            if other["result"] in ("PENDING", "RUNNING") or (end is not None and later(end, start)):
+        names = _antecedents(dependency, job, others)
+        antecedents = [others.rows[name] for name in names]
+        if dependency.scheme == "after":
+            begun = [others.firsts.get(name) for name in names]
+            if any(time is None or later(time + dependency.delay, start) for time in begun):
                 yield f"starts at {start}, before {dependency} is met"
-            elif dependency.scheme != "afterany" and fine != (dependency.scheme == "afterok"):
+        elif antecedents and dependency.scheme in _AFTER_END:
+            fine = [other["result"] == "COMPLETED" for other in antecedents]
+            good = not all(fine) if dependency.scheme == "afternotok" else all(fine)
+            if any(
+                other["result"] in ("PENDING", "RUNNING")
+                or (other["end"] is not None and later(other["end"], start))
+                for other in antecedents
+            ):
+                yield f"starts at {start}, before {dependency} is met"
+            elif dependency.scheme != "afterany" and not good:
                 yield f"starts at {start}, and {dependency} was never met"
+
+
+def _antecedents(dependency: Dependency, job: Job, others: JobStarts) -> list[str]:
+    """Return the names of the jobs that a dependency names: of a job, a task, or all tasks of an array."""
+    rows, _, arrays = others
+    tasks = arrays.get(dependency.value)
+    array, _, index = dependency.value.rpartition("_")
+    if dependency.scheme == "aftercorr":
+        names = [tasks[job.array_task.index]] if tasks is not None and job.array_task is not None else []
+    elif tasks is not None:
+        names = list(tasks.values())
+    elif dependency.value not in rows and index.isdigit() and int(index) in arrays.get(array, {}):
+        names = [arrays[array][int(index)]]
+    else:
+        names = [dependency.value]
+    return [name for name in names if name in rows]
 
 
 def before_log(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> Iterator[str]:

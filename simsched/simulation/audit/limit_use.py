@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.workload.flat_counts import demand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.audit.inventory import Inventory
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.workload.job import Job
 
-_PROPERTIES = {"user": "user", "account": "bank", "queue": "queue", "qos": "qos"}
+_NAMES: Mapping[str, Callable[[Job], str | None]] = {
+    "user": lambda job: job.user,
+    "account": lambda job: job.bank,
+    "queue": lambda job: job.queue,
+    "qos": lambda job: job.qos,
+    "array": lambda job: None if job.array_task is None else job.array_task.array,
+}
 _HOURS = ("node-hours", "core-hours", "gpu-hours")
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
 _SLACK = 1e-3
@@ -72,12 +78,17 @@ def check_limits(
 ) -> None:
     """Add the limits that were exceeded to a report (L1)."""
     rules = recorded.limits
-    if not rules:
+    arrays = recorded.queue_policy != "recorded" and any(
+        job.array_task is not None and job.array_task.limit is not None for job in jobs.values()
+    )
+    if not rules and not arrays:
         return
     if any(quantity == "memory" for rule in rules for quantity, _ in rule.most):
         report.notes.append("limits on memory were not compared: the tables do not have it")
     cut = inf if recorded.cut is None else recorded.cut
-    for name, fault in LimitAudit(rules, jobs, inventory).faults(attempts.until(rows), rows, cut):
+    for name, fault in LimitAudit(rules, jobs, inventory, arrays=arrays).faults(
+        attempts.until(rows), rows, cut
+    ):
         report.add("L1", name, fault)
 
 
@@ -113,8 +124,16 @@ class _Use:
 class LimitAudit:
     """The limits of a run, and the jobs of its workload with their amounts."""
 
-    def __init__(self, rules: Sequence[LimitRule], jobs: Mapping[str, Job], inventory: Inventory) -> None:
+    def __init__(
+        self,
+        rules: Sequence[LimitRule],
+        jobs: Mapping[str, Job],
+        inventory: Inventory,
+        *,
+        arrays: bool = False,
+    ) -> None:
         self._rules = rules
+        self._arrays = arrays
         self._jobs = jobs
         cores = [_count(target.units, "core") for target in inventory.targets.values()]
         gpus = [_count(target.units, "gpu") for target in inventory.targets.values()]
@@ -211,7 +230,7 @@ class LimitAudit:
             if not _about(rule, job):
                 continue
             named = {name: ", ".join(given) for name, given in rule.names}
-            scope = tuple((name, named.get(name, getattr(job, _PROPERTIES[name]))) for name in rule.scope)
+            scope = tuple((name, named.get(name, _NAMES[name](job))) for name in rule.scope)
             if any(value is None for _, value in scope):
                 continue
             for quantity, value in rule.most:
@@ -221,6 +240,10 @@ class LimitAudit:
                 place = ("job" if single else "together", scope, quantity)
                 entry = (-len(rule.names), inf if value == -1 else value)
                 chosen[place] = min(chosen.get(place, entry), entry)
+        task = job.array_task
+        if self._arrays and task is not None and task.limit is not None:
+            place = ("together", (("array", task.array),), "running-jobs")
+            chosen[place] = min(chosen.get(place, (0, inf)), (0, task.limit))
         for (kind, scope, quantity), (_, most) in chosen.items():
             names = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
             if most < inf:
@@ -238,7 +261,7 @@ class LimitAudit:
 
 
 def _about(rule: LimitRule, job: Job) -> bool:
-    return all(getattr(job, _PROPERTIES[name]) in given for name, given in rule.names)
+    return all(_NAMES[name](job) in given for name, given in rule.names)
 
 
 def _count(units: Mapping[str, int], kind: str) -> int:

@@ -1,10 +1,12 @@
 """Conditions of a job before it may be scheduled: dependencies, times, holds (RFC 26, RFC 21).
 
 ==============  ==========================================================================
-after           the antecedent has started; one that ended without a start never will
+after           the antecedent has started, and its ``delay`` has passed; one that ended without a start
+                never will
 afterany        it has ended, with any result
 afterok         it has ended well (COMPLETED)
 afternotok      it has ended badly
+aftercorr       the task of the named array with the same index has ended well (Slurm)
 begin-time      that time has come
 singleton       all jobs of the same user and name that were submitted before have ended (Slurm)
 string, fluid   ``in`` and ``inout`` wait until the last job before them with ``out`` or
@@ -13,6 +15,9 @@ string, fluid   ``in`` and ``inout`` wait until the last job before them with ``
                 the same user count
 think time      with ``think_times: honour``: the think time has passed since the preceding job's end
 ==============  ==========================================================================
+
+A job array as the antecedent means all its tasks: they have started, have ended, have all ended well; for
+``afternotok`` they have ended and at least one of them badly (Slurm, "Job Array Support").
 
 A dependency that can never be met ends the job that has it, with result FAILED and the
 reason; jobs that depend on that one see it end badly.  Jobs in a cycle of dependencies end in the same
@@ -26,7 +31,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.cycles import cyclic_groups
-from simsched.formats.rfc.dependency import SINGLETON
+from simsched.formats.rfc.dependency import AFTERCORR, SINGLETON
+from simsched.simulation.jobs.array_progress import ArrayProgress
 from simsched.simulation.record.recorder import COMPLETED, PENDING, RUNNING
 
 if TYPE_CHECKING:
@@ -60,7 +66,7 @@ class Met(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A job waits for the start or end of another; for think times, for `delay` seconds after it."""
+    """A job waits for the start or end of another, and for `delay` seconds after it."""
 
     job: int
     scheme: str
@@ -77,7 +83,7 @@ class Conditions:
     def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
         self._jobs = jobs
         self._think = honour_think_times
-        self._started: set[int] = set()
+        self._started: dict[int, float] = {}
         self._ended: dict[int, tuple[float, int]] = {}
         self._links: dict[int | str, list[Link]] = {}
         self._open: dict[int, int] = {}
@@ -87,6 +93,7 @@ class Conditions:
         watched = [job for job in jobs if job.dependencies or (job.preceding is not None and self._think)]
         # Most workloads have none, and then nothing need be looked up.
         self._number = {str(job.id): number for number, job in enumerate(jobs)} if watched else {}
+        self._arrays = ArrayProgress(jobs if watched else ())
         self._producers = self._find_producers() if watched else {}
         self._namesakes = self._find_namesakes(watched)
         self.conditional = {self._number[str(job.id)] for job in watched}
@@ -118,9 +125,11 @@ class Conditions:
             job: [int(link[0]) for link in self._links_of(job) if not isinstance(link, str)]
             for job in sorted(self.conditional)
         }
+        if links:
+            links |= self._arrays.members()
         found: dict[int, str] = {}
         for group in cyclic_groups(links):
-            names = [str(self._jobs[job].id) for job in group]
+            names = [str(self._jobs[job].id) for job in group if job >= 0]
             more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
             reason = f"dependencies in a cycle can never be met: {', '.join(names[:NAMED])}{more}"
             found.update(dict.fromkeys(group, reason))
@@ -156,7 +165,7 @@ class Conditions:
         """Note the jobs that started and ended before anything depended on them."""
         for job, (start, end, result) in enumerate(zip(starts, ends, results, strict=False)):
             if start == start:  # noqa: PLR0124 (not NaN)
-                self._started.add(job)
+                self._started[job] = start
             if result not in (PENDING, RUNNING):
                 self._ended[job] = (0 if end != end else end, result)  # noqa: PLR0124
 
@@ -183,19 +192,23 @@ class Conditions:
         self._open[job] = waits
         return None
 
-    def start(self, job: int) -> bool:
+    def start(self, job: int, now: float) -> bool:
         """Note that a job started, and return whether others wait for its start."""
-        self._started.add(job)
-        return any(link.scheme == "after" for link in self._links.get(job, ()))
+        array = self._arrays.start(job) if job not in self._started else None
+        self._started[job] = now
+        waiting = (*self._links.get(job, ()), *(() if array is None else self._links.get(array, ())))
+        return any(link.scheme == "after" for link in waiting)
 
-    def started(self, job: int) -> list[Met]:
+    def started(self, job: int, now: float) -> list[Met]:
         """Return the jobs that no longer wait once the pass that started a job is over."""
-        return self._settle(job, 0)
+        array = self._arrays.of(job)
+        return self._settle(job, now) + ([] if array is None else self._settle(array, now))
 
     def ended(self, job: int, now: float, result: int) -> list[Met]:
         """Note how a job ended; return the jobs that no longer wait."""
         self._ended[job] = (now, result)
-        return self._settle(job, now)
+        array = self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
+        return self._settle(job, now) + ([] if array is None else self._settle(array, now))
 
     def elapsed(self, job: int) -> list[Met]:
         """Note that a time has come for which a job waited."""
@@ -222,8 +235,13 @@ class Conditions:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put the conditions into a state."""
-        self._started = state["started"]
+        started = state["started"]  # of older versions: without the times
+        self._started = started if isinstance(started, dict) else dict.fromkeys(started, 0)
         self._ended = state["ended"]
+        for job in self._started:
+            self._arrays.start(job)
+        for job, (_, result) in self._ended.items():
+            self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
         self._open = state["open"]
         self._timers = state["timers"]
         self._links = {job: [Link(*link) for link in links] for job, links in state["links"].items()}
@@ -238,13 +256,9 @@ class Conditions:
             if dependency.scheme in SYMBOLIC:
                 yield from self._symbolic(job, dependency, text)
             elif dependency.scheme in _SCHEMES:
-                antecedent = self._number.get(dependency.value)
-                if antecedent is None and dependency.value in self.coming:
-                    yield dependency.value, Link(job, dependency.scheme, text)
-                elif antecedent is None:
-                    yield f"dependency {text} does not name a job of the workload"
-                else:
-                    yield antecedent, Link(job, dependency.scheme, text)
+                yield self._named(job, dependency, text)
+            elif dependency.scheme == AFTERCORR:
+                yield self._corresponding(job, dependency.value, text)
             elif dependency.scheme == SINGLETON:
                 for earlier in self._namesakes[mine.user, mine.name]:
                     if earlier >= job:
@@ -256,6 +270,30 @@ class Conditions:
             before = self._number.get(str(mine.preceding))
             if before is not None and before != job:
                 yield before, Link(job, THINK, f"{THINK}:{mine.preceding}", mine.think_time or 0)
+
+    def _named(self, job: int, dependency: Dependency, text: str) -> tuple[int | str, Link] | str:
+        """Return the link to a job or an array by its id, or why there is none."""
+        antecedent: int | str | None = self._antecedent(dependency.value)
+        if antecedent is None and dependency.value in self.coming:
+            antecedent = dependency.value
+        if antecedent is None:
+            return f"dependency {text} does not name a job of the workload"
+        return antecedent, Link(job, dependency.scheme, text, dependency.delay)
+
+    def _corresponding(self, job: int, array: str, text: str) -> tuple[int, Link] | str:
+        """Return the link of a task to that of an array with the same index, or why there is none."""
+        task = self._jobs[job].array_task
+        other = None if task is None else self._arrays.task(array, task.index)
+        if other is None:
+            return f"dependency {text} does not name an array with a task of the same index"
+        return other, Link(job, "afterok", text)
+
+    def _antecedent(self, value: str) -> int | None:
+        """Return the number of a job, or of a job array, by its id; None if there is none."""
+        array = self._arrays.number(value)
+        if array is not None:
+            return array
+        return self._number.get(value, self._arrays.named_task(value))
 
     def _symbolic(self, job: int, dependency: Dependency, text: str) -> Iterator[tuple[int, Link] | str]:
         if dependency.params.get("type", "in") == "out":
@@ -278,10 +316,13 @@ class Conditions:
         return len(later)
 
     def _judge(self, antecedent: Any, link: Link, now: float) -> Verdict:
+        if self._arrays and not isinstance(antecedent, str) and antecedent < 0:
+            return self._judge_array(antecedent, link, now)
         ended = self._ended.get(antecedent)
+        if link.scheme == "after" and antecedent in self._started:
+            return self._judge_delay(self._started[antecedent], link, now)
         if ended is None:
-            started = link.scheme == "after" and antecedent in self._started
-            return Verdict.MET if started else Verdict.OPEN
+            return Verdict.OPEN
         time, result = ended
         if link.scheme == THINK and time + link.delay > now:
             self._timers.append((time + link.delay, link.job))
@@ -289,8 +330,31 @@ class Conditions:
         if link.scheme in ("afterany", THINK):
             return Verdict.MET
         if link.scheme == "after":
-            return Verdict.MET if antecedent in self._started else Verdict.VAIN
+            return Verdict.VAIN
         return Verdict.MET if (link.scheme == "afterok") == (result == COMPLETED) else Verdict.VAIN
+
+    def _judge_delay(self, start: float, link: Link, now: float) -> Verdict:
+        """Return whether the delay after a start is over."""
+        if start + link.delay <= now:
+            return Verdict.MET
+        self._timers.append((start + link.delay, link.job))
+        return Verdict.TIMED
+
+    def _judge_array(self, array: int, link: Link, now: float) -> Verdict:
+        """Judge a link to all tasks of a job array."""
+        tasks = self._arrays.tasks_of(array)
+        if link.scheme == "after":
+            if tasks.never:
+                return Verdict.VAIN
+            if tasks.unstarted:
+                return Verdict.OPEN
+            return self._judge_delay(max(self._started[job] for job in tasks.jobs), link, now)
+        if link.scheme == "afterok" and tasks.bad:
+            return Verdict.VAIN
+        if tasks.unended:
+            return Verdict.OPEN
+        met = link.scheme in ("afterok", "afterany") or tasks.bad
+        return Verdict.MET if met else Verdict.VAIN
 
     def _settle(self, antecedent: int, now: float) -> list[Met]:
         """Judge again each link to a job."""

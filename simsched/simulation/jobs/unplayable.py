@@ -9,6 +9,7 @@ import numpy as np
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.workload.job_arrays import refuse_odd_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +22,7 @@ INF = float("inf")
 
 
 def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
-    """Raise a `WorkloadError` for invalid times, jobs out of order, and ids that occur twice."""
+    """Raise a `WorkloadError` for invalid times, jobs out of order, ids that occur twice, and odd arrays."""
     submits = _refuse("submit", [job.submit for job in jobs], jobs, finite=True)
     _refuse("duration", [job.duration for job in jobs], jobs)
     _refuse("runtime", [job.runtime for job in jobs], jobs)
@@ -39,6 +40,7 @@ def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
     if len({job.id for job in jobs}) < len(jobs):
         ((name, _),) = Counter(job.id for job in jobs).most_common(1)
         raise WorkloadError("its id occurs twice", where=f"job {name}")
+    refuse_odd_arrays(jobs)
 
 
 def _refuse(

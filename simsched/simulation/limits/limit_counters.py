@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.schedule.queue import WaitingQueue
+    from simsched.workload.job import Job
 
 MEASURES = (RUNNING, *UNITS, *SPENT, *AHEAD)
 """The quantities of which a job has an amount, by their places in its `Demand`."""
@@ -94,15 +95,26 @@ class LimitBreach(NamedTuple):
 class LimitTable:
     """The rules of a configuration, asked for the limits of a job by its names."""
 
-    def __init__(self, rules: Sequence[LimitRule], index: Index) -> None:
+    def __init__(self, rules: Sequence[LimitRule], index: Index, jobs: Sequence[Job] = ()) -> None:
         self.rules = rules
         self._index = index
+        self._by_array = any("array" in rule.scope for rule in rules)
+        tasks = [job.array_task for job in jobs if job.array_task is not None]
+        self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
+        self._units: dict[int, tuple[float, ...]] = {}
 
     @cached_property
     def sizes(self) -> Sizes:
         """The sizes of requests on the cluster."""
         return Sizes(self._index)
+
+    def names_of(self, job: Job) -> tuple[str | None, ...]:
+        """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
+        array = None if job.array_task is None else job.array_task.array
+        if not self._by_array and array not in self._arrays:
+            array = None
+        return job.user, job.bank, job.queue, job.qos, array
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
         """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
@@ -116,7 +128,7 @@ class LimitTable:
 
     def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
         best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
-        for rule in self.rules:
+        for rule in (*self.rules, *self._own_rule(names["array"])):
             scope = rule.scope_of(names)
             if scope is None:
                 continue
@@ -133,6 +145,12 @@ class LimitTable:
             if limits:
                 yield ScopeLimits(scope, tuple(limits), per_job)
 
+    def _own_rule(self, array: str | None) -> tuple[LimitRule, ...]:
+        """Return the rule that at most so many tasks of an array run at a time, if it says so itself."""
+        most = None if array is None else self._arrays.get(array)
+        where = f"array {array}"
+        return () if most is None else (LimitRule((), ("array",), ((RUNNING, most),), where=where),)
+
     def _amount(self, quantity: str, value: float | str, rule: LimitRule) -> float:
         if value == NO_LIMIT:
             return float("inf")
@@ -144,10 +162,13 @@ class LimitTable:
 
     def demand(self, request: Request, duration: float) -> Demand:
         """Return the amounts of a job with a request and a requested duration (seconds)."""
-        counts = self.sizes.counts(request)
-        units = (counts["nnodes"], counts["ncores"], counts["ngpus"])
-        work = tuple(number * duration if number else 0 for number in units)
-        return (1, *units, self.sizes.units(request, "memory"), *work, *work)
+        found = self._units.get(id(request))
+        if found is None:
+            counts = self.sizes.counts(request)
+            found = counts["nnodes"], counts["ncores"], counts["ngpus"], self.sizes.units(request, "memory")
+            self._units[id(request)] = found
+        work = [number * duration if number else 0 for number in found[:3]]
+        return (1, *found, *work, *work)
 
     def breaches(
         self, names: tuple[str | None, ...], demand: Demand, duration: float
@@ -178,13 +199,15 @@ class LimitCounter:
     submitted : the limit on jobs that wait or run, or None; `inside` is how many do.
     used : the amounts of running jobs and of hours that were spent, by their places in `MEASURES`.
     running : running job → (amounts, start, expected end); times in seconds.
-    waiting : the cohorts of waiting jobs that are counted here.
+    shown : the cohorts of waiting jobs in view that are counted here.
+    held : the cohorts of waiting jobs that are barred by a limit of this scope.
     decays : whether the use of a limit falls while jobs run.
+    free_until : (place, use up to which every cohort is below the limit), for a quick answer.
     """
 
     __slots__ = (
-        *("decays", "inside", "limits", "number", "rules"),
-        *("running", "scope", "submitted", "used", "waiting"),
+        *("decays", "free_until", "held", "inside", "limits", "number", "rules"),
+        *("running", "scope", "shown", "submitted", "used"),
     )
 
     def __init__(self, number: int, found: ScopeLimits) -> None:
@@ -199,9 +222,16 @@ class LimitCounter:
             for at, most in sorted((MEASURES.index(limit.quantity), limit.most) for limit in chosen)
         )
         self.decays = any(at >= FIRST_AHEAD for at, _ in self.limits)
+        self.free_until: list[tuple[int, float]] = list(self.limits)
         self.used: list[float] = [0] * len(MEASURES)
         self.running: dict[int, tuple[Demand, float, float]] = {}
-        self.waiting: dict[Cohort, None] = {}
+        self.shown: dict[Cohort, None] = {}
+        self.held: dict[Cohort, None] = {}
+
+    def note_demand(self, demand: Demand) -> None:
+        """Note the amounts of a cohort that is counted here."""
+        most = dict(self.limits)
+        self.free_until = [(at, min(use, most[at] - demand[at])) for at, use in self.free_until]
 
     def in_use(self, at: int, now: float) -> float:
         """Return the use of a quantity at a time (seconds)."""
@@ -214,7 +244,7 @@ class LimitCounter:
         """Return the place of the first limit that a job would exceed now, or None."""
         used = self.used
         for at, most in self.limits:
-            if (used[at] if at < FIRST_AHEAD else self.in_use(at, now)) + demand[at] > most:
+            if (self.in_use(at, now) if at >= FIRST_AHEAD else used[at]) + demand[at] > most:
                 return at
         return None
 
@@ -255,9 +285,13 @@ class Cohort:
     jobs : those that wait, in view or barred.
     queue : the queue in which they wait.
     over : the counter and the place of the limit that they wait for; None if they are in view.
+    steps : (use of a counter, place, amount, use up to which no cohort is over the limit, counter) of each
+        limit that counts a job while it runs; `prepare` finds them.
+    spends : (use, place, units, requested unit-seconds) of each limit on hours in all.
+    decaying : the counters whose use falls while jobs run.
     """
 
-    __slots__ = ("counters", "demand", "jobs", "over", "queue")
+    __slots__ = ("counters", "decaying", "demand", "jobs", "over", "queue", "spends", "steps")
 
     def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
         self.counters = counters
@@ -265,19 +299,48 @@ class Cohort:
         self.jobs: set[int] = set()
         self.queue: WaitingQueue | None = None
         self.over: tuple[LimitCounter, int] | None = None
+        self.steps: tuple[tuple[list[float], int, float, float, LimitCounter], ...] = ()
+        self.spends: tuple[tuple[list[float], int, float, float], ...] = ()
+        self.decaying = tuple(counter for counter in counters if counter.decays)
 
-    def enter(self, queue: WaitingQueue) -> None:
-        """Note that a first job waits."""
+    def prepare(self) -> None:
+        """Find the steps by which a start and an end change the use, once all cohorts are known."""
+        demand = self.demand
+        places = [(c, at, free) for c in self.counters for at, free in c.free_until if at < FIRST_AHEAD]
+        self.steps = tuple((c.used, at, demand[at], free, c) for c, at, free in places)
+        self.spends = tuple(
+            (c.used, at, demand[at - FIRST_SPENT + 1], demand[at]) for c, at, _ in places if at >= FIRST_SPENT
+        )
+
+    def enter(self, queue: WaitingQueue, over: tuple[LimitCounter, int] | None) -> None:
+        """Note that a first job waits, in view or for a limit."""
         self.queue = queue
-        for counter in self.counters:
-            counter.waiting[self] = None
+        self.over = over
+        if over is None:
+            for counter in self.counters:
+                counter.shown[self] = None
+        else:
+            over[0].held[self] = None
+
+    def wait_for(self, over: tuple[LimitCounter, int] | None) -> None:
+        """Note which limit the jobs wait for from now on; None: they are in view."""
+        self.leave()
+        assert self.queue is not None
+        self.enter(self.queue, over)
 
     def remove(self, job: int) -> None:
         """Note that a job does not wait any more."""
         self.jobs.discard(job)
         if not self.jobs:
+            self.leave()
+
+    def leave(self) -> None:
+        """Note that none of the jobs waits."""
+        if self.over is None:
             for counter in self.counters:
-                counter.waiting.pop(self, None)
+                counter.shown.pop(self, None)
+        else:
+            self.over[0].held.pop(self, None)
 
 
 def scope_text(scope: Scope) -> str:

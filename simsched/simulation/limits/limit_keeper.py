@@ -14,19 +14,14 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.limits.limit_counters import (
-    FIRST_AHEAD,
-    FIRST_SPENT,
-    amount_text,
-    scope_text,
-)
+from simsched.simulation.limits.limit_counters import FIRST_AHEAD, FIRST_SPENT, amount_text, scope_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
+    from simsched.simulation.limits.limit_counters import Cohort, Demand, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
 
@@ -38,8 +33,11 @@ class LimitKeeper:
         self._engine = engine
         self._jobs = limited
         self._behind: set[int] = set()  # jobs out of view in this pass alone, behind a limit that blocks
-        self._gone: set[int] = set()  # jobs that were barred during the present pass
-        self._blocks = any(rule.blocks for counter in limited.counters for rule in counter.rules.values())
+        self.gone: set[int] = set()
+        """The jobs that were barred during the present pass."""
+        self._running: dict[int, tuple[float, float]] = {}  # running job → (start, expected end)
+        self._durations = engine.prepared.table.durations
+        self.blocks = any(rule.blocks for counter in limited.counters for rule in counter.rules.values())
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
         self._inside: set[int] = set()  # the submitted jobs that are counted
         self._wake = inf
@@ -115,8 +113,7 @@ class LimitKeeper:
             group.queue.add(job)
             return
         if not cohort.jobs:
-            cohort.enter(group.queue)
-            cohort.over = self._first_over(cohort)
+            cohort.enter(group.queue, self._first_over(cohort))
         cohort.jobs.add(job)
         if cohort.over is None:
             group.queue.add(job)
@@ -137,57 +134,69 @@ class LimitKeeper:
     def open(self, queue: WaitingQueue) -> None:
         """Begin a pass over a queue."""
         self._queue = queue
-        if self._blocks and queue.barred:
+        if self.blocks and queue.barred:
             self._hide_behind(queue)
 
     def close(self) -> None:
         """End a pass: jobs behind a blocking limit come back, and policies learn which jobs were barred."""
         queue, self._queue = self._queue, None
-        if self._gone:
+        if self.gone:
             groups = self._engine.queues.groups
             for group in groups:  # a policy withdraws their reservations at its next pass
-                group.queue.gone.extend(self._gone if len(groups) == 1 else self._gone & group.queue.barred)
-            self._gone.clear()
+                group.queue.gone.extend(self.gone if len(groups) == 1 else self.gone & group.queue.barred)
+            self.gone.clear()
         if self._behind and queue is not None:
             queue.unbar({job for job in self._behind if not self._is_over(job)})
             self._behind.clear()
             self._engine.queues.barred = sum(len(group.queue.barred) for group in self._engine.queues)
 
-    def started(self, job: int) -> None:
+    def started(self, job: int, now: float) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
         cohort = self._jobs.of[job]
         if cohort is None:
             return
-        cohort.remove(job)
-        self._count(job, cohort, self._engine.now + self._engine.prepared.table.durations[job])
-        for counter in cohort.counters:
-            for other in list(counter.waiting):
-                if other.over is None:
-                    at = counter.first_over(other.demand, self._engine.now)
-                    if at is not None:
-                        self._bar(other, counter, at)
+        cohort.jobs.discard(job)
+        if not cohort.jobs:
+            cohort.leave()
+        for counter in self._count(job, cohort, now, now + self._durations[job]):
+            places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
+            over = [(other, at) for other, at in places if at is not None]
+            if over:
+                self._bar(over, counter)
 
     def occupy(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
         cohort = self._jobs.of[job]
         if cohort is not None:
-            self._count(job, cohort, inf if end is None else end)
+            self._count(job, cohort, self._engine.now, inf if end is None else end)
 
-    def ended(self, job: int) -> None:
+    def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
+        """Count a job that starts; return the counters in which others may be over a limit now."""
+        self._running[job] = (now, end)
+        near: Sequence[LimitCounter] = cohort.decaying
+        for counter in near:
+            counter.running[job] = (cohort.demand, now, end)
+        for used, at, amount, free, counter in cohort.steps:
+            used[at] = total = used[at] + amount
+            if total > free and counter not in near:
+                near = (*near, counter)
+        return near
+
+    def ended(self, job: int, now: float) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
         cohort = self._jobs.of[job]
         if cohort is None:
             return
-        now, demand = self._engine.now, cohort.demand
+        start, _ = self._running.pop(job)
+        for used, at, amount, _, _ in cohort.steps:
+            if at < FIRST_SPENT:
+                used[at] -= amount
+        for used, at, units, asked in cohort.spends:  # hours that were requested become hours that were used
+            used[at] += units * (now - start) - asked
+        for counter in cohort.decaying:
+            del counter.running[job]
         for counter in cohort.counters:
-            _, start, _ = counter.running.pop(job)
-            for at, _ in counter.limits:
-                if at < FIRST_SPENT:
-                    counter.used[at] -= demand[at]
-                elif at < FIRST_AHEAD:  # hours that were requested become hours that were used
-                    counter.used[at] += demand[at - FIRST_SPENT + 1] * (now - start) - demand[at]
-        for counter in cohort.counters:
-            if counter.waiting:
+            if counter.held:
                 self._release(counter)
 
     def allows_beside(self, job: int, others: Sequence[int]) -> bool:
@@ -196,7 +205,7 @@ class LimitKeeper:
         None is allowed in a queue that is blocked.
         """
         cohort = self._jobs.of[job]
-        if self._blocks:
+        if self.blocks:
             name_of = self._engine.queues.name_of
             barred = self._engine.queues.group_of(job).queue.barred
             if any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other)):
@@ -213,44 +222,48 @@ class LimitKeeper:
     # -- barring ------------------------------------------------------------------------------
 
     def _first_over(self, cohort: Cohort) -> tuple[LimitCounter, int] | None:
+        if not cohort.decaying:
+            for used, at, _, free, _ in cohort.steps:
+                if used[at] > free:
+                    break
+            else:
+                return None  # no cohort is over a limit of these counters
+        now, demand = self._engine.now, cohort.demand
         for counter in cohort.counters:
-            at = counter.first_over(cohort.demand, self._engine.now)
+            at = counter.first_over(demand, now)
             if at is not None:
                 return counter, at
         return None
 
-    def _count(self, job: int, cohort: Cohort, end: float) -> None:
-        now, demand = self._engine.now, cohort.demand
-        for counter in cohort.counters:
-            counter.running[job] = (demand, now, end)
-            for at, _ in counter.limits:
-                if at < FIRST_AHEAD:
-                    counter.used[at] += demand[at]
+    def _bar(self, cohorts: Sequence[tuple[Cohort, int]], counter: LimitCounter) -> None:
+        """Take all jobs of cohorts that are over a limit of a counter, each with its place, out of view."""
+        for cohort, at in cohorts:
+            cohort.wait_for((counter, at))
+            self.gone |= cohort.jobs
+            if at >= FIRST_AHEAD:
+                self._expect_fall(cohort)
+        for queue, jobs in _by_queue([cohort for cohort, _ in cohorts]):
+            shown = jobs - self._behind if self._behind else jobs
+            queue.bar(shown)
+            self._engine.queues.barred += len(shown)
+        if self._queue is not None and any(counter.rules[at].blocks for _, at in cohorts):
+            self._hide_behind(self._queue)
 
-    def _bar(self, cohort: Cohort, counter: LimitCounter, at: int) -> None:
-        """Take all jobs of a cohort out of view."""
-        cohort.over = (counter, at)
-        assert cohort.queue is not None
-        shown = cohort.jobs - self._behind if self._behind else cohort.jobs
-        cohort.queue.bar(shown)
-        self._engine.queues.barred += len(shown)
-        if self._queue is not None:
-            self._gone |= cohort.jobs
-            if self._blocks and counter.rules[at].blocks:
-                self._hide_behind(self._queue)
-        self._expect_fall(cohort)
-
-    def _release(self, counter: LimitCounter) -> None:
-        """Let the barred jobs of a counter back into view, if no limit of theirs is used up."""
-        for cohort in list(counter.waiting):
-            if cohort.over is not None and cohort.over[0] is counter:
-                cohort.over = self._first_over(cohort)
-                if cohort.over is None:
-                    assert cohort.queue is not None
-                    cohort.queue.unbar(cohort.jobs)
-                    self._engine.queues.barred -= len(cohort.jobs)
-                else:
-                    self._expect_fall(cohort)
+    def _release(self, counter: LimitCounter) -> bool:
+        """Let the barred jobs of a counter back into view that are over no limit; return whether any are."""
+        free = []
+        for cohort in list(counter.held):
+            over = self._first_over(cohort)
+            if over != cohort.over:
+                cohort.wait_for(over)
+            if over is None:
+                free.append(cohort)
+            else:
+                self._expect_fall(cohort)
+        for queue, jobs in _by_queue(free):
+            queue.unbar(jobs)
+            self._engine.queues.barred -= len(jobs)
+        return bool(free)
 
     def _is_over(self, job: int) -> bool:
         cohort = self._jobs.of[job]
@@ -277,7 +290,7 @@ class LimitKeeper:
                 behind.add(job)
         queue.bar(behind)
         self._behind |= behind
-        self._gone |= behind
+        self.gone |= behind
 
     # -- limits that fall with time -------------------------------------------------------------
 
@@ -296,11 +309,11 @@ class LimitKeeper:
         engine = self._engine
         if self._wake <= engine.now:
             self._wake = inf
-            for counter in self._jobs.counters:
-                if counter.decays and counter.waiting:
-                    self._release(counter)
-            engine.queues.touch(released=True, moved=False)
-            engine.settle()
+            falling = [counter for counter in self._jobs.counters if counter.decays and counter.held]
+            let_in = [self._release(counter) for counter in falling]
+            if any(let_in):  # else nothing has changed for a pass
+                engine.queues.touch(released=True, moved=False)
+                engine.settle()
 
     # -- reasons ------------------------------------------------------------------------------
 
@@ -318,7 +331,17 @@ class LimitKeeper:
         if cohort is None or cohort.over is None or job not in cohort.jobs:
             return None
         counter, at = cohort.over
+        counter.running = self._running_in(counter)
         return counter.reason(at, self._engine.now, self._jobs.users)
+
+    def _running_in(self, counter: LimitCounter) -> dict[int, tuple[Demand, float, float]]:
+        """Return the running jobs that are counted in a counter."""
+        found = {}
+        for job, (start, end) in self._running.items():
+            cohort = self._jobs.of[job]
+            if cohort is not None and counter in cohort.counters:
+                found[job] = (cohort.demand, start, end)
+        return found
 
     # -- state --------------------------------------------------------------------------------
 
@@ -334,7 +357,7 @@ class LimitKeeper:
         return {
             "used": [list(counter.used) for counter in counters],
             "running": [
-                [(job, start, end) for job, (_, start, end) in counter.running.items()]
+                [(job, start, end) for job, (_, start, end) in self._running_in(counter).items()]
                 for counter in counters
             ],
             "barred": [(job, *over[job]) for job in sorted(over)],
@@ -347,11 +370,13 @@ class LimitKeeper:
         """Take over the state of an equal part; the queues are restored before."""
         counters, queues = self._jobs.counters, self._engine.queues
         for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
-            counter.used = list(used)
+            counter.used[:] = used  # the cohorts hold the list
             for job, start, end in running:
                 cohort = self._jobs.of[job]
                 assert cohort is not None
-                counter.running[job] = (cohort.demand, start, end)
+                self._running[job] = (start, end)
+                if counter.decays:
+                    counter.running[job] = (cohort.demand, start, end)
         for job, number, at in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, (counters[number], at))
@@ -368,6 +393,18 @@ class LimitKeeper:
         cohort = self._jobs.of[job]
         if cohort is not None:
             if not cohort.jobs:
-                cohort.enter(self._engine.queues.group_of(job).queue)
-                cohort.over = over
+                cohort.enter(self._engine.queues.group_of(job).queue, over)
             cohort.jobs.add(job)
+
+
+def _by_queue(cohorts: Sequence[Cohort]) -> list[tuple[WaitingQueue, set[int]]]:
+    """Return each queue in which jobs of these cohorts wait, with these jobs."""
+    if len(cohorts) == 1:
+        (cohort,) = cohorts
+        assert cohort.queue is not None
+        return [(cohort.queue, cohort.jobs)]
+    found: dict[int, tuple[WaitingQueue, set[int]]] = {}
+    for cohort in cohorts:
+        assert cohort.queue is not None
+        found.setdefault(id(cohort.queue), (cohort.queue, set()))[1].update(cohort.jobs)
+    return list(found.values())

@@ -1,8 +1,8 @@
 """`LimitRule`: one table ``[[limits]]`` of a configuration.
 
-A rule says which jobs it is about (``user``, ``account``, ``queue`` and ``qos``, each a name or a list of
-names; without any of them all jobs), whether it counts them together or apart (``each``), and how much they
-may use::
+A rule says which jobs it is about (``user``, ``account``, ``queue``, ``qos`` and ``array``, each a name or a
+list of names; without any of them all jobs), whether it counts them together or apart (``each``), and how
+much they may use::
 
     [[limits]]
     queue = "debug"
@@ -31,7 +31,7 @@ from simsched.formats.rfc.units import convert_up, unit_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-DIMENSIONS = ("user", "account", "queue", "qos")
+DIMENSIONS = ("user", "account", "queue", "qos", "array")
 """The properties of jobs by which limits distinguish them."""
 
 JOB = "job"

@@ -42,7 +42,7 @@ class LimitedEngine(Engine):
 
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Release the resources of a running job and queue it again, to run from its start."""
-        self.limits.ended(job)
+        self.limits.ended(job, now)
         super().requeue(job, now, reason)
 
     def _admit(self, job: int, now: float) -> None:
@@ -61,8 +61,8 @@ class LimitedEngine(Engine):
             self.recorder.reasons[job] = held
 
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
-        self.limits.ended(job)
-        super()._finish(job, now, result, reason)
+        self.limits.ended(job, now)
+        Engine._finish(self, job, now, result, reason)
         if self.limits.counts_submissions:
             self._let_in(job, now)
 

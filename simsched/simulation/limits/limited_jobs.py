@@ -17,10 +17,11 @@ from simsched.simulation.limits.limit_counters import (
     LimitTable,
     ScopeLimits,
 )
+from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.simulation.jobs.prepare import Prepared
@@ -48,9 +49,9 @@ class LimitedJobs:
     users: list[str]
 
 
-def names_of(job: Job) -> tuple[str | None, ...]:
-    """Return the names of a job in `DIMENSIONS`."""
-    return job.user, job.bank, job.queue, job.qos
+def has_array_limits(jobs: Iterable[Job]) -> bool:
+    """Whether a job array of the workload runs at most so many of its tasks at a time."""
+    return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
 
 
 def limit_jobs(
@@ -69,7 +70,8 @@ def limit_jobs(
     ConfigError
         for an amount of memory that the cluster has no unit for.
     """
-    finder = _Finder(LimitTable(rules, index), prepared, groups)
+    table = LimitTable(rules, index, jobs)
+    finder = _Finder(table, prepared, groups)
     rejected: dict[int, tuple[int, str]] = {}
     submitted: dict[int, tuple[LimitCounter, ...]] = {}
     held: dict[int, str] = {}
@@ -78,7 +80,7 @@ def limit_jobs(
         if number in prepared.rejected or prepared.table.requests[number] is None:
             of.append(None)
             continue
-        verdict = finder.verdict(number, names_of(job))
+        verdict = finder.verdict(number, table.names_of(job))
         of.append(verdict.cohort)
         if verdict.submitted:
             submitted[number] = verdict.submitted
@@ -86,6 +88,8 @@ def limit_jobs(
             rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
         elif verdict.held is not None:
             held[number] = verdict.held
+    for cohort in finder.cohorts:
+        cohort.prepare()
     users = [job.user or "jobs without a user" for job in jobs]
     return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
         prepared,
@@ -114,14 +118,29 @@ class _Finder:
         self.counters: list[LimitCounter] = []
         self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
+        self._counts_jobs: dict[tuple[str | None, ...], bool] = {}
+        """Names → whether the limits only count jobs, so that all jobs with these names are alike."""
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
+
+    @property
+    def cohorts(self) -> Iterable[Cohort]:
+        """The cohorts that were found."""
+        return self._cohorts.values()
 
     def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
         """Return the cohort of a job, or why a limit can never allow it."""
         table = self.prepared.table
         group = 0 if self.groups is None else self.groups[number]
-        key = (names, table.kinds[number], table.durations[number], group)
+        if names not in self._counts_jobs:
+            self._counts_jobs[names] = all(
+                limit.quantity in (RUNNING, SUBMITTED) and limit.most >= 1
+                for found in self.table.of(names)
+                for limit in found.limits
+            )
+        key: tuple[object, ...] = (names, group)
+        if not self._counts_jobs[names]:
+            key = (names, table.kinds[number], table.durations[number], group)
         found = self._verdicts.get(key)
         if found is None:
             found = self._verdicts[key] = self._judge(number, names, group)
@@ -157,6 +176,8 @@ class _Finder:
         cohort = self._cohorts.get(key)
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(counters, amounts)
+            for counter in counters:
+                counter.note_demand(amounts)
         return cohort
 
     def _counter(self, limits: ScopeLimits) -> LimitCounter:

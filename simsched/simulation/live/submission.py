@@ -14,7 +14,7 @@ from simsched.workload.job import Job
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FIELDS = tuple(name for name in Job.__struct_fields__ if name not in ("submit", "jobspec"))
+FIELDS = tuple(name for name in Job.__struct_fields__ if name not in ("submit", "jobspec", "array_task"))
 TEXTS = frozenset({"user", "group", "queue", "bank", "name", "partition", "status"})
 SECONDS = frozenset({"think_time", "cancel_at", "deadline", "wait"})
 HIGHEST = 31
@@ -75,6 +75,11 @@ class SubmissionReader:
         self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
     ) -> Job:
         """Return a job of a workload, with the values that are given beside it."""
+        if job.array_task is not None and job.array_task.limit is not None:
+            raise ConfigError(
+                f"job {job.id}: an open simulation has no limit of tasks at a time",
+                expected="simulate, or an ArrayTask without a limit",
+            )
         changes = dict(_checked(attributes))
         if duration is not None:
             changes["duration"] = read_seconds("duration", duration)

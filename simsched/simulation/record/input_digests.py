@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.options.run_config import RunConfig
 
-NEWER = ("nodelist", "qos", "energy")
+NEWER = ("nodelist", "qos", "energy", "array_task")
 """Fields of `Job` that earlier versions do not have."""
 
 _encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode

@@ -64,6 +64,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "recorded_start": submit + wait,
         "recorded_wait": wait,
         **_energy(jobs, more),
+        **_array_tasks(jobs, more),
     }
 
 
@@ -72,6 +73,14 @@ def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
     if all(job.energy is None for job in jobs):
         return {}
     return {"recorded_energy": _floats([job.energy for job in jobs] + [None] * more)}
+
+
+def _array_tasks(jobs: Sequence[Job], more: int) -> dict[str, Any]:
+    """Return the column of tasks of job arrays; none for a workload without arrays."""
+    if all(job.array_task is None for job in jobs):
+        return {}
+    tasks = [None if job.array_task is None else str(job.array_task) for job in jobs]
+    return {"array_task": _texts(tasks + [None] * more)}
 
 
 def _was_job(skip: Skip) -> bool:

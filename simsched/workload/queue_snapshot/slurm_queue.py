@@ -9,15 +9,17 @@ document are taken over.  Other reasons, such as a hold or a limit of its accoun
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.workload.dependencies import refuse_cycles
+from simsched.workload.dependencies import refuse_cycles, slurm_dependencies
 from simsched.workload.job import Job
+from simsched.workload.job_arrays import job_array
 from simsched.workload.mapping import GPU_TEMPLATE, MissingValueError
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,
@@ -27,16 +29,17 @@ from simsched.workload.queue_snapshot.snapshot import (
     Spread,
     WaitingJob,
 )
-from simsched.workload.readers.slurm_json import QueueDocument, positive, queued_flat, state_word
+from simsched.workload.readers.slurm_json import QueueDocument, positive, queued_flat, queued_task, state_word
 from simsched.workload.readers.slurm_values import UNFINISHED
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.slurm_json import QueuedJob
 
 _FORESEEN = frozenset(("", "None", "Priority", "Resources", "BeginTime", "Dependency"))
 """Reasons of waiting jobs that a forecast takes into account."""
-_AFTER = re.compile(r"(after|afterany|afterok|afternotok):(\d+)(?:_\S+?)?(?:\+\d+)?(?:\(\w*\))?")
 
 
 def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapshot | None:
@@ -57,12 +60,12 @@ def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapsh
     ]
     if not active:
         return None
-    reader = _Reader(reading, {str(job.job_id) for _, job in active})
+    reader = _Reader(reading, _known(active))
     running, waiting = [], []
     for place, job in active:
         try:
             if state_word(job.job_state) == "PENDING":
-                waiting.append(reader.waiting(place, job))
+                waiting += reader.waiting(place, job)
             else:
                 running.append(reader.running(place, job))
         except SimschedError as error:
@@ -95,8 +98,11 @@ class _Reader:
         end = NEVER if limit is None else start + limit * 60
         return RunningJob(self._job(job, self.nothing), start, end, holds, place)
 
-    def waiting(self, place: str, job: QueuedJob) -> WaitingJob:
-        """Return a job that waits: for resources, for jobs of the document, or with the reason."""
+    def waiting(self, place: str, job: QueuedJob) -> list[WaitingJob]:
+        """Return a job that waits: for resources, for jobs of the document, or with the reason.
+
+        The tasks of a job array that have not started are one job of the document.
+        """
         queue = job.partition.split(",")[0] if job.partition else None
         flat = queued_flat(job)
         why = job.state_reason if isinstance(job.state_reason, str) else ""
@@ -110,7 +116,19 @@ class _Reader:
         except MissingValueError as error:
             reason = error.message
         found, missing = self._dependencies(job, why)
-        return WaitingJob(self._job(job, jobspec, found), place, reason or missing)
+        made = self._job(job, jobspec, found)
+        tasks = (job.array_task_string or "").strip("[]")
+        if not tasks or made.array_task is not None:
+            return [WaitingJob(made, place, reason or missing)]
+        array = positive(job.array_job_id)
+        most = positive(job.array_max_tasks)
+        text = tasks.partition("%")[0] + ("" if most is None else f"%{most:.0f}")
+        if "." in text:
+            raise WorkloadError(
+                "the list of tasks of a job array is cut short", expected="scontrol show job --json"
+            )
+        own = msgspec.structs.replace(made, id=made.id if array is None else f"{array:.0f}")
+        return [WaitingJob(task, place, reason or missing) for task in job_array(own, text)]
 
     def _dependencies(self, job: QueuedJob, why: str) -> tuple[tuple[Dependency, ...], str | None]:
         """Return the dependencies that the document can meet, or why there are none."""
@@ -120,7 +138,12 @@ class _Reader:
         if why != "Dependency":
             return (), None
         text = job.dependency if isinstance(job.dependency, str) else ""
-        found = [Dependency(kind, id_) for kind, id_ in _AFTER.findall(text) if id_ in self.ids]
+        given = slurm_dependencies(text.replace("?", ",")) or ()
+        task = queued_task(job.array_job_id, job.array_task_id, None)
+        found = [item for item in given if item.scheme in JOB_SCHEMES and item.value in self.ids]
+        found = [
+            item for item in found if item.scheme != AFTERCORR or task is not None or job.array_task_string
+        ]
         return tuple(found), None if found else f"waits for {text or 'a dependency that is not given'}"
 
     def _job(self, job: QueuedJob, jobspec: Jobspec, after: tuple[Dependency, ...] = ()) -> Job:
@@ -139,4 +162,16 @@ class _Reader:
             name=job.name or None,
             priority=None if priority is None else int(priority),
             dependencies=after,
+            array_task=queued_task(job.array_job_id, job.array_task_id, job.array_max_tasks),
         )
+
+
+def _known(active: Sequence[tuple[str, QueuedJob]]) -> set[str]:
+    """Return the ids of jobs, arrays and tasks that are active."""
+    found = {str(job.job_id) for _, job in active}
+    for _, job in active:
+        array = positive(job.array_job_id)
+        if array is not None:
+            task = queued_task(job.array_job_id, job.array_task_id, None)
+            found |= {f"{array:.0f}", f"{array:.0f}_*" if task is None else str(task)}
+    return found

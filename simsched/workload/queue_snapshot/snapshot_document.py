@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.workload.dependencies import JOB_SCHEMES, resolve
+from simsched.formats.rfc.dependency import JOB_SCHEMES
+from simsched.workload.dependencies import resolve
 from simsched.workload.flat_counts import bare
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,

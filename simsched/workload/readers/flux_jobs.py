@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import SimschedError, WorkloadError
-from simsched.workload.dependencies import JOB_SCHEMES, refuse_cycles
+from simsched.formats.rfc.dependency import JOB_SCHEMES
+from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import floor, isfinite
 from sys import intern
 from typing import TYPE_CHECKING
 
+from simsched.workload.array_tasks import ArrayTask
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
@@ -91,6 +93,7 @@ class Gather:
     notes: list[str] = field(default_factory=list)
     unknown_states: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    array_limits: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -204,6 +207,7 @@ class Gather:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         if self.parts:
             self._join_parts()
+        self._note_arrays()
         base = floor(min((row.submit or 0 for row in self.rows), default=0))
         header = {**(header or {}), "UnixStartTime": str(base)}
         return assemble(
@@ -215,6 +219,16 @@ class Gather:
             header=header,
             notes=(*self.notes, *self._unknown(), *self.unused()),
         )
+
+    def _note_arrays(self) -> None:
+        """Note how many job arrays there are, and of how many the tasks at a time are limited."""
+        arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
+        if arrays:
+            limited = sum(array in self.array_limits for array in arrays)
+            self.notes.append(
+                f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
+                f"at a time for {limited:,} of them"
+            )
 
     def _unknown(self) -> Iterator[str]:
         """Yield one sentence on the states that mean no result."""
@@ -229,7 +243,7 @@ class Gather:
         while self.rows:
             row = self.rows.pop()
             (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, dependencies, energy, nodelist, qos) = row  # fmt: skip
+             procs, nodes, memory, status, urgency, after, energy, nodelist, qos, task) = row  # fmt: skip
             assert submit is not None  # rows without a submit time were ignored
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
@@ -239,7 +253,8 @@ class Gather:
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
                 wait=None if start is None else moved(start, submit), nodelist=nodelist, qos=qos,
-                dependencies=tuple(_on_our_clock(item, base) for item in dependencies),
+                dependencies=tuple(_on_our_clock(item, base) for item in after) if after else (),
+                array_task=None if task is None else ArrayTask(*task, self.array_limits.get(task[0])),
             )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), `
     id name user group bank queue urgency priority hold cancel_at deadline preceding think_time
     constraint  RFC 35 text or an RFC 31 object, and-ed to the constraint of the jobspec
     depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
+    array     0-31%4: a job array of 32 tasks, of which at most 4 run at a time; their ids are ID_0 … ID_31
+    array_task  ID_4%2: this entry alone is task 4 of the array ID
     nodes procs memory energy partition status wait nodelist   values of a trace; never used for matching
 
 In JSON Lines each line is one entry.
@@ -22,8 +24,11 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from simsched.errors import LimitError, SimschedError, WorkloadError, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
+from simsched.workload.array_tasks import ArrayTask, parse_tasks
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import ReadOptions
@@ -47,7 +52,7 @@ _SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "
 MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
 _COUNTS = ("count", "procs", "nodes", "memory", "energy", "urgency", "priority")
-_OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command")
+_OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command", "array", "array_task")
 KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
 
 
@@ -157,15 +162,16 @@ class Maker:
         duration = seconds["duration"] if own is None else own
         if duration is None and seconds["runtime"] is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
+        indices, most = _array_of(entry, jobspec, place)
         count = 1 if counts["count"] is None else counts["count"]
-        if count > MAX_COPIES:
+        if count * max(len(indices), 1) > MAX_COPIES:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
-        if self.sequence + count > MAX_JOBS:
+        if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name
         texts["queue"] = texts["queue"] or _queue_of(jobspec)
         for index in range(count):
-            yield Job(
+            job = Job(
                 id=self._id(entry, index, count, place),
                 submit=(seconds["submit"] or 0) + index * (seconds["every"] or 0),
                 jobspec=jobspec,
@@ -183,8 +189,21 @@ class Maker:
                 memory=counts["memory"],
                 energy=counts["energy"],
                 wait=seconds["wait"],
+                array_task=_task_of(entry, place),
                 **texts,
             )
+            yield from self._tasks(job, indices, most, place) if indices else (job,)
+
+    def _tasks(self, job: Job, indices: list[int], most: int | None, place: str) -> Iterator[Job]:
+        """Yield the tasks of a job array, whose id is that of the job."""
+        self.sequence += len(indices) - 1
+        for index in indices:
+            task = ArrayTask(str(job.id), index, most)
+            name = f"{job.id}_{index}"
+            first = self.ids.setdefault(name, place)
+            if first is not place:
+                raise WorkloadError(f"job id {name!r} occurs twice, first at {first}", where=place)
+            yield msgspec.structs.replace(job, id=name, array_task=task)
 
     def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
         """Return the id of the entry (numbered when it has a count), or the next free number."""
@@ -260,6 +279,23 @@ class Maker:
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
+    """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is no array."""
+    if "array_task" in entry:
+        if "array" in entry:
+            raise WorkloadError("found array and array_task", where=place, expected="one of them")
+        return [], None
+    given = entry.get("array", jobspec.system.get("array"))
+    if given is None:
+        return [], None
+    return parse_tasks(given, f"{place}.{'array' if 'array' in entry else 'attributes.system.array'}")
+
+
+def _task_of(entry: dict[str, Any], place: str) -> ArrayTask | None:
+    given = _text(entry, "array_task", place)
+    return None if given is None else ArrayTask.parse(given, f"{place}.array_task")
 
 
 def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:

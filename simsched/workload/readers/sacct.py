@@ -11,7 +11,9 @@ The text has a header line, then one job or step per line, separated by ``|``.  
 
 Times without a zone are times of one clock: that of ``--time-zone``, or UTC.  Times with an offset
 (``+0100``) are converted to UTC.  A mixture is refused.  Steps (``12.batch``) are counted and ignored.
-Parts of a heterogeneous job (``12+0``, ``12+1`` in ``JobID``) become one job.
+Parts of a heterogeneous job (``12+0``, ``12+1`` in ``JobID``) become one job.  ``JobID`` names the tasks of
+job arrays (``12_3``); how many of them may run at a time is in the tasks that had not started
+(``12_[4-9%2]``) or in ``SubmitLine``.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
+from simsched.workload.array_tasks import limit_of_line
 from simsched.workload.heterogeneous_rows import part_of
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
@@ -138,7 +141,10 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state, energy, nodelist, qos, shown_id) = row[9:21], row[21:]
+        request, (account, user, group, name, state, energy, nodelist, qos, shown_id, command) = (
+            row[9:21],
+            row[21:],
+        )
         partition = row[20]
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
@@ -153,6 +159,7 @@ class _Reader:
             reason = unfinished(base, start, run)
         else:
             reason, start = _undated(base, submit, run, at(end_text, number))
+        task = self._task(shown_id, command) if "_" in shown_id else None
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
@@ -164,12 +171,28 @@ class _Reader:
             named, _text(account), _text(name), named, flat.procs, flat.nodes,
             flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
             eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
-            _text(qos),
+            _text(qos), task,
         )  # fmt: skip
         if "+" in shown_id and (part := part_of(shown_id)) is not None:
             self.gather.add_part(number, record, *part)
         else:
             self.gather.add(number, record)
+
+    def _task(self, shown_id: str, command: str) -> tuple[str, int] | None:
+        """Return the array and the index of a task such as ``12_3``; None for ``12_[4-9%2]``.
+
+        The limit of tasks at a time is in the tasks that had not started, or in the command line.
+        """
+        array, _, index = shown_id.partition("_")
+        most = index.partition("%")[2].rstrip("]") if index.startswith("[") else ""
+        limit = (
+            int(most) if most.isascii() and most.isdigit() else limit_of_line(command) if command else None
+        )
+        if limit:
+            self.gather.array_limits[array] = limit
+        if not (index.isascii() and index.isdigit() and len(index) < 8):
+            return None
+        return intern(array), int(index)
 
     def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
         found = clock(elapsed)

@@ -56,6 +56,7 @@ COLUMNS = {
     "nodelist": ("NodeList",),
     "qos": ("QOS",),
     "job": ("JobID",),
+    "line": ("SubmitLine",),
 }
 _NEEDED = (
     ("JobIDRaw", (("id",),)),
@@ -211,6 +212,7 @@ _KINDS: dict[str, str] = {
     "energy": r"[\d.]*[KMGT]?",
     "nodelist": r"None assigned|\S*",
     "job": r"(?:\d+(?:[_+.\[].*)?)?",
+    "line": r"(?s:.*)",
 }
 #: How a value of each of our columns looks, in their order.
 _PATTERNS = tuple(re.compile(_KINDS[name]) for name in COLUMNS)
@@ -299,9 +301,9 @@ class Odd:
         yield number, ways[0] if ways else None, text
 
     def _distinct(self, ways: list[list[str]]) -> set[tuple[str, ...]]:
-        """Return the rows that differ in more than the name of the job."""
+        """Return the rows that differ in more than the name of the job and its command line."""
         rows = map(self.pick, ways)
-        return {row[:_NAME_AT] + row[_NAME_AT + 1 :] for row in rows}
+        return {row[:_NAME_AT] + row[_NAME_AT + 1 : -1] for row in rows}
 
     def _is_short(self, text: str) -> bool:
         return len(self.layout.split(text)) < self.layout.width

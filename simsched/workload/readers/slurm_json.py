@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
+from simsched.workload.array_tasks import ArrayTask
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers.gather import Gather, eligible_at, hosts_of
@@ -76,6 +77,26 @@ class _Het(msgspec.Struct, frozen=True, gc=False):
     job_offset: int | _Number | None = None
 
 
+class _ArrayRunning(msgspec.Struct, frozen=True, gc=False):
+    tasks: int | _Number | None = None
+
+
+class _ArrayMost(msgspec.Struct, frozen=True, gc=False):
+    running: _ArrayRunning = _ArrayRunning()
+
+
+class _ArrayLimits(msgspec.Struct, frozen=True, gc=False):
+    max: _ArrayMost = _ArrayMost()
+
+
+class _Array(msgspec.Struct, frozen=True, gc=False):
+    """The job array that a record is a task of; the id is 0 for other jobs."""
+
+    job_id: int | _Number | None = None
+    limits: _ArrayLimits = _ArrayLimits()
+    task_id: int | _Number | None = None
+
+
 class _Job(msgspec.Struct, frozen=True):
     job_id: int | None = None
     time: _Time = _Time()
@@ -93,6 +114,7 @@ class _Job(msgspec.Struct, frozen=True):
     constraints: str | None = None
     nodes: Any = None
     het: _Het | None = None
+    array: _Array | None = None
 
 
 class QueuedJob(msgspec.Struct, frozen=True):
@@ -125,6 +147,10 @@ class QueuedJob(msgspec.Struct, frozen=True):
     priority: int | float | _Number | None = None
     het_job_id: int | _Number | None = None
     het_job_offset: int | _Number | None = None
+    array_job_id: int | _Number | None = None
+    array_task_id: int | _Number | None = None
+    array_task_string: str | None = None
+    array_max_tasks: int | _Number | None = None
 
 
 class QueueDocument(msgspec.Struct, frozen=True):
@@ -218,6 +244,7 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
     flat, partition = _flat(job), job.partition or job.association.partition or None
     queue = partition.split(",")[0] if partition else None
     limit = positive(job.time.limit)
+    array = job.array or _Array()
     row = LogRecord(
         job.job_id or 0,
         submit,
@@ -239,9 +266,33 @@ def _add(gather: Gather, where: str, job: _Job) -> None:
         energy=joules(str(_totals(job.tres.allocated).get("energy", ""))),
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
+        task=_task(gather, array.job_id, array.task_id, array.limits.max.running.tasks),
     )
     het = job.het or _Het()
     _add_row(gather, where, row, het.job_id, het.job_offset)
+
+
+def _task(
+    gather: Gather,
+    array: float | _Number | None,
+    index: float | _Number | None,
+    most: float | _Number | None,
+) -> tuple[str, int] | None:
+    """Return the array and the index of a task, and note the most tasks of the array at a time."""
+    found = queued_task(array, index, most)
+    if found is not None and found.limit is not None:
+        gather.array_limits[found.array] = found.limit
+    return None if found is None else (found.array, found.index)
+
+
+def queued_task(
+    array: float | _Number | None, index: float | _Number | None, most: float | _Number | None
+) -> ArrayTask | None:
+    """Return a task of a job array; None for a job of none."""
+    id_, number, limit = positive(array), _value(index), positive(most)
+    if id_ is None or number is None or number < 0:
+        return None
+    return ArrayTask(f"{id_:.0f}", int(number), None if limit is None else int(limit))
 
 
 def _add_row(
@@ -323,6 +374,7 @@ def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
         dependencies=eligible_at(positive(job.eligible_time), submit, start),
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
+        task=_task(gather, job.array_job_id, job.array_task_id, job.array_max_tasks),
     )
     _add_row(gather, where, row, job.het_job_id, job.het_job_offset)
     return active

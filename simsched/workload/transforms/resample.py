@@ -22,7 +22,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from simsched.errors import ConfigError
-from simsched.workload.dependencies import JOB_SCHEMES
+from simsched.formats.rfc.dependency import JOB_SCHEMES
 from simsched.workload.transforms.transforms import _closed, _joined, _moved
 
 if TYPE_CHECKING:
@@ -122,6 +122,9 @@ def shake(workload: Workload, seconds: float, rng: np.random.Generator) -> Workl
         new = max(job.submit + by, 0, *(at.get(name, 0) for name in _before(job)))
         moved = _later(job, new - job.submit)
         at[str(job.id)] = moved.submit
+        if job.array_task is not None:
+            array = job.array_task.array
+            at[array] = max(at.get(array, 0), moved.submit)
         jobs.append(moved)
     return workload.with_jobs(jobs, f"submissions moved by up to {seconds:g} s")
 

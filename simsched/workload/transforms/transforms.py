@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import ConfigError
-from simsched.formats.rfc.clock import later_header
-from simsched.workload.dependencies import JOB_SCHEMES
+from simsched.formats.rfc.clock import clock_header, later_header
+from simsched.formats.rfc.dependency import JOB_SCHEMES
+from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.dependencies import with_known_dependencies
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import MAX_JOBS, Job, Workload
 
@@ -143,12 +145,15 @@ def repeat(workload: Workload, times: int, period: float | None = None) -> Workl
 
 
 def merge(workloads: Sequence[Workload]) -> Workload:
-    """Put workloads on one time line; ids that occur in more than one are made unique."""
-    from dataclasses import replace
+    """Put workloads on one time line; ids that occur in more than one are made unique.
 
+    Where all their dates are known, on clocks of one zone, each job keeps its date. Otherwise all begin at
+    their own second 0, and the whole has no dates; a note says so.
+    """
     if not workloads:
         return Workload(())
     head = workloads[0]
+    workloads, header, note = _on_one_clock(workloads) if len(workloads) > 1 else (workloads, head.header, "")
     counts: dict[str, int] = {}
     for part in workloads:
         for reason, number in part.skipped_counts.items():
@@ -160,10 +165,40 @@ def merge(workloads: Sequence[Workload]) -> Workload:
         skipped=tuple(skip for part in workloads for skip in part.skipped),
         skipped_counts=counts,
         total_records=sum(part.total_records for part in workloads),
-        notes=tuple(dict.fromkeys(note for part in workloads for note in part.notes)),
-        header=head.header if len(workloads) == 1 else {},
+        notes=tuple(
+            dict.fromkeys([*(one for part in workloads for one in part.notes), *filter(None, [note])])
+        ),
+        header=header,
     )
     return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
+
+
+def _on_one_clock(workloads: Sequence[Workload]) -> tuple[Sequence[Workload], Mapping[str, str], str]:
+    """Return the workloads on the clock of the earliest of them, its header, and a note on their dates."""
+    clocks = [part.clock for part in workloads if part.jobs]
+    known = [clock for clock in clocks if clock is not None]
+    if not known:
+        return workloads, {}, ""
+    if len(known) < len(clocks):
+        name = next(part.name for part in workloads if part.jobs and part.clock is None)
+        return workloads, {}, f"the merged logs have no dates: those of {name} are not known"
+    zones = list(dict.fromkeys(clock.zone for clock in known))
+    if len(zones) > 1:
+        return workloads, {}, f"the merged logs have no dates: their time zones are {' and '.join(zones)}"
+    origin = min(clock.origin for clock in known)
+    moved = [
+        part if part.clock is None or part.clock.origin == origin else shift(part, part.clock.origin - origin)
+        for part in workloads
+    ]
+    header = clock_header(origin, None if all(clock.assumed for clock in known) else zones[0])
+    if len({clock.origin for clock in known}) == 1:
+        return moved, header, ""
+    days = (max(clock.origin for clock in known) - origin) / 86400
+    note = (
+        f"the logs are merged by their dates; the last of them begins {days:,.6g} days after the first "
+        "(--start-date lets all begin at one date)"
+    )
+    return moved, header, note
 
 
 # ------------------------------------------------------------ users, and the limits they request
@@ -295,20 +330,20 @@ def _closed(jobs: Iterable[Job]) -> tuple[Job, ...]:
     if not any(job.dependencies or job.preceding is not None for job in kept):
         return kept
     ids = {job.id for job in kept}
-    names = {str(id_) for id_ in ids}
-    return tuple(_without_missing(job, ids, names) for job in kept)
+    kept, _ = with_known_dependencies(kept)
+    return tuple(_without_missing(job, ids) for job in kept)
 
 
-def _without_missing(job: Job, ids: set[int | str], names: set[str]) -> Job:
+def _without_missing(job: Job, ids: set[int | str]) -> Job:
     if job.preceding is not None and job.preceding not in ids:
-        job = change(job, preceding=None, think_time=None)
-    met = tuple(item for item in job.dependencies if item.scheme not in JOB_SCHEMES or item.value in names)
-    return job if len(met) == len(job.dependencies) else change(job, dependencies=met)
+        return change(job, preceding=None, think_time=None)
+    return job
 
 
 def _joined(parts: Sequence[tuple[Job, ...]]) -> list[Job]:
     """Return all jobs with ids that occur once: numbers go on counting, texts get ``.2``, ``.3``."""
     used: set[str] = set()
+    arrays: set[str] = set()
     made: list[Job] = []
     free = 1 + max((job.id for part in parts for job in part if isinstance(job.id, int)), default=0)
     for part in parts:
@@ -317,7 +352,8 @@ def _joined(parts: Sequence[tuple[Job, ...]]) -> list[Job]:
             new, free = _unused(job.id, used, free)
             used.add(str(new))
             ids[str(job.id)] = new
-        made.extend(_renamed(job, ids) for job in part)
+        names = _new_arrays(part, arrays)
+        made.extend(_renamed(job, ids, names) for job in part)
     return made
 
 
@@ -334,18 +370,38 @@ def _unused(old: int | str, used: set[str], free: int) -> tuple[int | str, int]:
     return f"{old}.{copy}", free
 
 
-def _renamed(job: Job, ids: Mapping[str, int | str]) -> Job:
+def _new_arrays(part: Sequence[Job], used: set[str]) -> dict[str, str]:
+    """Return array → a name that no other array has; `used` has the names that are taken."""
+    found: dict[str, str] = {}
+    for job in part:
+        if job.array_task is not None and job.array_task.array not in found:
+            name, _ = _unused(job.array_task.array, used, 0)
+            found[job.array_task.array] = str(name)
+            used.add(str(name))
+    return found
+
+
+def _renamed(job: Job, ids: Mapping[str, int | str], arrays: Mapping[str, str]) -> Job:
     new: dict[str, Any] = {"id": ids[str(job.id)]}
+    if job.array_task is not None and arrays[job.array_task.array] != job.array_task.array:
+        task = job.array_task
+        new["array_task"] = ArrayTask(arrays[task.array], task.index, task.limit)
     if job.preceding is not None:
         new["preceding"] = ids.get(str(job.preceding), job.preceding)
     if job.dependencies:
-        new["dependencies"] = tuple(_redirected(item, ids) for item in job.dependencies)
+        new["dependencies"] = tuple(_redirected(item, ids, arrays) for item in job.dependencies)
     return job if new == {"id": job.id} else change(job, **new)
 
 
-def _redirected(item: Dependency, ids: Mapping[str, int | str]) -> Dependency:
+def _redirected(item: Dependency, ids: Mapping[str, int | str], arrays: Mapping[str, str]) -> Dependency:
     from simsched.formats.rfc.dependency import Dependency
 
-    if item.scheme not in JOB_SCHEMES or item.value not in ids:
+    if item.scheme not in JOB_SCHEMES:
         return item
+    array, _, index = item.value.rpartition("_")
+    if item.value in arrays:
+        return Dependency(item.scheme, arrays[item.value], item.params)
+    if item.value not in ids:
+        same = array not in arrays
+        return item if same else Dependency(item.scheme, f"{arrays[array]}_{index}", item.params)
     return Dependency(item.scheme, str(ids[item.value]), item.params)

@@ -76,6 +76,8 @@ def _rest(job: Job) -> dict[str, Any]:
         value = getattr(job, name)
         if value != default:
             found[name] = value
+    if job.array_task is not None:
+        found["array_task"] = str(job.array_task)
     if job.dependencies:
         found["depends"] = [dependency.to_json() for dependency in job.dependencies]
     return found

@@ -51,11 +51,7 @@ def some_limits(rng):
     return rules, limits
 
 
-#: With slack above 0, the times of passes count, and a pass at a withdrawn reservation is not defined.
-COMPARED = [case for case in CASES if case != "slack"]
-
-
-@pytest.mark.parametrize("case", COMPARED)
+@pytest.mark.parametrize("case", CASES)
 def test_starts_are_those_of_the_naive_scheduler(case):
     options, policy, predictor = CASES[case]
     cluster = cluster_of([(1, 0)] * 8)

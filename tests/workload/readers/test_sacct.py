@@ -91,6 +91,7 @@ def test_a_line_becomes_a_job():
         "status": "COMPLETED",
         "nodelist": None,
         "qos": None,
+        "array_task": None,
     }
     assert job.jobspec.to_shape() == "slot=32/core"
     assert read(line()).header == {"UnixStartTime": "1709287200"}

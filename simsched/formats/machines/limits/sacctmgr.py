@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
-from simsched.formats.machines.description import MachineDescription
+from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limits.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.notation import time_limit
@@ -37,7 +37,9 @@ _LEFT_OUT = {
     "maxtrespernode": "MaxTRESPerNode", "maxtrespn": "MaxTRESPerNode", "mintres": "MinTRES",
     "mintresperjob": "MinTRES", "grpjobsaccrue": "GrpJobsAccrue",
 }  # fmt: skip
-_RECORD = re.compile(r"(Cluster|Parent|Account|User) - '([^']*)'(?::(.*))?")
+MOST = 2**32
+"""Priorities of QOS are less than this, as Slurm's."""
+_RECORD = re.compile(r"(Cluster|QOS|Parent|Account|User) - '([^']*)'(?::(.*))?")
 _FIELD = re.compile(r"(\w+)=('[^']*'|[^:]*(?::\d+(?=:|$))*)(?::|$)")
 
 
@@ -103,6 +105,9 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
             continue
         kind, name, rest = found.groups()
         values = {key.lower(): value.strip("'") for key, value in _FIELD.findall(rest or "")}
+        if kind == "QOS":
+            reader.take(_normal({**values, "name": name}), place)
+            continue
         if kind == "Parent":
             parent = name
             continue
@@ -140,6 +145,7 @@ class _Reader:
         self.accounts = _Accounts()
         self._groups: list[tuple[dict[str, str], str]] = []
         self._records = 0
+        self.qos: list[QosRow] = []
 
     def take(self, values: Mapping[str, str], where: str) -> None:
         """Take a record; its keys are those of sacctmgr in lower case."""
@@ -165,8 +171,13 @@ class _Reader:
                 "one of an association, and AccountingStorageEnforce decides which are enforced"
             )
         config = {"limits": tables} if tables else {}
-        recipe = Recipe(name=None, groups=())
-        return MachineDescription(recipe=recipe, config=config, notes=self.notes.notes(), format=FORMAT)
+        return MachineDescription(
+            recipe=Recipe(name=None, groups=()),
+            config=config,
+            notes=self.notes.notes(),
+            format=FORMAT,
+            qos=tuple(self.qos),
+        )
 
     def _qos(self, name: str, values: Mapping[str, str], where: str) -> None:
         flags = values.get("flags", "").lower().replace("_", "")
@@ -180,10 +191,30 @@ class _Reader:
             self.limits.tres(each, values.get(f"maxtres{suffix}", ""), where, over)
             self.limits.minutes(each, values.get(f"maxtresrunminsper{long}", ""), where, "running-", over)
         self._single(scope, values, where, over)
-        for key, trivial in (("priority", "0"), ("usagefactor", "1")):
-            text = values.get(key, "")
-            if text and not re.fullmatch(rf"{trivial}(\.0*)?", text):
-                self.notes.left_out(f"{key} of QOS {clip(name)}: {clip(text)}", where, cause=f"qos {key}")
+        priority = self._plain(values, "priority", 0, where)
+        self.qos.append(QosRow(name, round(priority), self._plain(values, "usagefactor", 1, where), where))
+        preempts, mode = values.get("preempt", ""), values.get("preemptmode", "")
+        if preempts:
+            text = f"QOS {clip(name)} preempts {clip(preempts)}" + (f" (PreemptMode {mode})" if mode else "")
+            self.notes.left_out(text, where, cause="qos preempt")
+        grace = values.get("gracetime", "")
+        if grace not in ("", "0", "00:00:00"):
+            text = f"GraceTime of QOS {clip(name)}: {clip(grace)}"
+            self.notes.left_out(text, where, cause="qos gracetime")
+
+    def _plain(self, values: Mapping[str, str], key: str, usual: float, where: str) -> float:
+        """Return a value of a QOS that is a number of 0 or more."""
+        text = values.get(key, "")
+        if text.lower() in UNLIMITED:
+            return usual
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if 0 <= number < MOST:
+            return number
+        self.notes.fault(f"{key} {clip(text)!r} is not a number", where, "a number of 0 or more")
+        return usual
 
     def _association(self, values: dict[str, str], where: str) -> None:
         account, user = values["account"], values["user"]
@@ -247,6 +278,11 @@ def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
     found = {"name": str(item["name"]), "flags": ",".join(map(str, flags))}
     for key in ("priority", "usage_factor"):
         found[key.replace("_", "")] = _text(item.get(key))
+    preempt = item.get("preempt")
+    if isinstance(preempt, dict):
+        names, modes = preempt.get("list"), preempt.get("mode")
+        found["preempt"] = ",".join(map(str, names)) if isinstance(names, list) else ""
+        found["preemptmode"] = ",".join(map(str, modes)) if isinstance(modes, list) else ""
     for key, path in _PATHS.items():
         value: Any = item.get("limits")
         for step in path.split("/"):

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, did_you_mean
+from simsched.formats.machines.limits.qos_priorities import NO_VALUES
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number, yes
 from simsched.formats.rfc.duration import format_duration
@@ -61,6 +62,10 @@ class PriorityLines:
         self._notes = notes
         self._where = where
         self._flags = self._read_flags()
+        self._qos_factor: dict[str, Any] = {}
+        self._shares: dict[str, Any] = {}
+        self.with_qos: dict[str, Any] = {}
+        """The options with a QOS factor that has no values; empty without a weight of QOS."""
 
     def options(self, partitions: Mapping[str, float] | None = None) -> dict[str, Any]:
         """Return ``order`` and ``priority``; empty if jobs go by submission.
@@ -74,8 +79,15 @@ class PriorityLines:
             self._left_out(f"PriorityType={kind}: jobs are ordered by submission", "prioritytype")
             return {}
         factors = self._factors(partitions or {})
-        if not factors:
-            return {}
+        found = self._with(factors) if factors else {}
+        if self._qos_factor:
+            self.with_qos = self._with({**factors, "qos": self._qos_factor})
+        if factors:
+            self._assume(factors)
+        return found
+
+    def _with(self, factors: Mapping[str, Any]) -> dict[str, Any]:
+        """Return ``order`` and ``priority`` with these factors."""
         priority: dict[str, Any] = {
             "period": format_duration(self._time("prioritycalcperiod", 300.0)),
             "rounding": "down",
@@ -86,8 +98,7 @@ class PriorityLines:
         if "accrue_always" in self._flags:
             priority["age-from"] = "submit"
         if "fair-share" in factors:
-            priority["fair-share"] = self._fair_share()
-        self._assume(factors)
+            priority["fair-share"] = dict(self._shares)
         return {"order": "multifactor", "priority": priority}
 
     # -- factors ----------------------------------------------------------------------------------
@@ -101,8 +112,8 @@ class PriorityLines:
         for name, weight in self._tres().items():
             plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
             found[name] = {"weight": weight, "of": "nothing" if plain else "queue"}
-        if found.get("qos", {}).get("values") == {}:
-            del found["qos"]
+        self._qos_factor = found.pop("qos", {})  # it has no values yet
+        self._shares = self._fair_share() if "fair-share" in found else {}
         return found
 
     def _age(self, _: Mapping[str, float]) -> dict[str, Any]:
@@ -124,11 +135,11 @@ class PriorityLines:
 
     def _qos(self, _: Mapping[str, float]) -> dict[str, Any]:
         text = (
-            "PriorityWeightQOS: the priorities of QOS are in the accounting database; give them as "
+            f"{NO_VALUES}; import the output of sacctmgr show qos -P as well, or give them as "
             "priority.factors.qos.values"
         )
         self._left_out(text, "priorityweightqos")
-        return {"values": {}}
+        return {"values": {}, "default": 0, "normalise": self._normalises("qos")}
 
     def _assoc(self, _: Mapping[str, float]) -> dict[str, Any]:
         return {"normalise": self._normalises("assoc")}

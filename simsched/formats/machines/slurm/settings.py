@@ -51,6 +51,7 @@ class Settings:
     notes: NoteCollector
     values: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
+    awaits_qos: dict[str, Any] = field(default_factory=dict)
 
     def add(self, values: Mapping[str, str], where: str) -> None:
         """Add the keys of a line."""
@@ -78,7 +79,9 @@ class Settings:
         if not self.values:
             return {}
         config = self._policy()
-        config.update(PriorityLines(self.values, self.notes, self.where).options(partitions))
+        lines = PriorityLines(self.values, self.notes, self.where)
+        config.update(lines.options(partitions))
+        self.awaits_qos = lines.with_qos
         if self.get("selecttype") == "select/linear":
             config["match-policy"] = WHOLE_NODES
             text = "select/linear gives whole nodes to each job: match-policy = firstnodex"

@@ -196,7 +196,12 @@ class SlurmRecords:
         config, cpus_per_core = self._config(members, properties), self._cpus_per_core()
         notes = self.notes.notes()
         return MachineDescription(
-            recipe=recipe, config=config, notes=notes, format=form, cpus_per_core=cpus_per_core
+            recipe=recipe,
+            config=config,
+            notes=notes,
+            format=form,
+            cpus_per_core=cpus_per_core,
+            awaits_qos=self.settings.awaits_qos,
         )
 
     def _cpus_per_core(self) -> int:

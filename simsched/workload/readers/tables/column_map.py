@@ -22,6 +22,8 @@ TIMES = ("submit", "eligible", "start", "end")
 DURATIONS = ("runtime", "limit")
 COUNTS = ("nodes", "cores", "gpus")
 NAMES = ("user", "group", "account", "queue", "name")
+TEXTS = (*NAMES, "nodelist", "qos", "array_task", "depends")
+"""Columns of texts that occur again; all of them but `NAMES` are optional facts of a job."""
 ROWS = ("cores", "nodes", "gpus")
 """Words for the request of a row."""
 
@@ -55,8 +57,8 @@ class MappedColumn:
 class ColumnMap:
     """A column map; the first four texts say which data set it is for.
 
-    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `NAMES`, and ``id``, ``memory``, ``state``,
-    ``nodelist``, ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
+    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `TEXTS`, and ``id``, ``memory``, ``state``,
+    ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
     JSON document that has the rows.
     """
 

@@ -10,9 +10,11 @@ from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, WorkloadError
 from simsched.garbage import collector_paused
-from simsched.workload.job import Job, Skip, Workload
+from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
+from simsched.workload.job import FIRST_PLACES, Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
@@ -20,7 +22,7 @@ from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -104,6 +106,8 @@ class _Jobs:
         )
         self.gather.jobspec_of = self.gather.job_map.jobspec
         self.notes = [*notes, *rows.notes]
+        self.unread: dict[str, list[str]] = {}
+        self._dependencies_of: dict[str | None, tuple[Dependency, ...]] = {}
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -116,6 +120,11 @@ class _Jobs:
         base = floor(first / 1_000_000) if first is not None else 0
         self._number_requests()
         jobs = self._in_order(base)
+        if "depends" in self.rows.items:
+            jobs, lost = with_known_dependencies(jobs)
+            refuse_cycles(jobs)
+            if lost:
+                self.notes.append(f"dependencies on jobs that are not in the table: {lost:,}, left out")
         header = {"UnixStartTime": str(base)}
         if self.rows.columns.name:
             header["ColumnMap"] = self.rows.columns.name
@@ -133,7 +142,7 @@ class _Jobs:
             skipped_counts=dict(skips.counts),
             total_records=len(jobs) + sum(skips.counts.values()),
             kind="table",
-            notes=(*self.notes, *self.gather.unused()),
+            notes=(*self.notes, *self._read_notes(), *self.gather.unused()),
         )
 
     # -- ignored rows --------------------------------------------------------------
@@ -274,6 +283,8 @@ class _Jobs:
             self._dependencies(found, base),
             listed("energy"),
             self._names("nodelist", listed("nodelist")),
+            self._names("qos", listed("qos")),
+            self._tasks(listed("array_task")),
         ]
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
@@ -282,12 +293,46 @@ class _Jobs:
 
     def _dependencies(self, found: dict[str, Any], base: int) -> Sequence[tuple[Dependency, ...]]:
         """Return a begin-time dependency for each eligible time after the submission."""
-        if "eligible" not in found:
+        if "eligible" not in found and "depends" not in found:
             return [()] * len(found["id"])
         from simsched.formats.rfc.dependency import Dependency
 
-        times = _seconds(found["eligible"] - base * 1_000_000)
-        return [() if at is None else (Dependency("begin-time", f"{at:.15g}"),) for at in times]
+        begins: list[tuple[Dependency, ...]] = [()] * len(found["id"])
+        if "eligible" in found:
+            times = _seconds(found["eligible"] - base * 1_000_000)
+            begins = [() if at is None else (Dependency("begin-time", f"{at:.15g}"),) for at in times]
+        if "depends" not in found:
+            return begins
+        given = self._names("depends", found["depends"].tolist())
+        return [(*first, *self._depends(text)) for first, text in zip(begins, given, strict=True)]
+
+    def _depends(self, text: str | None) -> tuple[Dependency, ...]:
+        """Return the dependencies of a cell, as Slurm or RFC 26 write them; each text is read once."""
+        found = self._dependencies_of.get(text)
+        if found is None:
+            found = self._dependencies_of[text] = log_dependencies(text or "")
+            if not found and text:
+                self.unread.setdefault("depends", []).append(text)
+        return found
+
+    def _tasks(self, codes: list[Any]) -> Sequence[ArrayTask | None]:
+        """Return the tasks of job arrays; a text that is not one is noted."""
+        known: dict[Any, ArrayTask | None] = {None: None}
+        for code in dict.fromkeys(codes):
+            text = "" if code is None else self.rows.names["array_task"][code]
+            if text:
+                try:
+                    known[code] = ArrayTask.parse(text)
+                except WorkloadError:
+                    known[code] = None
+                    self.unread.setdefault("array_task", []).append(text)
+        return [known[code] for code in codes]
+
+    def _read_notes(self) -> Iterator[str]:
+        """Yield one sentence per column with texts that could not be read."""
+        for name, texts in self.unread.items():
+            shown = ", ".join(map(repr, texts[:FIRST_PLACES])) + (", …" if len(texts) > FIRST_PLACES else "")
+            yield f"{name}: {len(texts):,} texts were not understood: {shown}"
 
 
 _RESULT = dict(enumerate(RESULTS[:4]))
@@ -315,9 +360,11 @@ def _job(
     group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
     nodes: int | None, memory: int | None, wait: float | None, status: str | None,
     dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None,
+    qos: str | None, task: ArrayTask | None,
 ) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
         wait=wait, status=status, dependencies=dependencies, energy=energy, nodelist=hosts_of(nodelist),
+        qos=qos, array_task=task,
     )  # fmt: skip
