@@ -16,9 +16,10 @@ A9  run.json, the timeline, the nodes and the eventlog agree with the machine, R
 A10 every file, and every input that still exists, has the recorded digest
 L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
 P1  no job starts after its promised start, unless an outage or the like explains it
+W1, V1, V2  interrupted jobs: the work that they keep, their preemption and suspension
 
-`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events`, `limit_use` and `promises` hold the
-rules by subject.  This module follows which job holds which units.
+`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events`, `limit_use`, `promises` and
+`interrupted_work` hold the rules by subject.  This module follows which job holds which units.
 """
 
 from __future__ import annotations
@@ -43,10 +44,9 @@ from simsched.simulation.audit.job_life import (
     survived,
     too_soon,
     was_interrupted,
-    wrong_end,
 )
 from simsched.simulation.audit.job_rows import wrong_backfills, wrong_row, wrong_zeros
-from simsched.simulation.audit.limit_use import Attempts, check_limits
+from simsched.simulation.audit.limit_use import check_limits
 from simsched.simulation.audit.machine_tables import UseOverTime, wrong_nodes, wrong_totals
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.r_documents import (
@@ -58,6 +58,7 @@ from simsched.simulation.audit.r_documents import (
 )
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
 from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
+from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
 from simsched.simulation.audit.tolerance import SLACK, differs
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Auditor:
         self._stated: dict[str, tuple[Any, int]] = {}
         """The queue and the slots that the last R of each job states."""
         self._shapes: dict[int, str | None] = {}
-        self._attempts = Attempts()
+        self._attempts = InterruptedWork(recorded)
         self._left: dict[str, frozenset[int]] = {}
         """The ranks that each job released last."""
 
@@ -237,6 +238,7 @@ class _Auditor:
         if fault is not None:
             self.report.add("A5", name, fault)
         start = self._start_of(name, time, execution)
+        self._attempts.note(name, start, time, units)
         self._expiration(name, job, start, execution)
         self.held[name] = _Holding(start, execution, units, kept)
         self.sizes[name] = [
@@ -246,7 +248,6 @@ class _Auditor:
         ]
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
-        self._attempts.start(name, time)
         self._timeline.add(time, 1, self.sizes[name])
         kept_on = self._left.get(name, frozenset()) if start < time else frozenset()
         for fault in out_of_reach(self.recorded, job, time, set(units) - kept_on):
@@ -256,6 +257,7 @@ class _Auditor:
         """Return the start of the job; if it got other resources at this instant, it started before."""
         span = self.spans.get(name)
         goes_on = span is not None and span.last == time and execution.get("starttime") == span.start
+        goes_on = goes_on or self._attempts.goes_on(name, execution.get("starttime"))
         return span.start if span is not None and goes_on else time
 
     def _kept(self, rules: ClaimRules, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
@@ -331,6 +333,7 @@ class _Auditor:
     def _expiration(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
         limit = float("inf") if job.duration is None else job.duration
         expected = 0 if limit == float("inf") else time + max(limit, SLACK)  # RFC 20: later than the start
+        expected += self._attempts.gaps.get(name, 0) if expected else 0
         if differs(execution.get("starttime", 0), time):
             self.report.add("A8", name, f"starttime {execution.get('starttime')} is not {time}")
         if differs(execution.get("expiration", 0), expected):
@@ -406,6 +409,8 @@ class _Auditor:
                 self.report.add("A4", name, "never released all its resources")
         for row in table:
             self._row(str(row["id"]), row)
+        for name, fault in self._attempts.faults:
+            self.report.add("V2", name, fault)
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
         check_promises(self.report, self.recorded, table)
@@ -444,6 +449,9 @@ class _Auditor:
         if job is not None and row["result"] != "DROPPED":
             for fault in wrong_row(self.recorded, job, row, self._shapes):
                 self.report.add("A7", name, fault)
+            for rule, fault in self._attempts.wrong_work(name, job, row):
+                self.report.add(rule, name, fault)
+            job = self._attempts.as_ran(job, row)
         never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
         if never:
             again = job is not None and span is not None and was_interrupted(self.recorded, job, span)
@@ -480,12 +488,12 @@ class _Auditor:
         done = row["result"] == "RUNNING" or (name in self.held and self._cleans_up(name))
         if not done and row["end"] is not None:
             done = row["end"] <= span.first and span.last <= row["end"] + self.recorded.epilog
-        if row["start"] != span.start or not done:
+        if row["start"] != span.start or not (done or self._attempts.released_late(name, row)):
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
-        recorded = self.recorded
         faults = (
-            *too_soon(job, row, self._rows), *before_log(recorded, job, row), *wrong_end(recorded, job, row),
+            *too_soon(job, row, self._rows), *before_log(self.recorded, job, row),
+            *self._attempts.wrong_ends(name, job, row),
         )  # fmt: skip
         for fault in faults:
             self.report.add("A8", name, fault)

@@ -28,7 +28,7 @@ from simsched.simulation.jobs.prepare import (
 )
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.preemption import Preemption
+from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.record.recorder import DROPPED, INFEASIBLE
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         (not config.limits, "limits"),
         (config.order != MULTIFACTOR, f"order {MULTIFACTOR}"),
         (config.predictor == "limit", "predictor"),
+        (config.preemption is None, "preemption"),
+        (config.job_checkpoints is None, "job-checkpoints"),
         (not config.plays_log, "queue-policy recorded"),
     ):
         if not needless:

@@ -19,6 +19,12 @@ from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
+from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
+from simsched.simulation.preemption.preemption_rules import (
+    PreemptionRules,
+    read_preemption,
+    refuse_idle_rules,
+)
 from simsched.simulation.queues import Queues
 
 if TYPE_CHECKING:
@@ -75,6 +81,9 @@ class RunConfig:
         has one and no default, or a ``reject``.
     limits : limits of users, accounts, queues, QoS and all jobs.
     priority : the factors of the order ``multifactor``; other orders do not use them.
+    preemption : which jobs preempt others, and what becomes of the victims; None: only jobs with
+        ``preemptible-after`` are preempted, and start over.
+    job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -95,6 +104,8 @@ class RunConfig:
     queue_options: Mapping[str, Any] = field(default_factory=dict)
     limits: tuple[LimitRule, ...] = ()
     priority: PriorityRules | None = None
+    preemption: PreemptionRules | None = None
+    job_checkpoints: CheckpointRules | None = None
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -124,6 +135,21 @@ class RunConfig:
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        """Raise a `ConfigError` for preemption and checkpoints beside options that exclude them."""
+        if self.preemption is not None:
+            refuse_idle_rules(self.preemption, None if self.queues is None else self.queues.queues)
+            if self.plays_log:
+                raise ConfigError(
+                    "preemption in a run that plays a log", where="preemption", expected="one of the two"
+                )
+            if self.preemption.suspends and self.predictor != "limit":
+                text = f"the mode suspend with the predictor {self.predictor}"
+                raise ConfigError(text, where="preemption", expected="one of the two")
+        if self.job_checkpoints is not None and self.candidates == "actual":
+            raise ConfigError("job-checkpoints with candidates=actual", expected="one of the two")
 
     def on_clock(self, clock: Clock | None) -> RunConfig:
         """Return the configuration with the dates of outages and queues as seconds of the run.
@@ -154,6 +180,10 @@ class RunConfig:
         plain["priority"] = self.priority and asdict(self.priority)
         if plain["priority"] is None:
             del plain["priority"]
+        for name in ("preemption", "job_checkpoints"):
+            rules = plain.pop(name)
+            if rules is not None:
+                plain[name] = rules.to_dict()
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["limits"] = [rule.to_dict() for rule in self.limits]
         if not self.limits:  # as in the records of runs before there were limits
@@ -245,6 +275,8 @@ OPTIONS: dict[str, RunOption] = {
     "limits": RunOption("limits", object, read_limits),
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
+    "preemption": RunOption("preemption", object, read_preemption),
+    "job-checkpoints": RunOption("job_checkpoints", object, read_checkpoints),
 }
 CALIBRATION = "calibration"
 """The table of a configuration that `calibrate` wrote: its log and its error. No run depends on it."""
