@@ -20,6 +20,7 @@ from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
+from simsched.simulation.licences.licence_pools import with_licences, with_requests
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import Disruption, closures_of, refuse_endless_failures
@@ -138,7 +139,7 @@ class RunSession:
     """
 
     def __init__(self, cluster: Cluster, config: RunConfig) -> None:
-        self.cluster, self.config = cluster, config
+        self.cluster, self.config = with_licences(cluster, config.licenses), config
         self.engine: Engine
         self.prepared: Prepared
         self.workload: Workload
@@ -222,6 +223,7 @@ def engine_of(
 
     Unless `counted`, the matcher decides each match, even where counts alone could.
     """
+    cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock)
     refuse_odd_jobs(workload.jobs)
@@ -234,13 +236,15 @@ def engine_of(
     closures = closures_of(config.outages, index)
     plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
     plain = plain and not (config.preemption is not None and config.preemption.suspends)
+    requested, never = with_requests(jobs, config.licenses)
     prepared = prepare(
-        jobs,
+        requested,
         index,
         config,
         admission=admission,
         dependent=conditions.conditional,
         counts_decide=counted and plain,
+        never=never,
     )
     log = log_of(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None

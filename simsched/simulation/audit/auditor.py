@@ -15,6 +15,7 @@ A8  a job starts no sooner than it may (submission, begin-time, dependencies, ho
 A9  run.json, the timeline, the nodes and the eventlog agree with the machine, R and the table
 A10 every file, and every input that still exists, has the recorded digest
 L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
+L2  no more licences are in use than there are, and each job has those that it requested
 P1  no job starts after its promised start, unless an outage or the like explains it
 W1, V1, V2  interrupted jobs: the work that they keep, their preemption and suspension
 
@@ -190,6 +191,7 @@ class _Auditor:
                 self.report.add("A1", name, f"line {number}: {fault}")
             try:
                 self._event(event, name, job, time, lite)
+                self._attempts.count_licences(event, name, job, document)
                 if event == "alloc":
                     self._stated[name] = scheduler_of(document).get("queue"), lite["nslots"]
             except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -409,8 +411,8 @@ class _Auditor:
                 self.report.add("A4", name, "never released all its resources")
         for row in table:
             self._row(str(row["id"]), row)
-        for name, fault in self._attempts.faults:
-            self.report.add("V2", name, fault)
+        for rule, name, fault in self._attempts.faults:
+            self.report.add(rule, name, fault)
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
         check_promises(self.report, self.recorded, table)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import RunError, SimschedError
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.audit_report import AuditReport
+from simsched.simulation.licences.licence_pools import Licences, read_licences
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
 from simsched.simulation.preemption.preemption_rules import PreemptionRules, read_preemption
@@ -64,6 +65,7 @@ class RecordedRun:
     stops : queue → times (from, until) at which none of its jobs could start.
     limits : the limits of users, accounts, queues and QoS.
     preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
+    licences : how many there are of each, or None.
     """
 
     epilog: float = 0
@@ -90,6 +92,7 @@ class RecordedRun:
     limits: tuple[LimitRule, ...] = ()
     preemption: PreemptionRules | None = None
     checkpoints: CheckpointRules | None = None
+    licences: Licences | None = None
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -147,6 +150,7 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         complete=meta.get("complete", True) is True,
         disrupted=bool(config.get("outages") or config.get("failures")) or _suspends(config),
         preemption=read_preemption(config.get("preemption"), "preemption"),
+        licences=read_licences(config.get("licenses"), "licenses"),
         checkpoints=read_checkpoints(config.get("job_checkpoints"), "job-checkpoints"),
         seeds=(meta.get("seed"), config.get("seed")),
         replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,

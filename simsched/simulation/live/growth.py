@@ -56,6 +56,7 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         (config.predictor == "limit", "predictor"),
         (config.preemption is None, "preemption"),
         (config.job_checkpoints is None, "job-checkpoints"),
+        (config.licenses is None, "licenses"),
         (not config.plays_log, "queue-policy recorded"),
     ):
         if not needless:

@@ -17,6 +17,7 @@ from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
+from simsched.simulation.licences.licence_pools import Licences, read_licences
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
@@ -84,6 +85,7 @@ class RunConfig:
     preemption : which jobs preempt others, and what becomes of the victims; None: only jobs with
         ``preemptible-after`` are preempted, and start over.
     job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed.
+    licenses : counted resources that are not on nodes.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -106,6 +108,7 @@ class RunConfig:
     priority: PriorityRules | None = None
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
+    licenses: Licences | None = None
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -180,7 +183,7 @@ class RunConfig:
         plain["priority"] = self.priority and asdict(self.priority)
         if plain["priority"] is None:
             del plain["priority"]
-        for name in ("preemption", "job_checkpoints"):
+        for name in ("preemption", "job_checkpoints", "licenses"):
             rules = plain.pop(name)
             if rules is not None:
                 plain[name] = rules.to_dict()
@@ -276,6 +279,7 @@ OPTIONS: dict[str, RunOption] = {
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
     "preemption": RunOption("preemption", object, read_preemption),
+    "licenses": RunOption("licenses", object, read_licences),
     "job-checkpoints": RunOption("job_checkpoints", object, read_checkpoints),
 }
 CALIBRATION = "calibration"

@@ -17,6 +17,7 @@ import msgspec
 
 from simsched.simulation.audit.job_life import DONE, wrong_end
 from simsched.simulation.audit.limit_use import Attempts
+from simsched.simulation.audit.rules.licence_use import LicenceUse
 from simsched.simulation.audit.tolerance import differs, later
 from simsched.simulation.preemption.checkpoint_rules import ATTRIBUTE
 
@@ -44,8 +45,9 @@ class InterruptedWork(Attempts):
         self._last: dict[str, tuple[float, float]] = {}  # the last alloc and the last release
         self._begins: dict[str, float] = {}
         self._units: dict[str, Any] = {}
-        self.faults: list[tuple[str, str]] = []
-        """Jobs that went on with other resources than they had."""
+        self._licences = LicenceUse(recorded.licences)
+        self.faults: list[tuple[str, str, str]] = []
+        """(rule, job, fault) of licences, and of jobs that went on with other resources than they had."""
 
     @property
     def suspends(self) -> bool:
@@ -56,12 +58,16 @@ class InterruptedWork(Attempts):
         """Whether an R that states this start is that of a suspended job."""
         return self.suspends and name in self._last and start == self._begins.get(name)
 
+    def count_licences(self, event: str, name: str, job: Job, document: Mapping[str, Any]) -> None:
+        """Count the licences of a line."""
+        self.faults += (("L2", name, fault) for fault in self._licences.note(event, job, document))
+
     def note(self, name: str, start: float, time: float, units: Any) -> None:
         """Note an alloc; `start` is the start of the job, before `time` if it was suspended."""
         if start < time and self.suspends:
             self.gaps[name] = self.gaps.get(name, 0) + time - self._last[name][1]
             if units != self._units[name]:
-                self.faults.append((name, f"goes on at {time:g} with other resources than it had"))
+                self.faults.append(("V2", name, f"goes on at {time:g} with other resources than it had"))
         elif start == time:
             self.ran.setdefault(name, []).append(0)
             self.gaps.pop(name, None)
