@@ -34,6 +34,7 @@ from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RunResult
+from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
 
 if TYPE_CHECKING:
     import threading
@@ -170,11 +171,16 @@ class RunSession:
     ) -> RunResult:
         if self.engine.queues.limits is not None:
             self.engine.queues.limits.note_reasons()
+        book = self.engine.parts.get("reservations")
+        if isinstance(book, ReservationBook):
+            book.note_reasons()
         jobs = job_columns(workload, prepared, recorder)
         jobs.update(attempt_columns(self.engine, jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
         meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
         meta.update(_speed(self._began, self.engine.done))
+        if isinstance(book, ReservationBook):
+            meta["reservations"] = book.records()
         totals = meta["cluster"]["totals"]
         timeline = recorder.timeline(totals)
         if prepared.recorded is not None:
@@ -232,10 +238,16 @@ def engine_of(
         admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
         workload = replace(workload, jobs=admission.jobs)
     jobs = workload.jobs
+    if config.reservations:
+        admission = admit_reserved(jobs, config.reservations, admission)
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
     plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
-    plain = plain and not (config.preemption is not None and config.preemption.suspends)
+    plain = (
+        plain
+        and not config.reservations
+        and not (config.preemption is not None and config.preemption.suspends)
+    )
     requested, never = with_requests(jobs, config.licenses)
     prepared = prepare(
         requested,
@@ -254,6 +266,8 @@ def engine_of(
     attempts = attempts_of(config, jobs, prepared)
     engine = _engine(jobs, prepared, index, config, recorder, more, attempts)
     add_parts(engine, config, index, admission)
+    if config.reservations:
+        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures)
     if config.preemption is not None:
         from simsched.simulation.preemption.victims import add_victims
 

@@ -17,10 +17,9 @@ A10 every file, and every input that still exists, has the recorded digest
 L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
 L2  no more licences are in use than there are, and each job has those that it requested
 P1  no job starts after its promised start, unless an outage or the like explains it
-W1, V1, V2  interrupted jobs: the work that they keep, their preemption and suspension
+R1, W1, V1, V2  reserved nodes; the work, preemption and suspension of interrupted jobs (`rules`)
 
-`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events`, `limit_use`, `promises` and
-`interrupted_work` hold the rules by subject.  This module follows which job holds which units.
+The other modules hold the rules by subject.  This module follows which job holds which units.
 """
 
 from __future__ import annotations
@@ -240,7 +239,7 @@ class _Auditor:
         if fault is not None:
             self.report.add("A5", name, fault)
         start = self._start_of(name, time, execution)
-        self._attempts.note(name, start, time, units)
+        self._attempts.note(name, job, start, time, units)
         self._expiration(name, job, start, execution)
         self.held[name] = _Holding(start, execution, units, kept)
         self.sizes[name] = [

@@ -66,6 +66,7 @@ class RecordedRun:
     limits : the limits of users, accounts, queues and QoS.
     preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
     licences : how many there are of each, or None.
+    reservations, windows : the tables of advance reservations, and the nodes that they got.
     """
 
     epilog: float = 0
@@ -93,6 +94,8 @@ class RecordedRun:
     preemption: PreemptionRules | None = None
     checkpoints: CheckpointRules | None = None
     licences: Licences | None = None
+    reservations: tuple[Mapping[str, Any], ...] = ()
+    windows: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -150,6 +153,8 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         complete=meta.get("complete", True) is True,
         disrupted=bool(config.get("outages") or config.get("failures")) or _suspends(config),
         preemption=read_preemption(config.get("preemption"), "preemption"),
+        reservations=tuple(config.get("reservations") or ()),
+        windows=tuple(meta.get("reservations") or ()),
         licences=read_licences(config.get("licenses"), "licenses"),
         checkpoints=read_checkpoints(config.get("job_checkpoints"), "job-checkpoints"),
         seeds=(meta.get("seed"), config.get("seed")),
@@ -174,6 +179,8 @@ def _chance(config: Mapping[str, Any]) -> str | None:
     """Return a reason that may break a promise at any time."""
     if config.get("failures"):
         return "random failures"
+    if any(one.get("announced") or one.get("earliest") for one in config.get("reservations") or ()):
+        return "an advance reservation"
     if config.get("preemption"):
         return "a preemption"
     return "a limit of its user, account, queue or QoS" if config.get("limits") else None

@@ -57,6 +57,7 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         (config.preemption is None, "preemption"),
         (config.job_checkpoints is None, "job-checkpoints"),
         (config.licenses is None, "licenses"),
+        (not config.reservations, "reservations"),
         (not config.plays_log, "queue-policy recorded"),
     ):
         if not needless:

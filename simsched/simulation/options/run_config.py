@@ -27,6 +27,7 @@ from simsched.simulation.preemption.preemption_rules import (
     refuse_idle_rules,
 )
 from simsched.simulation.queues import Queues
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation, read_reservations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class RunConfig:
         ``preemptible-after`` are preempted, and start over.
     job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed.
     licenses : counted resources that are not on nodes.
+    reservations : nodes that are kept at a time for the jobs that name them.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -109,6 +111,7 @@ class RunConfig:
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
     licenses: Licences | None = None
+    reservations: tuple[AdvanceReservation, ...] = ()
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -151,6 +154,12 @@ class RunConfig:
             if self.preemption.suspends and self.predictor != "limit":
                 text = f"the mode suspend with the predictor {self.predictor}"
                 raise ConfigError(text, where="preemption", expected="one of the two")
+            if self.reservations:
+                text = "preemption with advance reservations"
+                raise ConfigError(text, where="preemption", expected="one of the two")
+        if self.reservations and self.plays_log:
+            text = "advance reservations in a run that plays a log"
+            raise ConfigError(text, where="reservations", expected="one of the two")
         if self.job_checkpoints is not None and self.candidates == "actual":
             raise ConfigError("job-checkpoints with candidates=actual", expected="one of the two")
 
@@ -164,9 +173,10 @@ class RunConfig:
         """
         outages = tuple(found for outage in self.outages if (found := outage.on_clock(clock)) is not None)
         queues = None if self.queues is None else self.queues.on_clock(clock)
-        if outages == self.outages and queues is self.queues:
+        reservations = tuple(one.on_clock(clock) for one in self.reservations)
+        if outages == self.outages and queues is self.queues and reservations == self.reservations:
             return self
-        return replace(self, outages=outages, queues=queues)
+        return replace(self, outages=outages, queues=queues, reservations=reservations)
 
     @property
     def plays_log(self) -> bool:
@@ -187,6 +197,9 @@ class RunConfig:
             rules = plain.pop(name)
             if rules is not None:
                 plain[name] = rules.to_dict()
+        plain["reservations"] = [one.to_dict() for one in self.reservations]
+        if not self.reservations:
+            del plain["reservations"]
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["limits"] = [rule.to_dict() for rule in self.limits]
         if not self.limits:  # as in the records of runs before there were limits
@@ -279,6 +292,7 @@ OPTIONS: dict[str, RunOption] = {
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
     "preemption": RunOption("preemption", object, read_preemption),
+    "reservations": RunOption("reservations", object, read_reservations),
     "licenses": RunOption("licenses", object, read_licences),
     "job-checkpoints": RunOption("job_checkpoints", object, read_checkpoints),
 }

@@ -18,6 +18,7 @@ import msgspec
 from simsched.simulation.audit.job_life import DONE, wrong_end
 from simsched.simulation.audit.limit_use import Attempts
 from simsched.simulation.audit.rules.licence_use import LicenceUse
+from simsched.simulation.audit.rules.reserved_nodes import ReservedNodes
 from simsched.simulation.audit.tolerance import differs, later
 from simsched.simulation.preemption.checkpoint_rules import ATTRIBUTE
 
@@ -46,6 +47,7 @@ class InterruptedWork(Attempts):
         self._begins: dict[str, float] = {}
         self._units: dict[str, Any] = {}
         self._licences = LicenceUse(recorded.licences)
+        self._reserved = ReservedNodes(recorded.reservations, recorded.windows)
         self.faults: list[tuple[str, str, str]] = []
         """(rule, job, fault) of licences, and of jobs that went on with other resources than they had."""
 
@@ -62,8 +64,10 @@ class InterruptedWork(Attempts):
         """Count the licences of a line."""
         self.faults += (("L2", name, fault) for fault in self._licences.note(event, job, document))
 
-    def note(self, name: str, start: float, time: float, units: Any) -> None:
+    def note(self, name: str, job: Job, start: float, time: float, units: Any) -> None:
         """Note an alloc; `start` is the start of the job, before `time` if it was suspended."""
+        if start == time:
+            self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, set(units)))
         if start < time and self.suspends:
             self.gaps[name] = self.gaps.get(name, 0) + time - self._last[name][1]
             if units != self._units[name]:

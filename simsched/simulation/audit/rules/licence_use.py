@@ -1,4 +1,4 @@
-"""Rule of the audit for licences (L2): those of each R are those of its request, and no more than there are."""
+"""Rule of the audit for licences (L2): an R has those of its request, and there are enough of them."""
 
 from __future__ import annotations
 
