@@ -32,7 +32,7 @@ ATTRIBUTE = "licenses"
 SSS_TYPE = "License"
 """The type of vertices by which SSS documents request a licence; the id is its name."""
 MOST = 2**31
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.+-]*")
 _TAKEN = ("cluster", "rack", "node", "socket", "core", "gpu", "memory", "slot", "storage", SSS_TYPE)
 
 
