@@ -168,3 +168,16 @@ def test_wrong_tables(licences, message):
 def test_a_wrong_attribute_names_the_job():
     with pytest.raises(SimschedError, match=r"job A: attributes.system.licenses.x: 1.5"):
         run(machine(1), licensed("A", 0, "slot=1/core", 1, {"x": 1.5}), licenses={"x": 1})
+
+
+def test_an_open_simulation_counts_licences():
+    from simsched import Simulation
+
+    simulation = Simulation(machine(2), licenses={"x": 1})
+    first, second, third = [
+        simulation.submit(licensed(n, 0, "slot=1/core", 10, wanted).jobspec, runtime=10)
+        for n, wanted in enumerate(["x", "x", "x:2"])
+    ]
+    simulation.run()
+    assert (first.start, second.start) == (0, 10)
+    assert third.result == "INFEASIBLE"
