@@ -71,6 +71,7 @@ def _counts(value: Any, where: str) -> dict[str, int]:
         given: dict[str, Any] = {}
         for part in filter(None, (part.strip() for part in re.split("[,;]", value))):
             name, _, number = part.replace("=", ":").replace("*", ":").partition(":")
+            name = name.partition("@")[0]  # Slurm: a licence of a server
             if name in given:
                 raise ConfigError(f"the licence {name!r} is given twice", where=where)
             given[name] = int(number) if number.isdecimal() else number or 1

@@ -55,6 +55,8 @@ COLUMNS = {
     "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
     "nodelist": ("NodeList",),
     "qos": ("QOS",),
+    "licenses": ("Licenses",),
+    "reservation": ("Reservation",),
     "job": ("JobID",),
 }
 _NEEDED = (
@@ -210,6 +212,7 @@ _KINDS: dict[str, str] = {
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
     "energy": r"[\d.]*[KMGT]?",
     "nodelist": r"None assigned|\S*",
+    **dict.fromkeys(("licenses", "reservation"), r"[^\n]*"),
     "job": r"(?:\d+(?:[_+.\[].*)?)?",
 }
 #: How a value of each of our columns looks, in their order.

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 TIMES = ("submit", "eligible", "start", "end")
 DURATIONS = ("runtime", "limit")
 COUNTS = ("nodes", "cores", "gpus")
-NAMES = ("user", "group", "account", "queue", "name")
+NAMES = ("user", "group", "account", "queue", "name", "qos")
+ATTRIBUTES = ("licenses", "reservation", "checkpoint_interval")
+"""Texts that become attributes (``attributes.system``) of the request."""
 ROWS = ("cores", "nodes", "gpus")
 """Words for the request of a row."""
 
@@ -55,9 +57,9 @@ class MappedColumn:
 class ColumnMap:
     """A column map; the first four texts say which data set it is for.
 
-    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `NAMES`, and ``id``, ``memory``, ``state``,
-    ``nodelist``, ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
-    JSON document that has the rows.
+    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `NAMES`, `ATTRIBUTES`, and ``id``, ``memory``,
+    ``state``, ``nodelist``, ``energy``.  `header` names the columns of a table without a header, `rows` the
+    key of a JSON document that has the rows.
     """
 
     columns: Mapping[str, MappedColumn]

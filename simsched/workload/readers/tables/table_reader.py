@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Skip, Workload
+from simsched.workload.job_attributes import with_attributes
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather, hosts_of
+from simsched.workload.readers.tables.column_map import ATTRIBUTES
 from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
 from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
@@ -104,6 +106,7 @@ class _Jobs:
         )
         self.gather.jobspec_of = self.gather.job_map.jobspec
         self.notes = [*notes, *rows.notes]
+        self._with_attributes: dict[tuple[Any, ...], Any] = {}
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -260,7 +263,7 @@ class _Jobs:
         return [
             found["id"].tolist(),
             _seconds(found["submit"] - base * 1_000_000),
-            specs,
+            self._attributed(specs, [self._names(name, listed(name)) for name in ATTRIBUTES]),
             _seconds(found["runtime"]),
             [shared.setdefault(value, value) for value in _seconds(found["limit"])]
             if "limit" in found
@@ -274,7 +277,20 @@ class _Jobs:
             self._dependencies(found, base),
             listed("energy"),
             self._names("nodelist", listed("nodelist")),
+            self._names("qos", listed("qos")),
         ]
+
+    def _attributed(self, specs: Sequence[Any], columns: Sequence[Sequence[str | None]]) -> Sequence[Any]:
+        """Return the requests with their attributes; equal ones stay one object."""
+        if self.rows.names.keys().isdisjoint(ATTRIBUTES):
+            return specs
+        made = []
+        for spec, *values in zip(specs, *columns, strict=True):
+            key = (id(spec), *values)
+            if key not in self._with_attributes:
+                self._with_attributes[key] = with_attributes(spec, *values)
+            made.append(self._with_attributes[key])
+        return made
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
         known = self.rows.names.get(name, [])
@@ -314,10 +330,11 @@ def _job(
     id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
     nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None,
+    dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None, qos: str | None,
 ) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
         wait=wait, status=status, dependencies=dependencies, energy=energy, nodelist=hosts_of(nodelist),
+        qos=qos,
     )  # fmt: skip
