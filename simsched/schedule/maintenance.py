@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 
 
 class Closure(NamedTuple):
-    """Targets, as ordinals, that are closed from `start` until `end` seconds."""
+    """Targets, as ordinals, that are closed from `start` until `end` seconds; `down`: to all jobs."""
 
     start: float
     end: float
     targets: Ints
+    down: bool = True
 
 
 class Calendar:
-    """The closures that are known in advance; true if there are any."""
+    """The closures that are known in advance; true if there are any, or `always` because some may come."""
 
-    def __init__(self, closures: Sequence[Closure] = ()) -> None:
+    def __init__(self, closures: Sequence[Closure] = (), *, always: bool = False) -> None:
+        self._always = always
         self._closures = sorted(closures, key=lambda closure: (closure.start, closure.end))
 
     def __bool__(self) -> bool:
-        return bool(self._closures)
+        return bool(self._closures) or self._always
 
     def closed(self, begin: float, end: float) -> Ints | None:
         """Return the targets that are closed at some time from `begin` until `end` seconds; None if none are.
@@ -49,7 +51,7 @@ class Calendar:
     def ending(self, now: float, time: float) -> Iterator[Ints]:
         """Yield the targets of each closure that has begun by `now` and will have ended by `time`."""
         for closure in self._closures:
-            if closure.start <= now < closure.end <= time:
+            if closure.down and closure.start <= now < closure.end <= time:
                 yield closure.targets
 
     def within(self, state: Availability, begin: float, end: float) -> Availability:

@@ -164,7 +164,12 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
 
 def rejection(reason: Reason) -> str:
     """Return a reason as the tables of a run have it."""
-    return f"rejected: {reason.text}"
+    return rejection_text(reason.text)
+
+
+def rejection_text(text: str) -> str:
+    """Return why a job was rejected, as the tables of a run have it."""
+    return f"rejected: {text}"
 
 
 def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:

@@ -20,11 +20,13 @@ from simsched.simulation.engine import Engine
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
+from simsched.simulation.licences.licence_pools import with_licences, with_requests
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import Disruption, closures_of, refuse_endless_failures
 from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.preemption import Preemption
+from simsched.simulation.preemption.job_attempts import attempt_columns, attempts_of
+from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.queue_hours import QueueHours, stops_until
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
@@ -32,6 +34,7 @@ from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RunResult
+from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
 
 if TYPE_CHECKING:
     import threading
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.preemption.job_attempts import JobAttempts
     from simsched.workload.job import Job, Workload
 
 RUN_FORMAT = 1
@@ -148,7 +152,7 @@ class RunSession:
     """
 
     def __init__(self, cluster: Cluster, config: RunConfig) -> None:
-        self.cluster, self.config = cluster, config
+        self.cluster, self.config = with_licences(cluster, config.licenses), config
         self.engine: Engine
         self.prepared: Prepared
         self.workload: Workload
@@ -179,10 +183,16 @@ class RunSession:
     ) -> RunResult:
         if self.engine.queues.limits is not None:
             self.engine.queues.limits.note_reasons()
+        book = self.engine.parts.get("reservations")
+        if isinstance(book, ReservationBook):
+            book.note_reasons()
         jobs = job_columns(workload, prepared, recorder)
+        jobs.update(attempt_columns(self.engine, jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
         meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
         meta.update(_speed(self._began, self.engine.done))
+        if isinstance(book, ReservationBook):
+            meta["reservations"] = book.records()
         totals = meta["cluster"]["totals"]
         timeline = recorder.timeline(totals)
         if prepared.recorded is not None:
@@ -231,6 +241,7 @@ def engine_of(
 
     Unless `counted`, the matcher decides each match, even where counts alone could.
     """
+    cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock)
     refuse_odd_jobs(workload.jobs)
@@ -239,24 +250,40 @@ def engine_of(
         admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
         workload = replace(workload, jobs=admission.jobs)
     jobs = workload.jobs
+    if config.reservations:
+        admission = admit_reserved(jobs, config.reservations, admission)
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
     plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
+    plain = (
+        plain
+        and not config.reservations
+        and not (config.preemption is not None and config.preemption.suspends)
+    )
+    requested, never = with_requests(jobs, config.licenses)
     prepared = prepare(
-        jobs,
+        requested,
         index,
         config,
         admission=admission,
         dependent=conditions.conditional,
         counts_decide=counted and plain,
+        never=never,
     )
     log = log_of(workload, prepared, index, config, sink) if allocations else None
     events = EventLog([job.id for job in jobs]) if eventlog else None
     recorder = Recorder([job.id for job in jobs], pools_of(cluster), log, events)
     needed = conditions if conditions.conditional else None
     more: dict[str, Any] = {"conditions": needed, "admission": admission, "closures": closures, "env": env}
-    engine = _engine(jobs, prepared, index, config, recorder, more)
+    attempts = attempts_of(config, jobs, prepared)
+    engine = _engine(jobs, prepared, index, config, recorder, more, attempts)
     add_parts(engine, config, index, admission)
+    if config.reservations:
+        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures)
+    if config.preemption is not None:
+        from simsched.simulation.preemption.victims import add_victims
+
+        add_victims(engine, config.preemption, jobs, [] if admission is None else admission.of)
     return engine, engine.prepared, workload
 
 
@@ -267,18 +294,29 @@ def _engine(
     config: RunConfig,
     recorder: Recorder,
     more: dict[str, Any],
+    attempts: JobAttempts | None,
 ) -> Engine:
-    """Return an engine, with limits if there are any."""
+    """Return an engine, with limits and with attempts of jobs if there are any."""
     from simsched.simulation.limits.limited_jobs import has_array_limits, limit_jobs
 
     if not config.limits and (config.plays_log or not has_array_limits(jobs)):
-        return Engine(prepared, index, config, recorder, **more)
+        if attempts is None:
+            return Engine(prepared, index, config, recorder, **more)
+        from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+
+        return PreemptiveEngine(prepared, index, config, recorder, attempts=attempts, **more)
     from simsched.simulation.limits.limited_engine import LimitedEngine
 
     limited, prepared = limit_jobs(
         jobs, prepared, config.limits, index, more["admission"] and more["admission"].groups
     )
-    return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
+    if attempts is None:
+        return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
+    from simsched.simulation.preemption.preemptive_engine import PreemptiveLimitedEngine
+
+    return PreemptiveLimitedEngine(
+        prepared, index, config, recorder, limited=limited, attempts=attempts, **more
+    )
 
 
 def add_parts(
@@ -292,7 +330,8 @@ def add_parts(
     begin = submits[0] if submits else 0
     if config.failures is not None and submits:
         refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
-    if config.outages or config.failures is not None or open_:
+    suspends = config.preemption is not None and config.preemption.suspends
+    if config.outages or config.failures is not None or open_ or suspends:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )
@@ -300,7 +339,7 @@ def add_parts(
         engine.parts["disruption"] = disruption
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
-    if admission is not None:
+    if admission is not None and config.preemption is None:
         preemption = Preemption(engine, admission.jobs, admission.of)
         if preemption or open_:
             engine.parts["preemption"] = engine.preemption = preemption

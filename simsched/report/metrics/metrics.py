@@ -158,7 +158,15 @@ def utilisation(
     low, high = window or span(done)
     inside = (done["end"].clip(upper=high) - done["start"].clip(lower=low)).clip(lower=0)
     held = size(done) if kind is None else done[HELD[kind]]
+    if "suspended" in done:  # spread over the time of the job: the table has only their sum
+        inside *= _of_run_time(done, run_time(done) - done["suspended"])
     return _share(float((inside * held).sum()), capacity * (high - low))
+
+
+def _of_run_time(jobs: pd.DataFrame, seconds: pd.Series[float]) -> pd.Series[float]:
+    """Return some seconds of each job as a share of its run time; 1 for a job that runs 0 s."""
+    ran = run_time(jobs)
+    return (seconds / ran.where(ran > 0)).fillna(1.0)
 
 
 def time_average(timeline: pd.DataFrame, column: str, window: tuple[float, float] | None = None) -> float:
@@ -210,8 +218,20 @@ def worth(jobs: pd.DataFrame) -> pd.Series[str]:
 
 
 def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
-    """Return the utilisation by the jobs whose work is good (see `worth`) [Basney99]."""
-    return utilisation(jobs[worth(jobs) == "good"], capacity, window=window or span(jobs))
+    """Return the utilisation by the jobs whose work is good (see `worth`) [Basney99].
+
+    The work that checkpoints kept of earlier attempts is good as well, with the job; the time in which
+    checkpoints are written and read is not.
+    """
+    good = jobs[worth(jobs) == "good"]
+    found = utilisation(good, capacity, window=window or span(jobs))
+    if "saved" not in good:
+        return found
+    low, high = window or span(jobs)
+    done = ran(good)
+    inside = (done["end"] > low) & (done["end"] <= high)
+    more = (done["saved"] - done["overhead"])[inside] * size(done)[inside]
+    return found + _share(float(more.sum()), capacity * (high - low))
 
 
 def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:

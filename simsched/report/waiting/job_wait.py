@@ -45,6 +45,7 @@ from simsched.report.waiting.job_answer import (
 )
 from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.options.run_config import RECORDED, from_document
 from simsched.simulation.record.allocation_reader import read_records
 
@@ -91,7 +92,10 @@ class _Inquiry:
     def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
         assert run.path is not None
         ids = run.jobs["id"].astype(str)
-        jobs: Mapping[str, Job] = {str(job.id): job for job in workload.jobs}
+        licences = read_licences(run.config.get("licenses"), "run.json")
+        cluster = with_licences(cluster, licences)
+        requested, _ = with_requests(workload.jobs, licences)
+        jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
         self.run, self.cluster, self.name = run, cluster, name
         self.table = run.jobs
         self.row = self._row(ids, jobs)

@@ -120,7 +120,9 @@ class Plan:
         """Keep the free units of one kind as runs, if everything is up and free and all claims are of this kind."""
         if self.runs is None or self.runs.kind != kind:
             available, targets = self.available, len(self.index)
-            free = all(available.total[name] == each * kind.each * targets for name, each in kind.content.items())
+            free = all(
+                available.total[name] == each * kind.each * targets for name, each in kind.content.items()
+            )
             if free and self.all_up and not self._held and self.idle == targets:
                 self.runs = FreeRuns(kind, targets, self.total)
 

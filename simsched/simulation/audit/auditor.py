@@ -15,10 +15,11 @@ A8  a job starts no sooner than it may (submission, begin-time, dependencies, ho
 A9  run.json, the timeline, the nodes and the eventlog agree with the machine, R and the table
 A10 every file, and every input that still exists, has the recorded digest
 L1  no limit of a user, an account, a queue, a QoS or of all jobs is exceeded at any time
+L2  no more licences are in use than there are, and each job has those that it requested
 P1  no job starts after its promised start, unless an outage or the like explains it
+R1, W1, V1, V2  reserved nodes; the work, preemption and suspension of interrupted jobs (`rules`)
 
-`r_documents`, `job_rows`, `job_life`, `machine_tables`, `job_events`, `limit_use` and `promises` hold the
-rules by subject.  This module follows which job holds which units.
+The other modules hold the rules by subject.  This module follows which job holds which units.
 """
 
 from __future__ import annotations
@@ -45,10 +46,9 @@ from simsched.simulation.audit.job_life import (
     survived,
     too_soon,
     was_interrupted,
-    wrong_end,
 )
 from simsched.simulation.audit.job_rows import wrong_backfills, wrong_row, wrong_zeros
-from simsched.simulation.audit.limit_use import Attempts, check_limits
+from simsched.simulation.audit.limit_use import check_limits
 from simsched.simulation.audit.machine_tables import UseOverTime, wrong_nodes, wrong_totals
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.r_documents import (
@@ -60,6 +60,7 @@ from simsched.simulation.audit.r_documents import (
 )
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
 from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
+from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
 from simsched.simulation.audit.tolerance import SLACK, differs
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class _Auditor:
         self._stated: dict[str, tuple[Any, int]] = {}
         """The queue and the slots that the last R of each job states."""
         self._shapes: dict[int, str | None] = {}
-        self._attempts = Attempts()
+        self._attempts = InterruptedWork(recorded)
         self._left: dict[str, frozenset[int]] = {}
         """The ranks that each job released last."""
 
@@ -192,6 +193,7 @@ class _Auditor:
                 self.report.add("A1", name, f"line {number}: {fault}")
             try:
                 self._event(event, name, job, time, lite)
+                self._attempts.count_licences(event, name, job, document)
                 if event == "alloc":
                     self._stated[name] = scheduler_of(document).get("queue"), lite["nslots"]
             except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -240,6 +242,7 @@ class _Auditor:
         if fault is not None:
             self.report.add("A5", name, fault)
         start = self._start_of(name, time, execution)
+        self._attempts.note(name, job, start, time, units)
         self._expiration(name, job, start, execution)
         self.held[name] = _Holding(start, execution, units, kept)
         self.sizes[name] = [
@@ -249,7 +252,6 @@ class _Auditor:
         ]
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
-        self._attempts.start(name, time)
         self._timeline.add(time, 1, self.sizes[name])
         kept_on = self._left.get(name, frozenset()) if start < time else frozenset()
         for fault in out_of_reach(self.recorded, job, time, set(units) - kept_on):
@@ -259,6 +261,7 @@ class _Auditor:
         """Return the start of the job; if it got other resources at this instant, it started before."""
         span = self.spans.get(name)
         goes_on = span is not None and span.last == time and execution.get("starttime") == span.start
+        goes_on = goes_on or self._attempts.goes_on(name, execution.get("starttime"))
         return span.start if span is not None and goes_on else time
 
     def _kept(self, rules: ClaimRules, units: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
@@ -334,6 +337,7 @@ class _Auditor:
     def _expiration(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
         limit = float("inf") if job.duration is None else job.duration
         expected = 0 if limit == float("inf") else time + max(limit, SLACK)  # RFC 20: later than the start
+        expected += self._attempts.gaps.get(name, 0) if expected else 0
         if differs(execution.get("starttime", 0), time):
             self.report.add("A8", name, f"starttime {execution.get('starttime')} is not {time}")
         if differs(execution.get("expiration", 0), expected):
@@ -410,6 +414,8 @@ class _Auditor:
                 self.report.add("A4", name, "never released all its resources")
         for row in table:
             self._row(str(row["id"]), row)
+        for rule, name, fault in self._attempts.faults:
+            self.report.add(rule, name, fault)
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
         check_promises(self.report, self.recorded, table)
@@ -448,6 +454,9 @@ class _Auditor:
         if job is not None and row["result"] != "DROPPED":
             for fault in wrong_row(self.recorded, job, row, self._shapes):
                 self.report.add("A7", name, fault)
+            for rule, fault in self._attempts.wrong_work(name, job, row):
+                self.report.add(rule, name, fault)
+            job = self._attempts.as_ran(job, row)
         never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
         if never:
             again = job is not None and span is not None and was_interrupted(self.recorded, job, span)
@@ -484,10 +493,12 @@ class _Auditor:
         done = row["result"] == "RUNNING" or (name in self.held and self._cleans_up(name))
         if not done and row["end"] is not None:
             done = row["end"] <= span.first and span.last <= row["end"] + self.recorded.epilog
-        if row["start"] != span.start or not done:
+        if row["start"] != span.start or not (done or self._attempts.released_late(name, row)):
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
-        recorded = self.recorded
-        early = too_soon(job, row, self._others)
-        for fault in (*early, *before_log(recorded, job, row), *wrong_end(recorded, job, row)):
+        faults = (
+            *too_soon(job, row, self._others), *before_log(self.recorded, job, row),
+            *self._attempts.wrong_ends(name, job, row),
+        )  # fmt: skip
+        for fault in faults:
             self.report.add("A8", name, fault)

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import RunError, SimschedError
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.audit_report import AuditReport
+from simsched.simulation.licences.licence_pools import Licences, read_licences
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
+from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
+from simsched.simulation.preemption.preemption_rules import PreemptionRules, read_preemption
 from simsched.simulation.record.file_digests import changed_files, changed_inputs, has_digests
 
 if TYPE_CHECKING:
@@ -61,6 +64,9 @@ class RecordedRun:
     chance : a reason that may break a promise at any time, such as random failures, or None.
     stops : queue → times (from, until) at which none of its jobs could start.
     limits : the limits of users, accounts, queues and QoS.
+    preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
+    licences : how many there are of each, or None.
+    reservations, windows : the tables of advance reservations, and the nodes that they got.
     """
 
     epilog: float = 0
@@ -85,6 +91,11 @@ class RecordedRun:
     disrupted: bool = True
     seeds: tuple[Any, Any] = (None, None)
     limits: tuple[LimitRule, ...] = ()
+    preemption: PreemptionRules | None = None
+    checkpoints: CheckpointRules | None = None
+    licences: Licences | None = None
+    reservations: tuple[Mapping[str, Any], ...] = ()
+    windows: tuple[Mapping[str, Any], ...] = ()
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -140,7 +151,12 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         totals=None if "totals" not in cluster else dict(cluster["totals"]),
         targets=cluster.get("targets"),
         complete=meta.get("complete", True) is True,
-        disrupted=bool(config.get("outages") or config.get("failures")),
+        disrupted=bool(config.get("outages") or config.get("failures")) or _suspends(config),
+        preemption=read_preemption(config.get("preemption"), "preemption"),
+        reservations=tuple(config.get("reservations") or ()),
+        windows=tuple(meta.get("reservations") or ()),
+        licences=read_licences(config.get("licenses"), "licenses"),
+        checkpoints=read_checkpoints(config.get("job_checkpoints"), "job-checkpoints"),
         seeds=(meta.get("seed"), config.get("seed")),
         replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
         live=meta.get("live") is True,
@@ -154,10 +170,19 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
     )
 
 
+def _suspends(config: Mapping[str, Any]) -> bool:
+    rules = read_preemption(config.get("preemption"), "preemption")
+    return rules is not None and rules.suspends
+
+
 def _chance(config: Mapping[str, Any]) -> str | None:
     """Return a reason that may break a promise at any time."""
     if config.get("failures"):
         return "random failures"
+    if any(one.get("announced") or one.get("earliest") for one in config.get("reservations") or ()):
+        return "an advance reservation"
+    if config.get("preemption"):
+        return "a preemption"
     return "a limit of its user, account, queue or QoS" if config.get("limits") else None
 
 

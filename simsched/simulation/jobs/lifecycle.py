@@ -34,7 +34,8 @@ class JobState(IntEnum):
 _LIVE = (JobState.NEW, JobState.DEPEND, JobState.PRIORITY, JobState.SCHED, JobState.RUN)
 
 #: (state, event) → state.  Events that do not change the state are in the table too: an event that is
-#: not in it cannot happen.  ``requeue`` is an addition: RFC 21 has no transition back from RUN.
+#: not in it cannot happen.  ``requeue``, ``suspend`` and ``resume`` are additions: RFC 21 has no transition
+#: back from RUN, and no suspension.
 TRANSITIONS: dict[tuple[JobState, str], JobState] = {
     (JobState.NEW, "submit"): JobState.NEW,
     (JobState.NEW, "validate"): JobState.DEPEND,
@@ -48,6 +49,8 @@ TRANSITIONS: dict[tuple[JobState, str], JobState] = {
     (JobState.RUN, "start"): JobState.RUN,
     (JobState.RUN, "finish"): JobState.CLEANUP,
     (JobState.RUN, "requeue"): JobState.SCHED,
+    (JobState.RUN, "suspend"): JobState.RUN,
+    (JobState.RUN, "resume"): JobState.RUN,
     (JobState.CLEANUP, "exception"): JobState.CLEANUP,
     (JobState.CLEANUP, "release"): JobState.CLEANUP,
     (JobState.CLEANUP, "free"): JobState.CLEANUP,

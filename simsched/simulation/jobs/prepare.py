@@ -24,7 +24,7 @@ from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence, Set
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     import numpy.typing as npt
 
@@ -84,12 +84,14 @@ def prepare(
     admission: Admission | None = None,
     dependent: Collection[int] = (),
     counts_decide: bool = True,
+    never: Mapping[int, str] | None = None,
 ) -> Prepared:
     """Compile every job's request, and find the jobs that can never run on this cluster.
 
     `admission` is the jobs as their queues admit them; `dependent` are the jobs that wait for
-    more than resources.  Unless `counts_decide`, the matcher decides every match, because counts
-    do not know which targets are closed or drained.
+    more than resources, `never` the reasons of further jobs that can never run.  Unless
+    `counts_decide`, the matcher decides every match, because counts do not know which targets are
+    closed or drained.
     """
     kinds = Kinds(index, find_policy(config.match_policy))
     numbers = kinds.numbers(jobs)
@@ -97,6 +99,8 @@ def prepare(
     runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
     recorded = recorded_starts(jobs, index) if config.plays_log else None
     rejected = _refused(kinds, numbers, runtimes, admission, recorded)
+    for at, reason in (never or {}).items():
+        rejected.setdefault(at, (INFEASIBLE, reason))
     # Counts do not know which targets the log names.
     counts_decide = counts_decide and not (recorded is not None and recorded.places)
     judged = durations

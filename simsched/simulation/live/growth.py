@@ -27,8 +27,9 @@ from simsched.simulation.jobs.prepare import (
     rejections,
 )
 from simsched.simulation.jobs.sizes import plain_units
+from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.preemption import Preemption
+from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.record.recorder import DROPPED, INFEASIBLE
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         (not config.limits, "limits"),
         (config.order != MULTIFACTOR, f"order {MULTIFACTOR}"),
         (config.predictor == "limit", "predictor"),
+        (config.preemption is None, "preemption"),
+        (config.job_checkpoints is None, "job-checkpoints"),
+        (not config.reservations, "reservations"),
         (not config.plays_log, "queue-policy recorded"),
     ):
         if not needless:
@@ -96,9 +100,11 @@ class Growth:
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
         self._conditional.coming = coming
         self.jobs: list[Job] = []
+        self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
         self._expected = expected if admission is None else self._placed(expected)
+        self._expected, _ = with_requests(self._expected, self._config.licenses)
         self._kinds.numbers(self._expected)
         if self._expected:
             self._recount()
@@ -119,7 +125,9 @@ class Growth:
         if self._admission is not None:
             job, tier = self._admit(number, job)
         self.jobs.append(job)
-        (kind,) = self._kinds.numbers((job,))
+        requested, never = with_requests((job,), self._config.licenses)
+        self._requested += requested
+        (kind,) = self._kinds.numbers(requested)
         if kind >= len(self._table.by_kind):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
@@ -128,6 +136,8 @@ class Growth:
         prepared.runtimes.append(runtime)
         prepared.timeouts.append(timeout)
         prepared.sizes.append(self._table.kind_sizes[kind])
+        if never:
+            prepared.rejected[number] = (INFEASIBLE, never[0])
         self._note_special(number, job, kind, runtime)
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._enter(job, NewJob(

@@ -17,9 +17,17 @@ from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.match.policies.plugins import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
+from simsched.simulation.licences.licence_pools import Licences, read_licences
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
+from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
+from simsched.simulation.preemption.preemption_rules import (
+    PreemptionRules,
+    read_preemption,
+    refuse_idle_rules,
+)
 from simsched.simulation.queues import Queues
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation, read_reservations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +83,11 @@ class RunConfig:
         has one and no default, or a ``reject``.
     limits : limits of users, accounts, queues, QoS and all jobs.
     priority : the factors of the order ``multifactor``; other orders do not use them.
+    preemption : which jobs preempt others, and what becomes of the victims; None: only jobs with
+        ``preemptible-after`` are preempted, and start over.
+    job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed.
+    licenses : counted resources that are not on nodes.
+    reservations : nodes that are kept at a time for the jobs that name them.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -95,6 +108,10 @@ class RunConfig:
     queue_options: Mapping[str, Any] = field(default_factory=dict)
     limits: tuple[LimitRule, ...] = ()
     priority: PriorityRules | None = None
+    preemption: PreemptionRules | None = None
+    job_checkpoints: CheckpointRules | None = None
+    licenses: Licences | None = None
+    reservations: tuple[AdvanceReservation, ...] = ()
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -124,6 +141,27 @@ class RunConfig:
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        """Raise a `ConfigError` for preemption and checkpoints beside options that exclude them."""
+        if self.preemption is not None:
+            refuse_idle_rules(self.preemption, None if self.queues is None else self.queues.queues)
+            if self.plays_log:
+                raise ConfigError(
+                    "preemption in a run that plays a log", where="preemption", expected="one of the two"
+                )
+            if self.preemption.suspends and self.predictor != "limit":
+                text = f"the mode suspend with the predictor {self.predictor}"
+                raise ConfigError(text, where="preemption", expected="one of the two")
+            if self.reservations:
+                text = "preemption with advance reservations"
+                raise ConfigError(text, where="preemption", expected="one of the two")
+        if self.reservations and self.plays_log:
+            text = "advance reservations in a run that plays a log"
+            raise ConfigError(text, where="reservations", expected="one of the two")
+        if self.job_checkpoints is not None and self.candidates == "actual":
+            raise ConfigError("job-checkpoints with candidates=actual", expected="one of the two")
 
     def on_clock(self, clock: Clock | None) -> RunConfig:
         """Return the configuration with the dates of outages and queues as seconds of the run.
@@ -135,9 +173,10 @@ class RunConfig:
         """
         outages = tuple(found for outage in self.outages if (found := outage.on_clock(clock)) is not None)
         queues = None if self.queues is None else self.queues.on_clock(clock)
-        if outages == self.outages and queues is self.queues:
+        reservations = tuple(one.on_clock(clock) for one in self.reservations)
+        if outages == self.outages and queues is self.queues and reservations == self.reservations:
             return self
-        return replace(self, outages=outages, queues=queues)
+        return replace(self, outages=outages, queues=queues, reservations=reservations)
 
     @property
     def plays_log(self) -> bool:
@@ -154,6 +193,13 @@ class RunConfig:
         plain["priority"] = self.priority and asdict(self.priority)
         if plain["priority"] is None:
             del plain["priority"]
+        for name in ("preemption", "job_checkpoints", "licenses"):
+            rules = plain.pop(name)
+            if rules is not None:
+                plain[name] = rules.to_dict()
+        plain["reservations"] = [one.to_dict() for one in self.reservations]
+        if not self.reservations:
+            del plain["reservations"]
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["limits"] = [rule.to_dict() for rule in self.limits]
         if not self.limits:  # as in the records of runs before there were limits
@@ -245,6 +291,10 @@ OPTIONS: dict[str, RunOption] = {
     "limits": RunOption("limits", object, read_limits),
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
+    "preemption": RunOption("preemption", object, read_preemption),
+    "reservations": RunOption("reservations", object, read_reservations),
+    "licenses": RunOption("licenses", object, read_licences),
+    "job-checkpoints": RunOption("job_checkpoints", object, read_checkpoints),
 }
 CALIBRATION = "calibration"
 """The table of a configuration that `calibrate` wrote: its log and its error. No run depends on it."""

@@ -5,7 +5,7 @@ A target may be out for several reasons at once; it is up again when the last of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from simsched.simulation.outages.outages import FAILURE, MAINTENANCE
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
+    from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.outages import Failures, Outage
 
@@ -68,6 +71,13 @@ def refuse_endless_failures(failures: Failures, targets: int, begin: float, end:
         )
 
 
+class LosesNodes(Protocol):
+    """Suspended jobs, which lose their nodes as running jobs do."""
+
+    def on_failed(self, failed: npt.NDArray[np.bool_]) -> Mapping[int, Selection]:
+        """Return the suspended jobs that have resources on failed targets, with all their resources."""
+
+
 class Disruption:
     """Takes targets down and up again, and interrupts the jobs on targets that fail.
 
@@ -91,6 +101,8 @@ class Disruption:
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])
         self._out = np.zeros(len(index), dtype=np.int64)
+        self.suspended: LosesNodes | None = None
+        """The suspended jobs, if there may be any."""
         self._asleep: list[int] = []
         """Targets that do not fail while there are no jobs."""
         self._reserved = ~engine.plan.available.up  # down from the beginning, for good
@@ -195,8 +207,10 @@ class Disruption:
         failed = np.zeros(len(self._index), dtype=np.bool_)
         failed[targets] = True
         hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
-        for job in sorted(job for job in hit if engine.is_running(job)):
-            hosts = self._hosts(engine.plan.held[job].targets, failed)
+        stopped = {} if self.suspended is None else self.suspended.on_failed(failed)
+        for job in sorted([*stopped, *(job for job in hit if engine.is_running(job))]):
+            selection = stopped[job] if job in stopped else engine.plan.held[job]
+            hosts = self._hosts(selection.targets, failed)
             reason = f"{note} of {hosts}"
             if self._requeue and engine.progress.requeues.get(job, 0) < MOST_REQUEUES:
                 engine.requeue(job, engine.now, reason)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 BATCH = 1024
 
 #: Kinds of events.
-ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN = range(5)
+ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN, DROP = range(6)
 
 _encode = msgspec.json.Encoder().encode
 
@@ -65,7 +65,7 @@ class AllocationLog:
         known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
         self._attributes = [known[id(attributes)] for attributes in schedulers]
         self._common = {"queue": "", **(common or {})}
-        self._starts: dict[int, float] = {}
+        self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
         self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
@@ -96,9 +96,17 @@ class AllocationLog:
     def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
         self.release(job, now)
-        self._starts[job] = start
+        self.again(job, now, selection, start, 0)
+
+    def again(self, job: int, now: float, selection: Selection, start: float, suspended: float) -> None:
+        """Write that a job, which began at `start` and was suspended for some seconds, has this R now."""
+        self._starts[job] = start, suspended
         self._note((AGAIN, job, now, selection))
         self.flush()
+
+    def drop(self, job: int) -> None:
+        """Note that a suspended job, which ends, has nothing to release."""
+        self._note((DROP, job, 0, None))
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
@@ -127,8 +135,13 @@ class AllocationLog:
                 text = self._texts[job] = self._document_again(job, selection)
             elif kind == ALLOC:
                 text = self._texts[job] = next(written)
+            elif kind == DROP:
+                self._texts[job] = ""
+                continue
             elif kind == RELEASE:
                 text = self._texts.pop(job)
+                if not text:
+                    continue
             else:
                 assert selection is not None
                 text = self._document(job, selection, now, 0)
@@ -157,8 +170,9 @@ class AllocationLog:
 
     def _document_again(self, job: int, selection: Selection) -> str:
         """Return the R of a job that runs already."""
-        start, duration = self._starts.pop(job), self._durations[job]
-        return self._document(job, selection, start, 0 if duration == inf else start + (duration or MOMENT))
+        (start, suspended), duration = self._starts.pop(job), self._durations[job]
+        end = 0 if duration == inf else start + suspended + (duration or MOMENT)
+        return self._document(job, selection, start, end)
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""

@@ -71,12 +71,17 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
     return found.hexdigest()
 
 
+NEWER_OPTIONS = ("priority", "preemption", "job_checkpoints", "licenses", "reservations")
+"""Options that are left out of the digest of a run that does not use them."""
+
+
 def config_digest(config: RunConfig) -> str:
     """Return the SHA-256 of a configuration with its queues; policies given as objects count by name."""
     from dataclasses import fields
 
     values = {f.name: getattr(config, f.name) for f in fields(config)}
     values.update((name, name_of(values[name])) for name in BY_NAME)
-    if values["priority"] is None:  # checkpoints of runs without one stay valid
-        del values["priority"]
+    for name in NEWER_OPTIONS:  # checkpoints of runs without them stay valid
+        if not values[name]:
+            del values[name]
     return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()

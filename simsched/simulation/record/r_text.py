@@ -159,9 +159,7 @@ class PlainText:
             if len(self._of_mask) >= MAX_KEPT:
                 self._of_mask.clear()
             single = mask if kind.each > 1 else -1
-            found = {
-                name: str(ids_of(self._pools[name], 0, single)) for name in sorted(kind.content)
-            }
+            found = {name: str(ids_of(self._pools[name], 0, single)) for name in sorted(kind.content)}
             known = self._of_mask[mask] = _encode(found).decode()
         return known
 

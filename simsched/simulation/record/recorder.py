@@ -125,6 +125,22 @@ class Recorder:
         if self.log is not None:
             self.log.replace(job, now, selection, start)
 
+    def suspend(self, job: int, now: float, reason: str) -> None:
+        """Record that a job lost its resources for a time."""
+        self.reasons[job] = reason
+        if self.log is not None:
+            self.log.release(job, now)
+
+    def resume(self, job: int, now: float, selection: Selection, suspended: float) -> None:
+        """Record that a job got its resources back; it was suspended for so many seconds in all."""
+        if self.log is not None:
+            self.log.again(job, now, selection, self.start[job], suspended)
+
+    def drop(self, job: int) -> None:
+        """Record that a suspended job holds nothing that it could release."""
+        if self.log is not None:
+            self.log.drop(job)
+
     def requeue(self, job: int, now: float, reason: str) -> None:
         """Record that a job lost its resources and waits again."""
         self.start[job] = NEVER

@@ -13,6 +13,7 @@ that every entry starts from.  An entry has exactly one of ``shape`` (RFC 46), `
     depends   afterok:NAME (a name or an id in this document), or a list of such, or RFC 26 objects
     array     0-31%4: a job array of 32 tasks, of which at most 4 run at a time; their ids are ID_0 … ID_31
     array_task  ID_4%2: this entry alone is task 4 of the array ID
+    licenses  matlab:2,ansys, or a mapping    reservation  its name    checkpoint  {interval, cost, restart}
     nodes procs memory energy partition status wait nodelist   values of a trace; never used for matching
 
 In JSON Lines each line is one entry.
@@ -53,7 +54,13 @@ MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
 _COUNTS = ("count", "procs", "nodes", "memory", "energy", "urgency", "priority")
 _OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command", "array", "array_task")
-KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS))
+_ATTRIBUTES: dict[str, tuple[type, ...]] = {
+    "licenses": (str, dict),
+    "reservation": (str,),
+    "checkpoint": (dict,),
+}
+"""Keys that become attributes (``attributes.system``) of the jobspec → the types of their values."""
+KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS, *_ATTRIBUTES))
 
 
 def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -157,7 +164,7 @@ class Maker:
         seconds = {key: seconds_of(entry, key, place) for key in _SECONDS}
         counts = {key: _whole(entry, key, place) for key in _COUNTS}
         texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS}
-        jobspec = self._jobspec(entry, place)
+        jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
         own = None if "duration" in said else _limit_of(jobspec)
         duration = seconds["duration"] if own is None else own
         if duration is None and seconds["runtime"] is None:
@@ -237,6 +244,20 @@ class Maker:
             except SimschedError as error:
                 raise error.at(f"{place}.{key}") from None
         return made
+
+    def _with_attributes(self, jobspec: Jobspec, entry: dict[str, Any], place: str) -> Jobspec:
+        """Return the jobspec with the licences, the reservation and the checkpoints of the entry."""
+        given = {key: entry[key] for key in _ATTRIBUTES if key in entry}
+        for key, value in given.items():
+            if not isinstance(value, _ATTRIBUTES[key]):
+                expected = " or ".join({str: "a text", dict: "a mapping"}[kind] for kind in _ATTRIBUTES[key])
+                raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected=expected)
+        if not given:
+            return jobspec
+        cached = f"attributes\0{id(jobspec)}\0{given!r}"
+        if cached not in self.made:
+            self.made[cached] = jobspec.with_system(**given)
+        return self.made[cached]
 
     def _joined(self, parts: Any, entry: dict[str, Any], place: str) -> Jobspec:
         """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each."""

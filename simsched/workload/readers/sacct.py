@@ -27,6 +27,7 @@ from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
 from simsched.workload.array_tasks import limit_of_line
 from simsched.workload.heterogeneous_rows import part_of
+from simsched.workload.job_attributes import with_attributes
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
@@ -94,6 +95,7 @@ class _Reader:
     clock: TimeReader
     requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
     limits: dict[str, int | None] = field(default_factory=dict)
+    attributed: dict[tuple[int, str | None, str | None], Jobspec] = field(default_factory=dict)
     steps: int = 0
     pick: Callable[[list[str]], tuple[str, ...]] = field(init=False)
     mark: str = field(init=False)
@@ -141,7 +143,7 @@ class _Reader:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
             :9
         ]
-        request, (account, user, group, name, state, energy, nodelist, qos, shown_id, command) = (
+        request, (account, user, group, name, state, energy, nodelist, qos, *more, shown_id, command) = (
             row[9:21],
             row[21:],
         )
@@ -164,6 +166,8 @@ class _Reader:
             self.gather.skip(number, reason, line, id_)
             return
         flat, jobspec = self._request(request)
+        if any(more):
+            jobspec = self._attributed(jobspec, *more)
         later = at(eligible, number) if eligible != submit_text else None
         named = _text(partition)
         record = LogRecord(
@@ -199,6 +203,15 @@ class _Reader:
         if found is not None or start is None or end is None:
             return found
         return end - start
+
+    def _attributed(self, jobspec: Jobspec | str, licences: str, reservation: str) -> Jobspec | str:
+        """Return a request with the licences and the reservation of its record."""
+        if isinstance(jobspec, str):
+            return jobspec
+        key = (id(jobspec), _text(_plain(licences)), _text(_plain(reservation)))
+        if key not in self.attributed:
+            self.attributed[key] = with_attributes(jobspec, *key[1:])
+        return self.attributed[key]
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
         """Return the counts and the request of a record's TRES, features and partition cells."""

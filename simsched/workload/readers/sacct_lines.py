@@ -55,6 +55,8 @@ COLUMNS = {
     "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
     "nodelist": ("NodeList",),
     "qos": ("QOS",),
+    "licenses": ("Licenses",),
+    "reservation": ("Reservation",),
     "job": ("JobID",),
     "line": ("SubmitLine",),
 }
@@ -211,6 +213,7 @@ _KINDS: dict[str, str] = {
     "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
     "energy": r"[\d.]*[KMGT]?",
     "nodelist": r"None assigned|\S*",
+    **dict.fromkeys(("licenses", "reservation"), r"[^\n]*"),
     "job": r"(?:\d+(?:[_+.\[].*)?)?",
     "line": r"(?s:.*)",
 }

@@ -106,6 +106,7 @@ def test_a_site_becomes_queues_and_run_options():
             "factors": {"age": {"weight": 1000, "max": "7d"}, "fair-share": {"weight": 100000}},
             "fair-share": {"method": "fair-tree", "half-life": "14d"},
         },
+        "licenses": {"matlab": 20},
         "policy": {"jobspec": {"defaults": {"system": {"queue": "cpu"}}}},
         "queues": {
             "cpu": {
@@ -445,8 +446,46 @@ NodeName=n1
 PartitionName=low Nodes=n1 PriorityTier=1
 PartitionName=high Nodes=n1 PriorityTier=2
 """
-    queues = read(text, {}).config["queues"]
+    config = read(text, {}).config
+    queues = config["queues"]
     assert ("preempts" in queues["low"], queues["high"]["preempts"]) == (False, True)
+    assert config["preemption"] == {"mode": "requeue", "order": "priority"}
+    assert make_config(**from_document(config)).preemption is not None
+
+
+def test_lines_about_preemption():
+    text = """
+PreemptType=preempt/partition_prio
+PreemptMode=SUSPEND,GANG
+PreemptExemptTime=00:10:00
+SchedulerParameters=preempt_youngest_first
+Licenses=matlab:4,ansys
+NodeName=n1
+PartitionName=low Nodes=n1 PriorityTier=1 PreemptMode=CANCEL GraceTime=120
+PartitionName=mid Nodes=n1 PriorityTier=2 PreemptMode=OFF
+PartitionName=high Nodes=n1 PriorityTier=3
+"""
+    found = read(text, {})
+    assert found.config["preemption"] == {
+        "mode": "suspend",
+        "order": "youngest",
+        "exempt": 600,
+        "queues": {"low": {"mode": "cancel", "grace": 120}, "mid": {"mode": "off"}},
+    }
+    assert found.config["licenses"] == {"matlab": 4, "ansys": 1}
+    assert texts(found, "left out") == []
+    assert make_config(**from_document(found.config)).preemption.suspends
+
+
+@pytest.mark.parametrize(
+    "lines", ["PreemptMode=OFF", "PreemptMode=CANCEL\nPartitionName=other Nodes=n1 PriorityTier=1"]
+)
+def test_partitions_that_do_not_preempt(lines):
+    tier = "PriorityTier=1" if "other" in lines else "PriorityTier=2"
+    text = f"PreemptType=preempt/partition_prio\nNodeName=n1\nPartitionName=a Nodes=n1 {tier}\n{lines}\n"
+    if "OFF" in lines:
+        text += "PartitionName=b Nodes=n1 PriorityTier=3\n"
+    assert "preemption" not in read(text, {}).config
 
 
 # --- switches

@@ -34,7 +34,6 @@ LEFT_OUT = {
     "denyqos": "the QOS that may not use it",
     "exclusiveuser": "nodes are given to one user at a time",
     "exclusivetopo": "switches are given to one job at a time",
-    "gracetime": "the time that a preempted job has to end",
     "lln": "the least loaded nodes are used first",
     "maxcpuspernode": "the most CPUs of a node",
     "maxcpuspersocket": "the most CPUs of a socket",

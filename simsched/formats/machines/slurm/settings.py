@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
+YOUNGEST = "preempt_youngest_first"
+"""The word of SchedulerParameters for the order of preempted jobs."""
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 #: Keys that affect the schedule, and are not held → what they state.
@@ -37,7 +39,6 @@ _OTHERS = {
     "burstbuffertype": "burst buffers",
     "completewait": "the time that resources wait for other jobs to be complete",
     "jobsubmitplugins": "plugins that change jobs at submission",
-    "preemptexempttime": "the time for which a job cannot be preempted",
     "resvoverrun": "the time that jobs may run beyond a reservation of Slurm",
     "suspendprogram": "nodes that are switched off while they are idle",
     "prioritysitefactorplugin": "a priority that a plugin of the site computes",
@@ -138,22 +139,10 @@ class Settings:
         }
 
     def _note_parameters(self, left: list[str]) -> None:
+        if self.get("preempttype") == "preempt/partition_prio":
+            left = [name for name in left if name != YOUNGEST]
         if left:
             self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))
-
-    def preempting(self, tiers: Mapping[str, int]) -> frozenset[str]:
-        """Return the partitions whose jobs may preempt those of lower tiers."""
-        kind, mode = self.get("preempttype"), self.get("preemptmode")
-        if kind in ("", "preempt/none") or mode in ("", "off"):
-            return frozenset()
-        where = self.where("preempttype")
-        if kind != "preempt/partition_prio" or not {"requeue"} & set(mode.split(",")):
-            self.notes.left_out(f"preemption with {self.values['preempttype']} and PreemptMode={mode}", where)
-            return frozenset()
-        text = "partitions preempt those of lower tiers; only jobs with preemptible-after are preempted"
-        self.notes.assumed(text, where)
-        least = min(tiers.values(), default=0)
-        return frozenset(name for name, tier in tiers.items() if tier > least)
 
     # --- notes
 

@@ -15,6 +15,7 @@ from simsched.formats.machines.shared.node_groups import by_kind, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
+from simsched.formats.machines.slurm.preemption_lines import preemption_of
 from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text.excerpts import clip
@@ -194,6 +195,8 @@ class SlurmRecords:
             network=self.switches,
         )
         config, cpus_per_core = self._config(members, properties), self._cpus_per_core()
+        if recipe.pools:
+            config["licenses"] = {pool.type: pool.amount.size for pool in recipe.pools}
         notes = self.notes.notes()
         return MachineDescription(
             recipe=recipe,
@@ -324,7 +327,7 @@ class SlurmRecords:
             queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
             if is_default(facts.values, self.notes, facts.where):
                 defaults.append(name)
-        self._prioritise(queues)
+        self._prioritise(queues, config)
         self._give_whole_nodes(config)
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
@@ -335,11 +338,16 @@ class SlurmRecords:
             config["queues"] = queues
         return config
 
-    def _prioritise(self, queues: Mapping[str, dict[str, Any]]) -> None:
+    def _prioritise(self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any]) -> None:
         """Mark the queues that preempt, and drop priorities that are all the same."""
         tiers = {name: queue["priority"] for name, queue in queues.items()}
-        for name in self.settings.preempting(tiers):
-            queues[name]["preempts"] = True
+        partitions = {name: (facts.values, facts.where) for name, facts in self.partitions.items()}
+        preemption = preemption_of(self.settings, tiers, partitions)
+        if preemption:
+            config["preemption"] = preemption
+            for name, tier in tiers.items():
+                if tier > min(tiers.values()):
+                    queues[name]["preempts"] = True
         if len(set(tiers.values())) == 1:
             for queue in queues.values():
                 del queue["priority"]

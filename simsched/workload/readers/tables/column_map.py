@@ -24,6 +24,8 @@ COUNTS = ("nodes", "cores", "gpus")
 NAMES = ("user", "group", "account", "queue", "name")
 TEXTS = (*NAMES, "nodelist", "qos", "array_task", "depends")
 """Columns of texts that occur again; all of them but `NAMES` are optional facts of a job."""
+ATTRIBUTES = ("licenses", "reservation", "checkpoint_interval")
+"""Texts that become attributes (``attributes.system``) of the request."""
 ROWS = ("cores", "nodes", "gpus")
 """Words for the request of a row."""
 
@@ -57,8 +59,8 @@ class MappedColumn:
 class ColumnMap:
     """A column map; the first four texts say which data set it is for.
 
-    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `TEXTS`, and ``id``, ``memory``, ``state``,
-    ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
+    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `TEXTS`, `ATTRIBUTES`, and ``id``, ``memory``,
+    ``state``, ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
     JSON document that has the rows.
     """
 

@@ -15,8 +15,10 @@ from simsched.garbage import collector_paused
 from simsched.workload.array_tasks import ArrayTask
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, Job, Skip, Workload
+from simsched.workload.job_attributes import with_attributes
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather, hosts_of
+from simsched.workload.readers.tables.column_map import ATTRIBUTES
 from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
 from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
@@ -108,6 +110,7 @@ class _Jobs:
         self.notes = [*notes, *rows.notes]
         self.unread: dict[str, list[str]] = {}
         self._dependencies_of: dict[str | None, tuple[Dependency, ...]] = {}
+        self._with_attributes: dict[tuple[Any, ...], Any] = {}
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -269,7 +272,7 @@ class _Jobs:
         return [
             found["id"].tolist(),
             _seconds(found["submit"] - base * 1_000_000),
-            specs,
+            self._attributed(specs, [self._names(name, listed(name)) for name in ATTRIBUTES]),
             _seconds(found["runtime"]),
             [shared.setdefault(value, value) for value in _seconds(found["limit"])]
             if "limit" in found
@@ -286,6 +289,18 @@ class _Jobs:
             self._names("qos", listed("qos")),
             self._tasks(listed("array_task")),
         ]
+
+    def _attributed(self, specs: Sequence[Any], columns: Sequence[Sequence[str | None]]) -> Sequence[Any]:
+        """Return the requests with their attributes; equal ones stay one object."""
+        if self.rows.names.keys().isdisjoint(ATTRIBUTES):
+            return specs
+        made = []
+        for spec, *values in zip(specs, *columns, strict=True):
+            key = (id(spec), *values)
+            if key not in self._with_attributes:
+                self._with_attributes[key] = with_attributes(spec, *values)
+            made.append(self._with_attributes[key])
+        return made
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
         known = self.rows.names.get(name, [])

@@ -14,7 +14,7 @@ from simsched.workload.readers import gather as why
 from simsched.workload.readers.slurm_values import MOST_ENERGY
 from simsched.workload.readers.tables import text_values
 from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
-from simsched.workload.readers.tables.column_map import TEXTS, TIMES
+from simsched.workload.readers.tables.column_map import ATTRIBUTES, TEXTS, TIMES
 from simsched.workload.readers.tables.column_sql import items_of, named_fault
 from simsched.workload.readers.tables.relation import VIEW, named
 
@@ -199,7 +199,7 @@ class Rows:
 
     def _make_jobs(self) -> None:
         """Make the table of jobs of ``given`` and the tables of texts."""
-        for name in TEXTS:
+        for name in (*TEXTS, *ATTRIBUTES):
             if name in self.items:
                 self._make_names(name)
         joins = [

@@ -1,0 +1,1 @@
+"""Rules of the audit that follow jobs over several allocations.  Begin with `interrupted_work`."""

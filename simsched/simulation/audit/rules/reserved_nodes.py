@@ -1,0 +1,70 @@
+"""Rule of the audit for advance reservations (R1): their nodes are for their jobs, which run nowhere else."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simsched.formats.rfc.idset import Idset
+from simsched.simulation.audit.tolerance import later
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from simsched.workload.job import Job
+
+
+class ReservedWindow(NamedTuple):
+    """A reservation from `start` until `end` (s) on some ranks, and when it was announced."""
+
+    name: str
+    start: float
+    end: float
+    ranks: frozenset[int]
+    announced: float
+
+
+class ReservedNodes:
+    """The windows of a run, and the jobs that may use them."""
+
+    def __init__(self, tables: Sequence[Mapping[str, Any]], granted: Sequence[Mapping[str, Any]]) -> None:
+        self._tables = {table["name"]: table for table in tables}
+        self._windows = [
+            ReservedWindow(
+                str(row["name"]),
+                float(window["start"]),
+                float(window["end"]),
+                frozenset(Idset.parse(str(window["ranks"]))),
+                float(self._tables[row["name"]].get("announced", 0)),
+            )
+            for row in granted
+            for window in row["windows"]
+        ]
+
+    def wrong(self, job: Job, time: float, ranks: set[int]) -> Iterator[str]:
+        """Yield why a job may not have these ranks from a time on."""
+        if not self._tables:
+            return
+        name = job.jobspec.system.get("reservation")
+        until = time + (inf if job.duration is None else job.duration)
+        if name is not None:
+            yield from self._wrong_own(job, str(name), time, until, ranks)
+        for window in self._windows:
+            if window.name == name or time < window.announced or window.ranks.isdisjoint(ranks):
+                continue
+            if time < window.end and later(until, window.start):
+                rank = min(window.ranks & ranks)
+                yield f"is allocated rank {rank} at {time:g}, which is reserved for {window.name!r}"
+
+    def _wrong_own(self, job: Job, name: str, time: float, until: float, ranks: set[int]) -> Iterator[str]:
+        mine = [window for window in self._windows if window.name == name]
+        fitting = (
+            w for w in mine if not later(w.start, time) and not later(until, w.end) and ranks <= w.ranks
+        )
+        if next(fitting, None) is None:
+            yield f"runs from {time:g} outside of its reservation {name!r}"
+        table = self._tables.get(name, {})
+        lists = [(table.get("users", ()), job.user), (table.get("accounts", ()), job.bank)]
+        lists.append((table.get("queues", ()), job.queue))
+        if any(names for names, _ in lists) and not any(one in names for names, one in lists):
+            yield f"runs in the reservation {name!r}, which it may not use"

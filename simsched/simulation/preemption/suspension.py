@@ -1,0 +1,210 @@
+"""`Suspension`: jobs that were suspended for others, and when they go on.
+
+A suspended job gives its resources to the jobs that preempt it, and goes on, on the same ones, before a
+pass that finds all of them free.  Its time limit and its run time stand still meanwhile.  Execution targets
+that it holds as a whole stay out of service for all jobs but those that may preempt it.  Of targets that it
+shares with other jobs, any job may take the units.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simsched.graph.index.types import ABOVE, TARGET
+from simsched.match.state.selection import Selection, changed
+from simsched.simulation.outages.outages import DRAIN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.match.state.availability import Availability
+    from simsched.simulation.outages.disruption import Disruption
+    from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class SuspendedJob(NamedTuple):
+    """Resources of a suspended job, the targets kept for it, and seconds.
+
+    `rest` is the seconds until its end, `expected` those until its limit, `since` the time of its suspension.
+    """
+
+    selection: Selection
+    kept: Ints
+    rest: float
+    expected: float
+    since: float
+
+
+class Suspension:
+    """The suspended jobs of one run, in the order of their suspension."""
+
+    def __init__(self, engine: PreemptiveEngine, disruption: Disruption) -> None:
+        self._engine = engine
+        self._disruption = disruption
+        self.jobs: dict[int, SuspendedJob] = {}
+        self._closed: set[int] = set()  # suspended jobs whose kept targets are out of service
+        self.times: dict[int, int] = {}
+        """Job → how often it was suspended."""
+
+    def suspend(self, job: int, now: float, reason: str) -> None:
+        """Suspend a running job; `close` then keeps its targets."""
+        engine = self._engine
+        plan, progress = engine.plan, engine.progress
+        selection = plan.held[job]
+        kept = whole_targets(selection, plan.available)
+        rest, expected = progress.ends[job] - now, plan.expected_end(job) - now
+        self.jobs[job] = SuspendedJob(selection, kept, rest, max(expected, 0), now)
+        progress.ends[job] = inf
+        plan.release(job)
+        engine.queues.expect_later()
+        times = self.times[job] = self.times.get(job, 0) + 1
+        engine.recorder.suspend(job, now, f"suspended {times} times: {reason}")
+        if engine.recorder.events is not None:
+            engine.recorder.events.tell(job, now, "suspend", {"note": reason})
+
+    def resume(self, now: float) -> None:
+        """Let the suspended jobs go on whose resources are all free, in the order of their suspension."""
+        for job in list(self.jobs):
+            self._open(job)
+            found = self.jobs[job]
+            if is_free(found.selection, self._engine.plan.available):
+                self._go_on(job, found, now)
+        self.close()
+
+    def _go_on(self, job: int, found: SuspendedJob, now: float) -> None:
+        engine = self._engine
+        del self.jobs[job]
+        engine.plan.claim(job, found.selection, now + found.expected)
+        engine.plan.recount()
+        self._count(job, found, now)
+        engine.go_on(job, now + found.rest)
+        engine.recorder.resume(job, now, found.selection, engine.attempts.suspended[job])
+        engine.queues.expect_later()
+        if engine.recorder.events is not None:
+            engine.recorder.events.note(job, now, "resume")
+
+    def _count(self, job: int, found: SuspendedJob, now: float) -> None:
+        """Count the seconds of a suspension, for which users are not charged."""
+        engine, seconds = self._engine, now - found.since
+        engine.attempts.suspended[job] = engine.attempts.suspended.get(job, 0) + seconds
+        if engine.queues.shares:
+            engine.queues.charge(job, -seconds, now)
+
+    def drop(self, job: int, now: float) -> None:
+        """Treat a job that ends or is queued again as running without resources, if it is suspended."""
+        found = self.jobs.get(job)
+        if found is not None:
+            self._open(job)
+            del self.jobs[job]
+            self._count(job, found, now)
+            self._engine.plan.claim(job, _nothing_of(found.selection), inf)
+            self._engine.recorder.drop(job)
+
+    def open_for(self, job: int, may: Callable[[int, int], bool]) -> bool:
+        """Put the kept targets into service that a job may take; return whether there are any."""
+        mine = [other for other in self.jobs if may(job, other) and len(self.jobs[other].kept)]
+        for other in mine:
+            self._open(other)
+        return bool(mine)
+
+    def close(self) -> None:
+        """Take the kept targets of all suspended jobs out of service."""
+        for job, found in self.jobs.items():
+            if job not in self._closed:
+                self._closed.add(job)
+                if len(found.kept):
+                    self._disruption.take_down(DRAIN, found.kept, "")
+
+    def _open(self, job: int) -> None:
+        if job in self._closed:
+            self._closed.discard(job)
+            if len(self.jobs[job].kept):
+                self._disruption.bring_up(self.jobs[job].kept)
+
+    def on_failed(self, failed: Bools) -> dict[int, Selection]:
+        """Return the suspended jobs that have resources on failed targets, with all their resources."""
+        of = {job: found.selection for job, found in self.jobs.items()}
+        return {job: selection for job, selection in of.items() if failed[selection.targets].any()}
+
+    def state(self) -> dict[str, Any]:
+        """Return the suspended jobs."""
+        jobs = [(job, *found) for job, found in self.jobs.items()]
+        return {"jobs": jobs, "closed": self._closed, "times": self.times}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal part; targets out of service are restored with the machine."""
+        self.jobs = {job: SuspendedJob(*found) for job, *found in state["jobs"]}
+        self._closed, self.times = state["closed"], state["times"]
+
+
+def _nothing_of(selection: Selection) -> Selection:
+    return changed(selection, targets=_NONE, held=(), named=(), holds=(), shared=(), slots=0, unlisted=None)
+
+
+def whole_targets(selection: Selection, available: Availability) -> Ints:
+    """Return the targets of a claimed selection on which no other job can run beside it."""
+    index, targets = available.index, selection.targets
+    taken = np.zeros(len(index), dtype=np.bool_)
+    for hold in selection.holds:
+        if hold.exclusive and hold.type == index.target_type:
+            taken[hold.ordinals] = True
+    if selection.held:
+        first = selection.held[0].type  # a target without free units of this type can run no equal job
+        pool = index.pool_types[first]
+        mine = np.zeros(len(index), dtype=np.bool_)
+        mine[targets] = True
+        inside = pool.target >= 0
+        busy = np.zeros(len(index), dtype=np.int64)
+        np.add.at(busy, pool.target[inside], available.free[first][inside])
+        taken |= mine & (busy == 0)
+    alone = available.use[targets] == 1
+    found: Ints = targets[taken[targets] & alone & available.up[targets]]
+    return found
+
+
+def is_free(selection: Selection, available: Availability) -> bool:
+    """Whether a selection that was released can be claimed again."""
+    index = available.index
+    if not available.up[selection.targets].all():
+        return False
+    for draw in (*selection.held, *selection.shared):
+        pool, free = index.pool_types[draw.type], available.free[draw.type]
+        if draw in selection.held and (free[draw.pools] < draw.units).any():
+            return False
+        if draw.masks is not None and not _masks_free(
+            draw, pool.name, available, shared=draw in selection.shared
+        ):
+            return False
+    return all(_hold_free(hold, selection, index, available) for hold in selection.holds)
+
+
+def _masks_free(draw: Any, name: str, available: Availability, *, shared: bool) -> bool:
+    from simsched.match.state.masks import listed
+
+    pool = available.index.pool_types[name]
+    for leaf, mask in zip(draw.pools.tolist(), listed(draw.masks), strict=True):
+        free = available.free_mask(pool, leaf)
+        for kind, other, unit in available.sharers if shared else ():
+            if kind == name and other == leaf:
+                free |= 1 << unit
+        if mask & ~free:
+            return False
+    return True
+
+
+def _hold_free(hold: Any, selection: Selection, index: Index, available: Availability) -> bool:
+    if available.held[hold.type][hold.ordinals].any():
+        return False
+    if not hold.exclusive:
+        return True
+    if available.shared[hold.type][hold.ordinals].any():
+        return False
+    inside = index.vertex_types[hold.type].level not in (ABOVE, TARGET)  # then the units tell
+    return inside or not available.use[selection.targets].any()

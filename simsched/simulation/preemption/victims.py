@@ -1,0 +1,335 @@
+"""`Victims`: preemption by the rules of a configuration (``[preemption]``).
+
+Before a pass, each waiting job that preempts starts, or looks for running jobs whose resources it needs, in
+the order of its queue.  A victim goes at once, or at the end of its grace time; it then ends, is queued
+again, or is suspended.  As soon as there is room the job starts on it, before the policies start others:
+otherwise a policy could give that room away.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simsched.schedule.profiles.plan import first_fit
+from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.jobs.lifecycle import JobState
+from simsched.simulation.outages.disruption import Disruption
+from simsched.simulation.preemption.preemption_rules import CANCEL, CHECKPOINT, OFF, QOS, REQUEUE, SUSPEND
+from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+from simsched.simulation.preemption.suspension import Suspension
+from simsched.simulation.record.recorder import CANCELED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.preemption.preemption_rules import PreemptionRules, VictimRule
+    from simsched.simulation.queue_groups import QueueGroup
+    from simsched.simulation.queues import Queue
+    from simsched.workload.job import Job
+
+
+class LeavingJob(NamedTuple):
+    """A victim that still runs: the start of its attempt, when it goes (s), how, and why."""
+
+    start: float
+    time: float
+    mode: str
+    reason: str
+
+
+class Victims:
+    """Finds and removes the victims of one run; a part of the engine's state."""
+
+    def __init__(
+        self,
+        engine: PreemptiveEngine,
+        rules: PreemptionRules,
+        jobs: Sequence[Job],
+        of: Sequence[Queue | None],
+        suspension: Suspension | None,
+    ) -> None:
+        self._engine = engine
+        self._youngest = rules.order == "youngest"
+        self.suspension = suspension
+        by_qos = rules.by == QOS
+        names = [job.qos for job in jobs] if by_qos else [None if one is None else one.name for one in of]
+        preempts = dict(rules.preempts)
+        self._ranks: list[dict[str | None, int]] | None = None
+        """By QoS: job → the QoS that it may preempt, with their order."""
+        if by_qos:
+            known: dict[str | None, dict[str | None, int]] = {
+                name: {other: at for at, other in enumerate(preempts.get(name or "", ()))} for name in names
+            }
+            self._ranks = [known[name] for name in names]
+            self._takes = bytearray(bool(ranks) for ranks in self._ranks)
+        else:
+            self._takes = bytearray(one is not None and one.preempts for one in of)
+        self._names = names
+        self._priorities = [0 if one is None else one.priority for one in of] or [0] * len(jobs)
+        self._rules: list[VictimRule] = [rules.rule_of(name) for name in names]
+        self._exempt = [rule.exempt for rule in self._rules]
+        for number, job in enumerate(jobs):
+            after = job.jobspec.system.get("preemptible-after")
+            if after is not None:
+                self._exempt[number] = float(after)
+        self._leaving: dict[int, LeavingJob] = {}
+        self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
+        self._ripe_at: set[float] = set()
+        engine.future.handle("evict", self._on_evict)
+        engine.future.handle("ripe", self._on_ripe)
+
+    # -- before a pass --------------------------------------------------------------------------
+
+    def begin_pass(self, now: float) -> None:
+        """Let jobs that preempt start, and suspended jobs go on."""
+        self._forget_ended()
+        for group in self._engine.queues.groups:
+            if group.queue.ranks and any(map(self._takes.__getitem__, group.queue)):
+                self._serve(group, now)
+            if self.suspension is not None:
+                self.suspension.close()
+        if self.suspension is not None and self.suspension.jobs:
+            self.suspension.resume(now)
+
+    def drop(self, job: int, now: float) -> None:
+        """Treat a job as running without resources, if it is suspended."""
+        if self.suspension is not None:
+            self.suspension.drop(job, now)
+
+    def _forget_ended(self) -> None:
+        engine = self._engine
+        for job, leaving in list(self._leaving.items()):
+            if not engine.is_running(job) or engine.recorder.start[job] != leaving.start:
+                del self._leaving[job]
+        self._cleaning = {job for job in self._cleaning if job in engine.plan.held}
+
+    def _serve(self, group: QueueGroup, now: float) -> None:
+        """Let the jobs of a group that preempt start, or look for victims for them, in order.
+
+        By queue these are the jobs before the first that does not preempt.
+        """
+        limits = self._engine.queues.limits
+        waiting: list[int] = []  # jobs that wait for victims
+        awaited: list[Selection] = []  # the resources that these will get
+        for job in list(group.queue):
+            if not self._takes[job]:
+                if self._ranks is None:
+                    return
+                continue
+            if limits is not None and not limits.allows_beside(job, waiting):
+                continue
+            if not awaited and self._start(group, job, now):
+                continue
+            if not self._make_room(group, job, now, awaited):
+                return
+            if not awaited and self._start(group, job, now):
+                continue
+            found = first_fit(group.context.request(job), self._soon(awaited))
+            if found is None:
+                return
+            awaited.append(found)
+            waiting.append(job)
+
+    def _start(self, group: QueueGroup, job: int, now: float) -> bool:
+        """Start a job that preempts, if it fits now where only such jobs may start; return whether it did."""
+        context, limits = group.context, self._engine.queues.limits
+        if self.suspension is not None:
+            self.suspension.open_for(job, self._may_preempt)
+        context.now = context.supply.now = now
+        context.supply.failed.clear()
+        selection = context.fit(job)
+        if selection is None:
+            return False
+        if limits is not None:
+            limits.open(group.queue)
+        context.start(job, selection)
+        if limits is not None:
+            limits.close()
+        started, context.started = context.started, []
+        self._engine.begin(started, now)
+        self._engine.queues.expect_later()
+        if self.suspension is not None:
+            self.suspension.close()
+        return True
+
+    def _make_room(self, group: QueueGroup, job: int, now: float, others: list[Selection]) -> bool:
+        """Preempt for a job, unless it fits once the present victims are gone; return whether it will fit."""
+        request = group.context.request(job)
+        if self.suspension is not None:
+            self.suspension.open_for(job, self._may_preempt)
+        soon = self._soon(others)
+        if first_fit(request, soon) is None:
+            victims = self._victims(job, request, now, soon)
+            if victims is None:
+                self._come_back(job, now)
+                return False
+            for victim in victims:
+                self._preempt(victim, job, now)
+        return True
+
+    def _soon(self, placed: Sequence[Selection]) -> Availability:
+        """Return what is free once the present victims are gone, beside jobs that are to start."""
+        held = self._engine.plan.held
+        state = self._engine.plan.available.copy()
+        for job in (*self._leaving, *self._cleaning):
+            if job in held:
+                state.release(held[job])
+        for selection in placed:
+            state.claim(selection)
+        return state
+
+    # -- victims ----------------------------------------------------------------------------------
+
+    def _victims(self, job: int, request: Request, now: float, free: Availability) -> list[int] | None:
+        """Return the first running jobs in the order of victims without which the job fits, or None.
+
+        Of these, the last ones are spared first whose going does not help.
+        """
+        held = self._engine.plan.held
+        state, chosen = free.copy(), list[int]()
+        for victim in sorted(self._candidates(job, now), key=lambda victim: self._key(job, victim)):
+            state.release(held[victim])
+            chosen.append(victim)
+            if first_fit(request, state) is not None:
+                return self._needed(request, chosen, free)
+        return None
+
+    def _needed(self, request: Request, chosen: list[int], free: Availability) -> list[int]:
+        needed = list(chosen)
+        for spared in chosen[-2::-1]:
+            state = free.copy()
+            for victim in needed:
+                if victim != spared:
+                    state.release(self._engine.plan.held[victim])
+            if first_fit(request, state) is not None:
+                needed.remove(spared)
+        return needed
+
+    def _key(self, job: int, victim: int) -> tuple[float, ...]:
+        start = self._engine.recorder.start[victim]
+        return (-start, -victim) if self._youngest else (self._rank(job, victim), -start, -victim)
+
+    def _rank(self, job: int, victim: int) -> int:
+        """Return the priority of a victim: of its queue, or the place of its QoS among those that may go."""
+        if self._ranks is not None:
+            return self._ranks[job][self._names[victim]]
+        return self._priorities[victim]
+
+    def _may_preempt(self, job: int, victim: int) -> bool:
+        """Whether a job may ever preempt another."""
+        if self._rules[victim].mode == OFF or not self._takes[job]:
+            return False
+        if self._ranks is not None:
+            return self._names[victim] in self._ranks[job]
+        return self._priorities[victim] < self._priorities[job]
+
+    def _lower(self, job: int) -> Iterator[int]:
+        engine = self._engine
+        for victim in engine.plan.held:
+            if engine.is_running(victim) and victim not in self._leaving and self._may_preempt(job, victim):
+                yield victim
+
+    def _candidates(self, job: int, now: float) -> list[int]:
+        return [victim for victim in self._lower(job) if self._ripens(victim) <= now]
+
+    def _ripens(self, victim: int) -> float:
+        """Return the time (s) from which a running job may be preempted."""
+        engine = self._engine
+        suspended = engine.attempts.suspended.get(victim, 0)
+        return engine.recorder.start[victim] + suspended + self._exempt[victim]
+
+    def _come_back(self, job: int, now: float) -> None:
+        """Enter a pass for the instant at which the next running job may be preempted by this one."""
+        ripe = min((time for time in map(self._ripens, self._lower(job)) if now < time < inf), default=now)
+        if ripe > now and ripe not in self._ripe_at:
+            self._ripe_at.add(ripe)
+            self._engine.future.at(ripe, SUBMISSION, "ripe")
+
+    def _on_ripe(self, _: None) -> None:
+        self._ripe_at.discard(self._engine.now)
+        self._engine.settle()
+
+    # -- how they go ------------------------------------------------------------------------------
+
+    def _preempt(self, victim: int, job: int, now: float) -> None:
+        """Let a victim go now, or at the end of its grace time and of its last checkpoint."""
+        engine, rule = self._engine, self._rules[victim]
+        mode, reason = rule.mode, f"preempted by {engine.name_of(job)}"
+        cost = engine.attempts.cost_of(victim) if mode == CHECKPOINT else None
+        if mode == CHECKPOINT and cost is None:
+            mode = REQUEUE
+        stop = now + (0 if mode == SUSPEND else rule.grace)
+        ends = engine.progress.ends
+        if cost is not None and ends[victim] > stop:
+            engine.attempts.stop(victim, engine.ran(victim, stop))
+            ends[victim] = inf  # it works no more, and does not end while it writes
+        time = stop + (cost or 0)
+        if time <= now:
+            self._remove(victim, mode, reason)
+            return
+        self._leaving[victim] = LeavingJob(engine.recorder.start[victim], time, mode, reason)
+        engine.future.at(time, DISRUPTION, "evict", victim)
+        if engine.plan.expected_end(victim) > time:
+            engine.plan.move_end(victim, time)
+            engine.queues.expect_later()
+
+    def _on_evict(self, victim: int) -> None:
+        now = self._engine.now
+        self._forget_ended()
+        leaving = self._leaving.get(victim)
+        if leaving is not None and leaving.time == now:
+            del self._leaving[victim]
+            self._remove(victim, leaving.mode, leaving.reason)
+            self._engine.settle()
+
+    def _remove(self, victim: int, mode: str, reason: str) -> None:
+        engine = self._engine
+        if mode == SUSPEND:
+            assert self.suspension is not None
+            self.suspension.suspend(victim, engine.now, reason)
+        elif mode == CANCEL:
+            engine.interrupt(victim, engine.now, CANCELED, reason)
+            if engine.progress.states[victim] is JobState.CLEANUP:
+                self._cleaning.add(victim)
+        else:
+            if mode == CHECKPOINT:
+                engine.attempts.write(victim)
+                reason += ", with a checkpoint"
+            engine.requeue(victim, engine.now, reason)
+
+    # -- state ------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return the victims that still run, and the jobs that wait for them."""
+        return {
+            "leaving": {job: tuple(leaving) for job, leaving in self._leaving.items()},
+            "cleaning": self._cleaning,
+            "ripe_at": self._ripe_at,
+            "suspension": None if self.suspension is None else self.suspension.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal part."""
+        self._leaving = {job: LeavingJob(*leaving) for job, leaving in state["leaving"].items()}
+        self._cleaning, self._ripe_at = state["cleaning"], state["ripe_at"]
+        if self.suspension is not None:
+            self.suspension.restore(state["suspension"])
+
+
+def add_victims(
+    engine: Engine, rules: PreemptionRules, jobs: Sequence[Job], of: Sequence[Queue | None]
+) -> None:
+    """Let the jobs of an engine preempt others by the rules of a run; `of` are the queues of the jobs."""
+    assert isinstance(engine, PreemptiveEngine)
+    suspension = None
+    if rules.suspends:
+        disruption = engine.parts["disruption"]
+        assert isinstance(disruption, Disruption)
+        suspension = disruption.suspended = Suspension(engine, disruption)
+    victims = Victims(engine, rules, jobs, of, suspension)
+    engine.victims = engine.parts["victims"] = victims

@@ -1,0 +1,256 @@
+"""`AdvanceReservation`: one table ``[[reservations]]`` of a configuration.
+
+::
+
+    [[reservations]]
+    name = "course"
+    start = "2d"               # seconds, a duration or a date; or "flexible": as soon as possible
+    duration = "4h"
+    nodes = 8                  # or hosts = "n[0-7]", or shape = "node=4/slot=2/core=8"
+    requires = ["gpu"]         # properties of the nodes
+    users = ["alice"]          # who may use it: users, accounts, queues; without any, every job that names it
+    announced = "1d"           # when it is made and known to the scheduler; from the beginning by default
+    earliest = "2d"            # of a flexible start: not before, and at most until
+    latest = "3d"
+    repeat = "daily"           # or "weekly"
+    times = 5
+
+A job names its reservation in ``attributes.system.reservation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, did_you_mean
+from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc import constraint as rfc31
+from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
+from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
+from simsched.formats.rfc.hostlist import Hostlist
+
+if TYPE_CHECKING:
+    from simsched.formats.rfc.clock import Clock, When
+    from simsched.workload.job import Job
+
+ATTRIBUTE = "reservation"
+"""The key in ``attributes.system`` of a jobspec."""
+FLEXIBLE = "flexible"
+REPEATS = {"daily": 86400, "weekly": 7 * 86400}
+MOST_TIMES = 10_000
+WHO = ("users", "accounts", "queues")
+PLACES = ("nodes", "hosts", "shape")
+TIMES = ("start", "announced", "earliest", "latest")
+KEYS = ("name", *TIMES, "duration", *PLACES, "requires", *WHO, "repeat", "times")
+
+
+@dataclass(frozen=True, slots=True)
+class AdvanceReservation:
+    """One reservation as it is requested; times are seconds of the run once `on_clock` has been called.
+
+    Attributes
+    ----------
+    start : the time at which it begins; None: as soon as possible from `earliest` on, until `latest`.
+    announced : the time from which it is made and the scheduler knows it.
+    duration : its seconds.
+    nodes, hosts, shape : its execution targets: their number, their names, or those that a request takes.
+    requires : properties of the targets.
+    users, accounts, queues : whose jobs may use it; all empty: every job that names it.
+    repeat : seconds between its windows.
+    times : the number of its windows.
+    """
+
+    name: str
+    start: When | None
+    duration: float
+    announced: When = 0
+    earliest: When = 0
+    latest: When = inf
+    nodes: int | None = None
+    hosts: str | None = None
+    shape: str | None = None
+    requires: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
+    repeat: float = 0
+    times: int = 1
+    where: str = "reservations"
+
+    def on_clock(self, clock: Clock | None) -> AdvanceReservation:
+        """Return the reservation with its dates as seconds of the run.
+
+        Raises
+        ------
+        ConfigError
+            for dates without a clock, and times that are in the wrong order.
+        """
+        made: dict[str, Any] = {
+            key: seconds_on(value, clock, f"{self.where}.{key}")
+            for key in TIMES
+            if (value := getattr(self, key)) is not None
+        }
+        found = replace(self, **made)
+        announced, start = found.seconds("announced"), found.start
+        if start is not None and found.seconds("start") < announced:
+            text = f"it starts at {start} and is announced at {found.announced}"
+            raise ConfigError(text, where=self.where, expected="an announcement before the start")
+        if start is None and found.seconds("latest") < max(announced, found.seconds("earliest")):
+            expected = "a latest start after the announcement and the earliest start"
+            raise ConfigError(f"its latest start is {found.latest}", where=self.where, expected=expected)
+        return found
+
+    def seconds(self, key: str) -> float:
+        """Return one of its times, which must be on a clock."""
+        value = getattr(self, key)
+        assert not isinstance(value, DateText)
+        return float(value) if isinstance(value, float) else int(value)
+
+    def fault_of(self, job: Job) -> str | None:
+        """Return why a job may not use it, or None."""
+        mine = ((self.users, job.user), (self.accounts, job.bank), (self.queues, job.queue))
+        if any(names for names, _ in mine) and not any(one in names for names, one in mine if one):
+            allowed = [f"{key} {', '.join(getattr(self, key))}" for key in WHO if getattr(self, key)]
+            return f"the reservation {self.name!r} is for {' and '.join(allowed)}"
+        if job.duration is None or job.duration > self.duration:
+            return f"the reservation {self.name!r} lasts {self.duration:g} s, and the job may run longer"
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as a document has it, for ``run.json``."""
+        found: dict[str, Any] = {"name": self.name, "duration": self.duration, "times": self.times}
+        found["start"] = FLEXIBLE if self.start is None else _plain(self.start)
+        found |= {key: _plain(getattr(self, key)) for key in ("announced", "earliest")}
+        found |= {} if self.latest == inf else {"latest": _plain(self.latest)}
+        found |= {key: getattr(self, key) for key in PLACES if getattr(self, key) is not None}
+        found |= {key: list(getattr(self, key)) for key in ("requires", *WHO) if getattr(self, key)}
+        word = next((word for word, seconds in REPEATS.items() if seconds == self.repeat), None)
+        return found | ({} if word is None else {"repeat": word})
+
+
+def _plain(when: When) -> Any:
+    return str(when) if isinstance(when, DateText) else when
+
+
+def read_reservations(value: Any, where: str) -> tuple[AdvanceReservation, ...]:
+    """Read the tables of a configuration, or reservations.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        for an unknown key, a value of a wrong type, a name that occurs twice, and times that overlap.
+    """
+    given = [value] if isinstance(value, Mapping | AdvanceReservation) else value
+    if not isinstance(given, list | tuple):
+        raise ConfigError("not a list of tables", where=where, expected="[[reservations]]")
+    found = tuple(
+        item if isinstance(item, AdvanceReservation) else _reservation(item, f"{where}[{at}]")
+        for at, item in enumerate(given)
+    )
+    names = [one.name for one in found]
+    for one in found:
+        if names.count(one.name) > 1:
+            raise ConfigError(f"the name {one.name!r} occurs twice", where=one.where, expected="another name")
+    return found
+
+
+def _reservation(item: Any, where: str) -> AdvanceReservation:
+    if not isinstance(item, Mapping):
+        raise ConfigError("a reservation is a table", where=where, expected=", ".join(KEYS))
+    for key in item:
+        if key not in KEYS:
+            hint = did_you_mean(str(key), KEYS)
+            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(KEYS))
+    name = item.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigError("the reservation has no name", where=where, expected="name = a text")
+    duration = parse_time(item.get("duration", inf), where=f"{where}.duration")
+    if not 0 < duration <= MAX_SECONDS:
+        raise ConfigError("the reservation has no duration", where=f"{where}.duration", expected="such as 4h")
+    flexible = item.get("start", FLEXIBLE) == FLEXIBLE
+    whens = {
+        key: _when(item[key], f"{where}.{key}") for key in TIMES if key in item and item[key] != FLEXIBLE
+    }
+    odd = [key for key in ("earliest", "latest") if item.get(key) and not flexible]
+    if odd:
+        expected = f'start = "{FLEXIBLE}"'
+        raise ConfigError(f"{odd[0]} of a fixed start", where=f"{where}.{odd[0]}", expected=expected)
+    texts = {key: _texts(item[key], f"{where}.{key}") for key in ("requires", *WHO) if key in item}
+    repeat, times = _repetition(item, duration, where)
+    fields: dict[str, Any] = {"start": None, **whens, **_places(item, where), **texts}
+    return AdvanceReservation(name=name, duration=duration, repeat=repeat, times=times, where=where, **fields)
+
+
+def _when(value: Any, where: str) -> When:
+    found = parse_when(value, where)
+    if not isinstance(found, DateText) and not 0 <= found <= MAX_SECONDS:
+        raise ConfigError(f"{value!r} is not a time of a run", where=where, expected="0 or more seconds")
+    return found
+
+
+def _texts(value: Any, where: str) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(one, str) and one for one in given):
+        raise ConfigError(f"{value!r} is not a list of names", where=where, expected='["alice"]')
+    return tuple(dict.fromkeys(given))
+
+
+def _places(item: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the one key that says which targets are reserved."""
+    found = [key for key in PLACES if key in item]
+    if len(found) != 1:
+        text = "the reservation has no nodes" if not found else f"{' and '.join(found)} of one reservation"
+        raise ConfigError(text, where=where, expected="one of nodes, hosts, shape")
+    key, value, place = found[0], item[found[0]], f"{where}.{found[0]}"
+    if key == "nodes":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"{value!r} is not a number of nodes", where=place, expected="1 or more")
+    elif not isinstance(value, str):
+        raise ConfigError(f"{value!r} is not a text", where=place)
+    elif key == "hosts":
+        Hostlist.parse(value, where=place)
+    else:
+        Jobspec.from_shape(value)
+    return {key: value}
+
+
+def _repetition(item: Mapping[str, Any], duration: float, where: str) -> tuple[float, int]:
+    """Return the seconds between windows and their number."""
+    word, times = item.get("repeat"), item.get("times", 1)
+    if word is not None and word not in REPEATS:
+        raise ConfigError(f"unknown value {word!r}", where=f"{where}.repeat", expected=" or ".join(REPEATS))
+    if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= MOST_TIMES:
+        expected = f"1 to {MOST_TIMES:,}"
+        raise ConfigError(f"{times!r} is not a number of times", where=f"{where}.times", expected=expected)
+    if times > 1 and word is None:
+        raise ConfigError("times without repeat", where=f"{where}.times", expected='repeat = "daily"')
+    repeat = 0 if word is None else REPEATS[word]
+    if word is not None and duration > repeat:
+        text = f"a {word} reservation of {duration:g} s overlaps itself"
+        raise ConfigError(text, where=f"{where}.duration", expected=f"at most {repeat} s")
+    return repeat, times
+
+
+def constraint_of(reservation: AdvanceReservation) -> rfc31.Constraint | None:
+    """Return the constraint on its targets: hosts and properties; None for all targets."""
+    parts: list[rfc31.Constraint] = []
+    if reservation.requires:
+        place = f"{reservation.where}.requires"
+        parts.append(rfc31.from_json({"properties": list(reservation.requires)}, place))
+    if reservation.hosts is not None and reservation.hosts != "all":
+        parts.append(rfc31.Hosts(Hostlist.parse(reservation.hosts)))
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else rfc31.And(tuple(parts))
+
+
+def reservation_of(job: Job) -> str | None:
+    """Return the name of the reservation that a job names."""
+    value = job.jobspec.system.get(ATTRIBUTE)
+    if value is not None and not isinstance(value, str):
+        place = f"job {job.id}: attributes.system.{ATTRIBUTE}"
+        raise ConfigError(f"{value!r} is not a name", where=place, expected="a text")
+    return value
