@@ -12,8 +12,8 @@ from simsched._version import version
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
-from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import MatchPolicy, find_policy
+from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.engine import Engine

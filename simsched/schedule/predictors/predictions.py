@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.schedule.predictors.predictor import find_predictor
+from simsched.schedule.predictors.predictor import CheckedPredictor, find_predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.predictors.predictor import Perfect, RecentRuns
+    from simsched.schedule.predictors.predictor import RunTimePredictor
 
 MINUTE, HOUR = 60, 3600
 INCREMENTS = (
@@ -34,7 +34,7 @@ class Predictions:
     table : `JobTable` whose `durations` are predictions; its `limits` are the requested durations.
     """
 
-    def __init__(self, predictor: RecentRuns | Perfect, table: JobTable) -> None:
+    def __init__(self, predictor: RunTimePredictor, table: JobTable) -> None:
         durations = list(table.durations)
         array = table.durations_array.copy()
         # The rows of both are the same lists, so a table with candidates=actual has no predictions.
@@ -43,6 +43,8 @@ class Predictions:
         )
         object.__setattr__(self.table, "durations_array", array)
         self._predictor = predictor
+        if isinstance(predictor, CheckedPredictor):
+            predictor.begin(self.table)
         self._predicted: dict[int, float] = {}
         """Job that waits or runs → its prediction, in seconds."""
         self._corrections: dict[int, int] = {}
@@ -101,8 +103,10 @@ class Predictions:
             self._enter(job, seconds)
 
 
-def predictions_of(name: str, table: JobTable, runtimes: Sequence[float]) -> Predictions | None:
-    """Return the predictions of a run by the predictor of this name; None for ``limit``.
+def predictions_of(
+    name: str | RunTimePredictor, table: JobTable, runtimes: Sequence[float]
+) -> Predictions | None:
+    """Return the predictions of a run by a predictor, by name or as an object; None for ``limit``.
 
     `runtimes` are the actual seconds of all jobs, for the predictor ``perfect``.
     """

@@ -9,6 +9,7 @@ import numpy as np
 from simsched.errors import ConfigError
 from simsched.formats.accounts.account_rows import AccountRow
 from simsched.schedule.orders.account_tree import AccountTree, tree_of
+from simsched.schedule.orders.factor_plugins import values_of
 from simsched.schedule.orders.multifactor import PriorityColumns
 from simsched.schedule.orders.priority_rules import EXPEDITED, HELD
 
@@ -57,7 +58,11 @@ def priority_columns(
     fixed = np.zeros(len(jobs))
     for factor in rules.factors:
         if factor.weight and factor.kind not in ("age", "fair-share"):
-            values = np.clip(_VALUES[factor.kind](factor, facts, rules), factor.least, factor.most)
+            if factor.compute is not None:
+                found = values_of(factor.compute, jobs, factor.kind)
+            else:
+                found = _VALUES[factor.kind](factor, facts, rules)
+            values = np.clip(found, factor.least, factor.most)
             fixed += factor.weight * values
     return PriorityColumns(rules, fixed, tree, nodes, _rates(rules, facts))
 
