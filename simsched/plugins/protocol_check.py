@@ -36,7 +36,8 @@ def lack_of(value: Any, protocol: type) -> Lack | None:
     'is an int without a method read(text)'
     """
     for name, member in _members(protocol).items():
-        found = getattr(value, name, _MISSING)
+        # A function's own `__call__` takes any arguments.
+        found = value if name == CALL and callable(value) else getattr(value, name, _MISSING)
         if not callable(member):
             if found is _MISSING:
                 return Lack(f"is {_article(value)} without the attribute {name}", f"an attribute {name}")

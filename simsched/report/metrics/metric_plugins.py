@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class MetricFunction(Protocol):
     """A figure of a run; its keyword-only arguments are options.
 
+    The attributes ``unit`` and ``better`` of the function are those of its `Metric`, if it has them.
     `jobs` and `timeline` are the frames of `Run`, and `totals` the units of each resource type.
     """
 
@@ -68,7 +69,8 @@ def as_metric(value: Any, name: str | None = None) -> Metric:
     name = name or getattr(inner, "__name__", None) or name_of(value)
     if isinstance(inner, Metric):
         return replace(inner, name=name)
-    return Metric(name, "", text or name.replace("_", " "), compute=value)
+    unit, better = getattr(inner, "unit", ""), getattr(inner, "better", 0)
+    return Metric(name, str(unit), text or name.replace("_", " "), int(better), compute=value)
 
 
 def installed_metrics() -> tuple[Metric, ...]:

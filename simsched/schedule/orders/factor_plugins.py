@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -48,7 +49,7 @@ def values_of(
     with KIND.named(factor, name):
         for at, job in enumerate(jobs):
             value = factor(job)
-            if isinstance(value, complex | str) or value is None or not isfinite(value):
+            if not isinstance(value, Real) or not isfinite(value):
                 problem = f"returned {value!r} for job {job.id}, which is not a finite number"
                 raise failed(KIND.word, factor, problem, name or name_of(factor))
             found[at] = value

@@ -331,7 +331,13 @@ def _factor(name: str, value: Any, where: str) -> Factor:
     kind = given.get("kind", name)
     compute = None
     if not isinstance(kind, str):
+        if not PLUGINS.fits(kind):
+            raise ConfigError(
+                f"kind is a {type(kind).__name__}", where=where, expected="a kind, or a priority factor"
+            )
         compute, kind = PLUGINS.checked(kind), name_of(kind)
+    elif kind not in FACTORS:  # names of factors may be spelt with either sign
+        kind = next((known for known in PLUGINS.names() if known.replace("_", "-") == kind), kind)
     readers = {**_COMMON, **_options_of_kind(kind, where, given=compute is not None)}
     given = _mapping({**given, "kind": kind}, where, readers)
     if "weight" not in given:
