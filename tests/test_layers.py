@@ -40,6 +40,7 @@ LEFT_OF["api"] = LEFT_OF["study"] | {"study", "check"}
 LEFT_OF["live"] = LEFT_OF["api"] | {"api"}  # the open simulation, which needs simpy at once
 LEFT_OF["rl"] = LEFT_OF["live"] | {"live"}  # environments of Gymnasium; imported by programs alone
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
+LEFT_OF["flux"] = LEFT_OF["cli"] | {"cli"}  # a pool for schedulers of Flux, and its console script
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["simsched"] = LEFT_OF["api"] | {"api", "live"}  # the facade, simsched/__init__.py
 
@@ -59,7 +60,7 @@ FENCES: dict[str, set[str]] = {
     | {"graph/pool", "match/state/selection", "simulation"},
     "jsonschema": {"formats"},
     "json": TEXT
-    | {"simulation", "report", "cli"},  # records and printed answers; reading JSON is formats' work
+    | {"simulation", "report", "cli", "flux"},  # records and printed answers; reading JSON is formats' work
     "xml": TEXT,
     "xmlrpc": set(),
     "pickle": set(),

@@ -7,7 +7,7 @@ import tomllib
 
 
 def install(project, site):
-    """Copy the package of a project into a folder and write its entry points, so that they are found there."""
+    """Copy the package of a project into a folder, with its entry points, so that they are found there."""
     described = tomllib.loads((project / "pyproject.toml").read_text())["project"]
     info = site / f"{described['name'].replace('-', '_')}-{described['version']}.dist-info"
     info.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""docs/examples/simsched-kit: a plug-in of each kind, installed, used from the command line and from Python."""
+"""docs/examples/simsched-kit: a plug-in of each kind, used from the command line and from Python."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def kit(site, monkeypatch):
 
 def job(name, submit, cores, runtime=100, **more):
     jobspec = ss.Jobspec.from_shape(f"slot={cores}/core")
-    return ss.Job(**{"id": name, "submit": submit, "jobspec": jobspec, "duration": 100, "runtime": runtime} | more)
+    return ss.Job(
+        **{"id": name, "submit": submit, "jobspec": jobspec, "duration": 100, "runtime": runtime} | more
+    )
 
 
 def starts(*jobs, **options):
@@ -80,7 +82,9 @@ def test_match_policy(kit, capsys):
     for policy in ("most-free:of=gpu", mine):
         matcher = ss.Matcher(cluster, policy=policy)
         assert str(matcher.match(ss.Jobspec.from_shape("slot/node/core")).R.ranks) == "2"
-    assert main(["match", "tiny", "slot/core=2", "slot/core", "--policy", "most-free", "--format", "table"]) == 0
+    assert (
+        main(["match", "tiny", "slot/core=2", "slot/core", "--policy", "most-free", "--format", "table"]) == 0
+    )
     assert [row.split()[3] for row in capsys.readouterr().out.splitlines()[1:3]] == ["node0", "node1"]
 
 

@@ -1,5 +1,7 @@
 """Plug-ins that lack something, fail or return something else: one message each, which names them."""
 
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import sys
@@ -11,7 +13,7 @@ from simsched.cli import main
 from simsched.match.policies import policy as match_policies
 from tests.manual.installs import install
 
-SOURCE = '''
+SOURCE = """
 import simsched as ss
 
 def policy_of_two(candidates, state): ...
@@ -63,7 +65,7 @@ def section_of_one(run): ...
 def failing_section(run, width): return run.nothing
 def list_section(run, width): return ["a line"]
 number = 7
-'''
+"""
 KINDS = {
     "match_policies": ("policy_of_two", "failing_policy", "number"),
     "job_orders": ("OrderWithoutStatic", "OrderOfTwo", "number"),
@@ -80,7 +82,8 @@ def project(folder, kinds):
     (folder / "src" / "wrongs").mkdir(parents=True)
     (folder / "src" / "wrongs" / "__init__.py").write_text(SOURCE)
     points = "".join(
-        f'[project.entry-points."simsched.{kind}"]\n' + "".join(f'{name} = "wrongs:{name}"\n' for name in names)
+        f'[project.entry-points."simsched.{kind}"]\n'
+        + "".join(f'{name} = "wrongs:{name}"\n' for name in names)
         for kind, names in kinds.items()
     )
     (folder / "pyproject.toml").write_text(f'[project]\nname = "wrongs"\nversion = "1"\n{points}')

@@ -93,7 +93,7 @@ def installed_metric(text: str) -> Metric | None:
 def installed_figures(
     jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int]
 ) -> dict[str, float]:
-    """Return the figures of installed metrics; one that fails is NaN with a warning, so that no run is lost."""
+    """Return the figures of installed metrics; one that fails is NaN with a warning: no run is lost."""
     figures = {}
     for metric in installed_metrics():
         try:

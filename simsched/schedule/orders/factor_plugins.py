@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import isfinite
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -48,8 +47,8 @@ def values_of(
     found = np.zeros(len(jobs))
     with KIND.named(factor, name):
         for at, job in enumerate(jobs):
-            value = factor(job)
-            if not isinstance(value, Real) or not isfinite(value):
+            value: Any = factor(job)
+            if not isinstance(value, int | float | np.number) or not isfinite(value):
                 problem = f"returned {value!r} for job {job.id}, which is not a finite number"
                 raise failed(KIND.word, factor, problem, name or name_of(factor))
             found[at] = value

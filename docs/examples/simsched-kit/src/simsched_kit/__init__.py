@@ -1,7 +1,7 @@
 """A plug-in of each kind.
 
-A plug-in is a function or an object.  The keyword-only arguments of a function, and the arguments of a class or
-of a function that makes an object, are its options; their annotations give the types.
+A plug-in is a function or an object.  Its options are the keyword-only arguments of the function, or the
+arguments of the class or of the function that makes the object; their annotations give the types.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ prompt.better = +1  # type: ignore[attr-defined]  # more of it is better
 
 
 class ShortLog:
-    """Logs of four columns: submit time; cores; requested seconds; run time.  The first line says ``short``."""
+    """Logs of four columns: submit time; cores; requested seconds; run time.  The first line is ``short``."""
 
     def __init__(self, separator: str = ";") -> None:
         self.separator = separator
@@ -139,9 +139,13 @@ class ShortLog:
                 submit, cores, duration, runtime = map(int, line.split(self.separator))
             except ValueError:
                 place = f"{reading.source}:{number}"
-                raise ss.FormatError("not a line of four numbers", where=place, expected="0;4;60;30") from None
+                raise ss.FormatError(
+                    "not a line of four numbers", where=place, expected="0;4;60;30"
+                ) from None
             request = ss.Jobspec.from_shape(f"slot={cores}/core")
-            jobs.append(ss.Job(id=number - 1, submit=submit, jobspec=request, duration=duration, runtime=runtime))
+            jobs.append(
+                ss.Job(id=number - 1, submit=submit, jobspec=request, duration=duration, runtime=runtime)
+            )
         return ss.Workload(jobs, name=reading.name)
 
 
@@ -172,5 +176,8 @@ class Machine:
 def longest(run: ss.Run, width: int, *, jobs: int = 3) -> str:
     """The jobs that waited longest."""
     waits = (run.jobs["start"] - run.jobs["submit"]).set_axis(run.jobs["id"]).nlargest(jobs)
-    lines = [f"longest waits: {len(waits)} jobs", *(f"  {job}  {seconds:,.0f} s" for job, seconds in waits.items())]
+    lines = [
+        f"longest waits: {len(waits)} jobs",
+        *(f"  {job}  {seconds:,.0f} s" for job, seconds in waits.items()),
+    ]
     return "\n".join(line[:width] for line in lines)
