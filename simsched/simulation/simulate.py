@@ -165,7 +165,7 @@ class RunSession:
         times: Mapping[str, Any],
         config: RunConfig,
     ) -> RunResult:
-        if self.engine.queues.limits is not None:
+        if self.engine.queues.limits is not None and recorder is self.engine.recorder:
             self.engine.queues.limits.note_reasons()
         jobs = job_columns(workload, prepared, recorder)
         described = _description(config, self.files, self.cluster, workload, self.engine.now)

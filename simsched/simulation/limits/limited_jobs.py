@@ -6,7 +6,7 @@ It also finds the jobs that a limit can never allow, which are rejected or held 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 
+NAMELESS = "jobs without a user"
+
+
 @dataclass(frozen=True, slots=True)
 class LimitedJobs:
     """The jobs of a run under limits, by job number.
@@ -41,7 +44,7 @@ class LimitedJobs:
     users : the name of each job's user, for messages.
     """
 
-    counters: tuple[LimitCounter, ...]
+    counters: Sequence[LimitCounter]
     of: list[Cohort | None]
     submitted: dict[int, tuple[LimitCounter, ...]]
     held: dict[int, str]
@@ -86,13 +89,48 @@ def limit_jobs(
             rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
         elif verdict.held is not None:
             held[number] = verdict.held
-    users = [job.user or "jobs without a user" for job in jobs]
+    users = [job.user or NAMELESS for job in jobs]
     return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
         prepared,
         rejected={**prepared.rejected, **rejected},
         holds=prepared.holds | held.keys(),
         special=prepared.special | rejected.keys() | held.keys() | set(submitted),
     )
+
+
+class GrowingLimits:
+    """The jobs of a run under limits, to which jobs are added while it goes on.
+
+    Attributes
+    ----------
+    limited : the jobs so far; its counters are those of the scopes that a job was in.
+    """
+
+    def __init__(
+        self, rules: Sequence[LimitRule], prepared: Prepared, index: Index, groups: Sequence[int] | None
+    ) -> None:
+        self._finder = _Finder(LimitTable(rules, index), prepared, groups)
+        self._prepared: Any = prepared
+        self.limited = LimitedJobs(self._finder.counters, [], {}, {}, [])
+
+    def add(self, number: int, job: Job) -> None:
+        """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
+        prepared, limited = self._prepared, self.limited
+        limited.users.append(job.user or NAMELESS)
+        if number in prepared.rejected:
+            limited.of.append(None)
+            return
+        verdict = self._finder.verdict(number, names_of(job))
+        limited.of.append(verdict.cohort)
+        if verdict.submitted:
+            limited.submitted[number] = verdict.submitted
+        if verdict.rejected is not None:
+            prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
+        elif verdict.held is not None:
+            limited.held[number] = verdict.held
+            prepared.holds.add(number)
+        if verdict.submitted or verdict.rejected is not None or verdict.held is not None:
+            prepared.special.add(number)
 
 
 class _Verdict(NamedTuple):

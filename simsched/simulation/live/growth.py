@@ -25,7 +25,9 @@ from simsched.simulation.jobs.prepare import (
     Prepared,
     counting_of,
     rejections,
+    table_apart,
 )
+from simsched.simulation.jobs.priority_columns import priority_columns, refuse_job
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.preemption import Preemption
@@ -38,11 +40,14 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
+    from simsched.simulation.limits.limited_jobs import GrowingLimits
+    from simsched.schedule.orders.multifactor import PriorityColumns
+    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig) -> Prepared:
+def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     """Return the columns of a run without jobs, which can grow.
 
     Raises
@@ -50,16 +55,27 @@ def nothing_prepared(config: RunConfig) -> Prepared:
     ConfigError
         for an option that needs all jobs of a run at its beginning.
     """
-    for needless, option in (
-        (not config.limits, "limits"),
-        (config.order != MULTIFACTOR, f"order {MULTIFACTOR}"),
-        (config.predictor == "limit", "predictor"),
-        (not config.plays_log, "queue-policy recorded"),
-    ):
-        if not needless:
-            raise ConfigError(f"an open simulation does not have the option {option}", expected="simulate")
+    if config.plays_log:
+        raise ConfigError("an open simulation does not play a log", where="queue-policy", expected="simulate")
     table = GrowingTable(judged_apart=config.candidates == "actual", tiered=config.queues is not None)
-    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set())
+    priority = None
+    if config.order == MULTIFACTOR and config.priority is not None:
+        priority = no_priorities(config.priority, config, index)
+    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set(), None, priority)
+
+
+def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> PriorityColumns:
+    """Return the columns of the order ``multifactor`` for a run without jobs.
+
+    ConfigError if the accounts depend on the jobs, which are not known.
+    """
+    if rules.uses("fair-share") and (rules.accounts is None or rules.fair_share.unknown == "add"):
+        raise ConfigError(
+            "an open simulation does not make the accounts of fair share from its jobs",
+            where="priority", expected="accounts, and unknown-users = refuse",
+        )  # fmt: skip
+    kinds = Kinds(index, find_policy(config.match_policy))
+    return priority_columns(rules, (), table_apart((), kinds), index, kinds.sizes, config.queues)
 
 
 class Growth:
@@ -82,7 +98,9 @@ class Growth:
         admission: Admission | None,
         expected: Sequence[Job],
         coming: Collection[str],
+        limits: GrowingLimits | None = None,
     ) -> None:
+        self._limits = limits
         self._engine, self._index = engine, index
         self._config = engine.config
         self._admission = admission
@@ -130,11 +148,30 @@ class Growth:
         prepared.sizes.append(self._table.kind_sizes[kind])
         self._note_special(number, job, kind, runtime)
         judged = min(runtime, duration) if self._judged_by_runtime else duration
+        if prepared.priority is not None:
+            self._rank(number, job)
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, job.deadline
         ))  # fmt: skip
+        if self._limits is not None:
+            self._limits.add(number, job)
         engine.progress.states.append(JobState.NEW)
         return number
+
+    def refuse(self, job: Job) -> None:
+        """Raise a ConfigError for a job that has no place among the accounts, or no priority."""
+        if self._config.priority is not None and self._prepared.priority is not None:
+            refuse_job(job, self._config.priority, self._prepared.priority.tree)
+
+    def _rank(self, number: int, job: Job) -> None:
+        """Give the order ``multifactor`` the columns of a job."""
+        priority, known = self._engine.queues.priority, self._prepared.priority
+        assert priority is not None
+        one, sizes = table_apart((job,), self._kinds), self._kinds.sizes
+        columns = priority_columns(
+            known.rules, (job,), one, self._index, sizes, self._config.queues, known.tree
+        )
+        priority.enroll(number, job.submit, columns)
 
     def _times_of(self, job: Job, duration: float) -> tuple[float, int]:
         """Return how long a job will run, and 1 if it is ended at its duration (as `prepare`)."""
@@ -227,6 +264,14 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        expected = self._engine.expected
+        if expected is not None:
+            expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
+
+    def planned_seconds(self, number: int) -> float:
+        """Return the seconds that plans give a job: its requested ones, or a prediction."""
+        found: float = self._engine.queues.groups[0].context.table.durations[number]
+        return found
 
     def change_duration(self, number: int, duration: float) -> None:
         """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""

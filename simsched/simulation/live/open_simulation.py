@@ -25,12 +25,13 @@ from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import DISRUPTION, SUBMISSION, came_through_a_run
+from simsched.simulation.limits.limited_jobs import GrowingLimits
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.interrupts import between_events
 from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
-from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.open_engine import LimitedOpenEngine, OpenEngine
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
@@ -108,7 +109,7 @@ class OpenSimulation(RunSession):
         """Make the engine of a run without jobs."""
         cluster, config = self.cluster, self.config
         index = cluster.index
-        self.prepared = prepared = nothing_prepared(config)
+        self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
             admission = admit((), config.queues, index, no_limit=config.no_limit)
@@ -121,11 +122,18 @@ class OpenSimulation(RunSession):
             events = EventLog(ids)
         recorder = Recorder(ids, pools_of(cluster), log, events)
         closures = closures_of(config.outages, index)
-        self.engine = engine = OpenEngine(
-            prepared, index, config, recorder, admission=admission, closures=closures, env=env
-        )
+        more: dict[str, Any] = {"admission": admission, "closures": closures, "env": env}
+        limits = None
+        if config.limits:
+            limits = GrowingLimits(config.limits, prepared, index, admission and admission.groups)
+            self.engine = LimitedOpenEngine(
+                prepared, index, config, recorder, limited=limits.limited, **more
+            )
+        else:
+            self.engine = OpenEngine(prepared, index, config, recorder, **more)
+        engine = self.engine
         engine.growth = Growth(
-            engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids
+            engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids, limits=limits
         )
         add_parts(engine, config, index, admission, open_=True)
         disruption: Any = engine.parts["disruption"]
@@ -246,6 +254,7 @@ class OpenSimulation(RunSession):
         job = self._reader.read(request, duration, runtime, at, attributes)
         if job.submit < now:
             self._check_time("at", job.submit)
+        engine.growth.refuse(job)
         live = LiveJob(self, job)
         ticket = engine.hand_in(job)
         live.note_ticket(ticket)
@@ -272,6 +281,7 @@ class OpenSimulation(RunSession):
     def update(self, job: LiveJob, duration: float | str) -> None:
         """Change the requested seconds of a job now (`LiveJob.update`)."""
         self._refuse_gone(job)
+        self._refuse_limits("its requested time changes")
         seconds = read_seconds("duration", duration)
         found = float("inf") if seconds is None else seconds
         if job.start is not None and job.start + found < self.now:
@@ -286,6 +296,7 @@ class OpenSimulation(RunSession):
     def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
         """Let a running malleable job have `size` execution targets from now on (`LiveJob.resize`)."""
         self._refuse_gone(job)
+        self._refuse_limits("its resources change")
         check_whole("size", size, 1)
         if job.number is None:
             raise RunError(f"job {job.id} does not run", expected="a running job")
@@ -293,6 +304,10 @@ class OpenSimulation(RunSession):
         event = self.env.event()
         self._enter("resize", (job.number, size, beside_queue, event))
         return event
+
+    def _refuse_limits(self, change: str) -> None:
+        if self.config.limits:
+            raise RunError(f"limits count a job as it was submitted, and {change}", expected="no limits")
 
     def _refuse_gone(self, job: LiveJob) -> None:
         self._refuse_broken()
@@ -452,6 +467,8 @@ class OpenSimulation(RunSession):
         self._refuse_broken()
         engine = self.engine
         recorder = engine.recorder.detached()
+        if engine.queues.limits is not None:  # a job that starts later has no such reason
+            recorder.reasons = {**recorder.reasons, **engine.queues.limits.reasons()}
         until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
