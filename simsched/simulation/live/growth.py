@@ -7,7 +7,7 @@ counts decide, as in `simulate`; the first other request, and the first drain, h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
+    from simsched.schedule.orders.multifactor import PriorityColumns
+    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
     from simsched.simulation.limits.limited_jobs import GrowingLimits
-    from simsched.schedule.orders.multifactor import PriorityColumns
-    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
 
@@ -76,6 +76,23 @@ def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> Prio
         )  # fmt: skip
     kinds = Kinds(index, find_policy(config.match_policy))
     return priority_columns(rules, (), table_apart((), kinds), index, kinds.sizes, config.queues)
+
+
+class GrowthRecord(NamedTuple):
+    """What a run of the same cluster and rules needs to have the same jobs, as they are at present.
+
+    handed_in : the jobs as they were submitted, in the order of their numbers.
+    changes : number → (runtime, duration, cancel_at) of those that are different by now.
+    on_graph : whether the matcher decides every match.
+    keyed : of each group of queues, whether its order is worked out in each pass.
+    renewals : times (seconds) at which reservations were made again or running jobs changed.
+    """
+
+    handed_in: list[Job]
+    changes: dict[int, tuple[Any, Any, Any]]
+    on_graph: bool
+    keyed: list[bool]
+    renewals: list[float]
 
 
 class Growth:
@@ -180,20 +197,33 @@ class Growth:
             return duration, 1
         return runtime, 0
 
-    def repeat(self, other: Growth) -> None:
+    def record(self) -> GrowthRecord:
+        """Return what another run needs to have the same jobs."""
+        changes = {}
+        for number, (job, before) in enumerate(zip(self.jobs, self.handed_in, strict=True)):
+            mine = (job.runtime, job.duration, job.cancel_at)
+            if mine != (before.runtime, before.duration, before.cancel_at):
+                changes[number] = mine
+        keyed = [not group.queue.static for group in self._engine.queues]
+        return GrowthRecord(
+            list(self.handed_in), changes, not self._counts_decide, keyed, list(self.renewals)
+        )
+
+    def repeat(self, record: GrowthRecord) -> None:
         """Add the jobs of another run of the same cluster and rules, as they are there now."""
-        for job in other.handed_in:
+        for job in record.handed_in:
             self.add(job)
-        for number, job in enumerate(other.jobs):
-            mine, self.jobs[number] = self.jobs[number], job
-            if (mine.runtime, mine.duration) != (job.runtime, job.duration):
+        for number, (runtime, duration, cancel_at) in record.changes.items():
+            mine = self.jobs[number]
+            self.jobs[number] = replace(mine, runtime=runtime, duration=duration, cancel_at=cancel_at)
+            if (mine.runtime, mine.duration) != (runtime, duration):
                 self._set_times(number)
-        if not other._counts_decide:
+        if record.on_graph:
             self.decide_on_graph()
-        for own, theirs in zip(self._engine.queues, other._engine.queues, strict=True):
-            if own.queue.static and not theirs.queue.static:
+        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
+            if own.queue.static and keyed:
                 own.queue.go_by_keys()
-        self.renewals = list(other.renewals)
+        self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
         """Add a job to the table, the queues, the records and the dependencies."""
