@@ -74,7 +74,10 @@ def test_limits_hold_and_name_their_users():
     sim.run(until=50)
     assert (first.start, second.start, other.start) == (0, None, 0)
     shown = sim.result().jobs.set_index("id")["reason"].to_dict()
-    assert "each user may run 1 job" in shown[str(second.id)] or "user ann may run 1 job" in shown[str(second.id)]
+    assert (
+        "each user may run 1 job" in shown[str(second.id)]
+        or "user ann may run 1 job" in shown[str(second.id)]
+    )
     assert second.reason is None  # the records do not change the run
     sim.run()
     assert second.start == 100
