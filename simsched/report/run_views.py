@@ -18,10 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.graph.cluster import Cluster
+    from simsched.report.compare import Comparison
+    from simsched.report.data.arrow_table import ArrowTable
     from simsched.report.metrics.metric_plugins import MetricFunction
     from simsched.report.section_plugins import ReportSection
     from simsched.report.waiting.job_answer import JobWait
     from simsched.workload.job import Workload
+
+
+ARROW_TABLES = ("jobs", "timeline", "nodes", "allocations")
 
 
 class Run(RunTables):
@@ -114,6 +119,25 @@ class Run(RunTables):
         from simsched.report.html.page import page
 
         return page([self, *others], sections)
+
+    def compare(self, other: RunTables) -> Comparison:
+        """Return how `other`, a run of the same jobs, differs from this one job by job."""
+        from simsched.report.compare import compare_runs
+
+        return compare_runs(self, other)
+
+    def arrow(self, table: str = "jobs") -> ArrowTable:
+        """Return a table (``jobs``, ``timeline``, ``nodes`` or ``allocations``) for polars and others.
+
+        It has the Arrow PyCapsule interface, as in ``polars.DataFrame(run.arrow())``.
+
+        ConfigError for a table that a run does not have.
+        """
+        from simsched.report.data.arrow_table import ArrowTable
+
+        if table not in ARROW_TABLES:
+            raise ConfigError(f"a run has no table {table!r}", expected=", ".join(ARROW_TABLES))
+        return ArrowTable(table, getattr(self, table))
 
     def section(self, section: str | ReportSection, width: int = PAGE_WIDTH) -> str:
         """Return the text of a section of another package, given by name or as an object.

@@ -167,7 +167,7 @@ def _read_as_given(
 ) -> Workload:
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
-        return READERS["table"].parse(source, reading)
+        return _read_frame(source, reading)
     try:
         return _read(source, reading, insisted)
     except SimschedError as error:
@@ -210,6 +210,16 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+
+
+def _read_frame(frame: Any, reading: ReadOptions) -> Workload:
+    """Read a frame by a column map, or one whose columns have our names."""
+    if reading.table is None:
+        from simsched.workload.readers.tables.own_frame import is_own_frame, read_own_frame
+
+        if is_own_frame(frame):
+            return read_own_frame(frame, reading)
+    return READERS["table"].parse(frame, reading)
 
 
 def _read_bytes(source: Source, reading: ReadOptions) -> Workload | None:
