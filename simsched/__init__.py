@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from simsched.errors import ConfigError as ConfigError
     from simsched.errors import FormatError as FormatError
     from simsched.errors import LimitError as LimitError
+    from simsched.errors import PluginError as PluginError
     from simsched.errors import RequestError as RequestError
     from simsched.errors import RunError as RunError
     from simsched.errors import SimschedError as SimschedError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from simsched.formats.request_files import load_jobspecs as load_jobspecs
     from simsched.formats.rfc.hostlist import Hostlist as Hostlist
     from simsched.formats.rfc.idset import Idset as Idset
+    from simsched.graph.build.cluster_plugins import ClusterReader as ClusterReader
     from simsched.graph.cluster import Cluster as Cluster
     from simsched.graph.cluster import load_cluster as load_cluster
     from simsched.graph.pool import Pool as Pool
@@ -40,6 +42,18 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Matched as Matched
     from simsched.match.outcome import Outcome as Outcome
     from simsched.match.outcome import Undecided as Undecided
+    from simsched.match.policies.candidates import Candidates as Candidates
+    from simsched.match.policies.policy import CandidateOrder as CandidateOrder
+    from simsched.match.policies.policy import MatchPolicy as MatchPolicy
+    from simsched.report.metrics.metric_plugins import Metric as Metric
+    from simsched.report.metrics.metric_plugins import MetricFunction as MetricFunction
+    from simsched.report.section_plugins import ReportSection as ReportSection
+    from simsched.schedule.orders.factor_plugins import PriorityFactor as PriorityFactor
+    from simsched.schedule.orders.ranking import JobOrder as JobOrder
+    from simsched.schedule.orders.ranking import Order as Order
+    from simsched.schedule.pass_context import PassContext as PassContext
+    from simsched.schedule.pass_context import QueuePolicy as QueuePolicy
+    from simsched.schedule.predictors.predictor import RunTimePredictor as RunTimePredictor
     from simsched.simulation.feasibility import feasible as feasible
     from simsched.simulation.live.live_job import LiveJob as LiveJob
     from simsched.site.import_site import import_site as import_site
@@ -59,6 +73,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload as Workload
     from simsched.workload.job_arrays import job_array as job_array
     from simsched.workload.load import load_workload as load_workload
+    from simsched.workload.reader_plugins import WorkloadReader as WorkloadReader
 
 #: Public name → the module that defines it.
 _HOME = {
@@ -110,6 +125,21 @@ _HOME = {
     "ArrayTask": "simsched.workload.array_tasks",
     "job_array": "simsched.workload.job_arrays",
     "load_workload": "simsched.workload.load",
+    "CandidateOrder": "simsched.match.policies.policy",
+    "Candidates": "simsched.match.policies.candidates",
+    "MatchPolicy": "simsched.match.policies.policy",
+    "ClusterReader": "simsched.graph.build.cluster_plugins",
+    "JobOrder": "simsched.schedule.orders.ranking",
+    "Order": "simsched.schedule.orders.ranking",
+    "PriorityFactor": "simsched.schedule.orders.factor_plugins",
+    "QueuePolicy": "simsched.schedule.pass_context",
+    "PassContext": "simsched.schedule.pass_context",
+    "RunTimePredictor": "simsched.schedule.predictors.predictor",
+    "Metric": "simsched.report.metrics.metric_plugins",
+    "MetricFunction": "simsched.report.metrics.metric_plugins",
+    "ReportSection": "simsched.report.section_plugins",
+    "WorkloadReader": "simsched.workload.reader_plugins",
+    "PluginError": "simsched.errors",
 }
 
 __all__ = [*_HOME, "__version__"]  # noqa: PLE0604 (the table's keys are strings)

@@ -90,7 +90,7 @@ def simulate(
         for an unknown policy or option.
     """
     from simsched.graph.cluster import as_cluster
-    from simsched.match.policies.plugins import name_of
+    from simsched.plugins.plugin_errors import name_of
     from simsched.simulation.simulate import simulate as run_workload
     from simsched.workload.load import as_workload
 

@@ -109,8 +109,20 @@ class RunError(SimschedError):
     """A directory or file of results is missing, incomplete, foreign or cannot be written."""
 
 
-class PluginError(SimschedError):
-    """A policy or order of another package raised an exception or returned an invalid value."""
+class PluginError(ConfigError):
+    """A plug-in of another package cannot be loaded, raised an exception or returned an invalid value.
+
+    trace : the traceback from its first line in the plug-in on; empty if the plug-in raised nothing.
+    """
+
+    trace: str = ""
+
+    def at(self, where: str) -> SimschedError:
+        """Return the same error with `where` before its own place."""
+        found = super().at(where)
+        assert isinstance(found, PluginError)
+        found.trace = self.trace
+        return found
 
 
 class InputWarning(UserWarning):

@@ -20,12 +20,13 @@ LEFT_OF: dict[str, set[str]] = {
 LEFT_OF["text_table"] = {"visible"}
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
 LEFT_OF["cycles"] = set()  # cycles of any directed graph
+LEFT_OF["plugins"] = {"errors", "arguments"}  # values of other packages in the place of ours
 LEFT_OF["bundled"] = {"errors", "arguments"}  # where the bundled inputs are
 LEFT_OF["extras"] = {"errors"}  # how to install an optional library
 LEFT_OF["files"] = {"errors"}  # files that are written as a whole or not at all
 LEFT_OF["folders"] = {"errors", "files"}  # folders of results, the same way
 LEFT_OF["formats"] = {"arguments", "bundled", "cycles", "errors", "extras", "files", "folders"}
-LEFT_OF["formats"] |= {"garbage", "human", "text_table", "visible"}
+LEFT_OF["formats"] |= {"garbage", "human", "plugins", "text_table", "visible"}
 LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
 LEFT_OF["schedule"] = LEFT_OF["match"] | {"match"}
@@ -39,6 +40,7 @@ LEFT_OF["api"] = LEFT_OF["study"] | {"study", "check"}
 LEFT_OF["live"] = LEFT_OF["api"] | {"api"}  # the open simulation, which needs simpy at once
 LEFT_OF["rl"] = LEFT_OF["live"] | {"live"}  # environments of Gymnasium; imported by programs alone
 LEFT_OF["cli"] = LEFT_OF["api"] | {"api", "simsched"}
+LEFT_OF["flux"] = LEFT_OF["cli"] | {"cli"}  # a pool for schedulers of Flux, and its console script
 LEFT_OF["__main__"] = {"cli"}
 LEFT_OF["simsched"] = LEFT_OF["api"] | {"api", "live"}  # the facade, simsched/__init__.py
 
@@ -55,10 +57,10 @@ FENCES: dict[str, set[str]] = {
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/state/selection", "simulation"},
+    | {"graph/pool", "match/state/selection", "simulation", "rl"},
     "jsonschema": {"formats"},
     "json": TEXT
-    | {"simulation", "report", "cli"},  # records and printed answers; reading JSON is formats' work
+    | {"simulation", "report", "cli", "flux"},  # records and printed answers; reading JSON is formats' work
     "xml": TEXT,
     "xmlrpc": set(),
     "pickle": set(),

@@ -23,7 +23,7 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from simsched.cli.support.messages import encoding_text, notes_of_inputs, printable, text_of
+from simsched.cli.support.messages import encoding_text, notes_of_inputs, printable, text_of, trace_of
 from simsched.cli.support.output import Visible, adapt
 from simsched.cli.support.parser import Parser, UsageError, parse
 from simsched.cli.support.signals import interruptible, status_of
@@ -131,7 +131,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         return _fail(encoding_text(error))
     except (SimschedError, MemoryError, RecursionError) as error:
-        return _fail(text_of(error))
+        return _fail(text_of(error) + trace_of(error))
     except OSError as error:
         if error.filename is None and error.errno in _FULL:  # all other outputs have a name
             _silence_stdout()

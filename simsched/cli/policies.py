@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from simsched.cli.support.parser import Subparsers
+    from simsched.plugins.plugin_kind import PluginKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,12 @@ def run_policies(args: argparse.Namespace) -> int:
         }
         write(json.dumps(document, indent=2, ensure_ascii=False) + "\n", "json")
         return 0
-    for number, (kind, entries) in enumerate(found.items()):
+    shown = {kind: entries for kind, entries in found.items() if entries or args.kinds}
+    for number, (kind, entries) in enumerate(shown.items()):
         heading = f"{kind} ({CATALOGUES[kind].option})"
         print_lines(["", heading] if number else [heading])
         rows = [(entry.name, _with_options(entry)) for entry in entries]
-        print_lines(table_lines(rows, indent="  "))
+        print_lines(table_lines(rows, indent="  ") if rows else ["  none of an installed package"])
     return 0
 
 
@@ -80,11 +82,20 @@ def _sentence(value: object) -> str:
     return (getattr(value, "__doc__", None) or "").partition("\n")[0].rstrip(". ")
 
 
+def _installed(kind: PluginKind) -> Iterator[PolicyEntry]:
+    """Yield the plug-ins of a kind; one that cannot be loaded has the reason as its sentence."""
+    for name in kind.names():
+        try:
+            text, options = kind.described(name)
+        except ConfigError as error:
+            text, options = error.message, ""
+        yield PolicyEntry(name, text, options)
+
+
 def _orders() -> Iterator[PolicyEntry]:
-    from simsched.match.policies.plugins import installed_names
     from simsched.schedule.orders.fairshare import FairShare
     from simsched.schedule.orders.multifactor import Multifactor
-    from simsched.schedule.orders.order import GROUP, ORDERS
+    from simsched.schedule.orders.order import KIND, ORDERS
 
     for name, order in ORDERS.items():
         yield PolicyEntry(name, _sentence(order.keys))
@@ -92,15 +103,16 @@ def _orders() -> Iterator[PolicyEntry]:
     yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
     text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
     yield PolicyEntry(Multifactor.name, text, "priority")
-    for name in installed_names(GROUP):
-        yield PolicyEntry(name, "of an installed package")
+    yield from _installed(KIND)
 
 
 def _factors() -> Iterator[PolicyEntry]:
+    from simsched.schedule.orders.factor_plugins import KIND
     from simsched.schedule.orders.priority_rules import FACTORS
 
     for name, kind in FACTORS.items():
         yield PolicyEntry(name, f"{kind.text} ({kind.source})", ", ".join(kind.options))
+    yield from _installed(KIND)
 
 
 def _fair_shares() -> Iterator[PolicyEntry]:
@@ -128,15 +140,13 @@ _QUEUE_POLICIES = {
 def _queue_policies() -> Iterator[PolicyEntry]:
     import inspect
 
-    from simsched.match.policies.plugins import installed_names
-    from simsched.schedule.policies.registry import GROUP, POLICIES
+    from simsched.schedule.policies.registry import KIND, POLICIES
 
     for name, maker in POLICIES.items():
         parameters = inspect.signature(maker).parameters.values()
         options = [f"{item.name.replace('_', '-')}={_shown(item.default)}" for item in parameters]
         yield PolicyEntry(name, _QUEUE_POLICIES.get(name) or _sentence(maker), ", ".join(options))
-    for name in installed_names(GROUP):
-        yield PolicyEntry(name, "of an installed package")
+    yield from _installed(KIND)
 
 
 def _shown(value: object) -> str:
@@ -144,13 +154,11 @@ def _shown(value: object) -> str:
 
 
 def _match_policies() -> Iterator[PolicyEntry]:
-    from simsched.match.policies.plugins import installed_names
-    from simsched.match.policies.policy import GROUP, POLICIES
+    from simsched.match.policies.policy import KIND, POLICIES
 
     for name, policy in POLICIES.items():
         yield PolicyEntry(name, policy.says)
-    for name in installed_names(GROUP):
-        yield PolicyEntry(name, "of an installed package")
+    yield from _installed(KIND)
 
 
 def _limits() -> Iterator[PolicyEntry]:
@@ -161,11 +169,39 @@ def _limits() -> Iterator[PolicyEntry]:
 
 
 def _predictors() -> Iterator[PolicyEntry]:
-    from simsched.schedule.predictors.predictor import LIMIT, PREDICTORS
+    from simsched.schedule.predictors.predictor import KIND, LIMIT, PREDICTORS
 
     yield PolicyEntry(LIMIT, "the requested duration of the job, the default (slurm.conf(5); Lifka 1995)")
     for name, maker in PREDICTORS.items():
         yield PolicyEntry(name, _sentence(maker))
+    yield from _installed(KIND)
+
+
+def _metrics() -> Iterator[PolicyEntry]:
+    from simsched.report.metrics.metric_plugins import KIND
+
+    return _installed(KIND)
+
+
+def _workload_readers() -> Iterator[PolicyEntry]:
+    from simsched.workload.load import READERS
+    from simsched.workload.reader_plugins import KIND
+
+    for name, reader in READERS.items():
+        yield PolicyEntry(name, reader.summary)
+    yield from _installed(KIND)
+
+
+def _cluster_readers() -> Iterator[PolicyEntry]:
+    from simsched.graph.build.cluster_plugins import KIND
+
+    return _installed(KIND)
+
+
+def _report_sections() -> Iterator[PolicyEntry]:
+    from simsched.report.section_plugins import KIND
+
+    return _installed(KIND)
 
 
 def _backfill_options() -> Iterator[PolicyEntry]:
@@ -215,5 +251,9 @@ CATALOGUES: dict[str, Catalogue] = {
     "predictors": Catalogue("--predictor", _predictors),
     "limits": Catalogue("[[limits]]", _limits),
     "match-policies": Catalogue("--match-policy", _match_policies),
+    "workload-readers": Catalogue("--as", _workload_readers),
+    "cluster-readers": Catalogue("by content", _cluster_readers),
+    "metrics": Catalogue("--metric", _metrics),
+    "report-sections": Catalogue("--section", _report_sections),
 }
-"""Kind → its catalogue, in the order in which they are printed."""
+"""Kind → its catalogue, in the order in which they are printed; the last three have only plug-ins."""

@@ -74,6 +74,20 @@ def register(subparsers: Subparsers) -> None:
         "queue, size, user, hour (of the week) or day",
     )
     report.add_argument(
+        "--section",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="add a section of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
+    )
+    report.add_argument(
+        "--metric",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="add a metric of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
+    )
+    report.add_argument(
         "--audit",
         action="store_true",
         help="audit each run instead: check its files against their digests and, if its inputs are still "
@@ -151,10 +165,16 @@ def run_report(args: argparse.Namespace) -> int:
     if args.warm_up in RULES:
         args.warm_up = _found_warm_up(runs)
     runs = _steady(runs, args)
+    _add_figures(runs, args.metric)
+    if args.section and (args.by or args.recorded or kind not in ("text", "html")):
+        raise ConfigError(
+            f"a section in the format {kind}" if kind not in ("text", "html") else "a section of a table",
+            where="--section", expected="a report as text or html, without --by and --recorded",
+        )  # fmt: skip
     if args.recorded:
         text = _recorded(runs, args.recorded, kind)
     else:
-        text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
+        text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
     return 0
@@ -256,16 +276,27 @@ def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
     return recorded_waits.FORMATS[kind](runs, key)
 
 
-def _rendered(runs: Sequence[RunTables], kind: str) -> str:
+def _add_figures(runs: Sequence[RunTables], metrics: Sequence[str]) -> None:
+    """Add the figures of metrics of other packages to the summaries."""
+    from simsched.report.run_views import Run
+
+    for run in runs:
+        assert isinstance(run, Run)
+        run.summary.update((name, run.metric(name)) for name in metrics)
+
+
+def _rendered(runs: Sequence[RunTables], kind: str, sections: Sequence[str]) -> str:
     if kind == "html":
         from simsched.report.html.page import page
 
-        return page(runs)
+        return page(runs, sections)
     if kind == "text":
         from simsched.report import text_report as text
+        from simsched.report.section_plugins import with_sections
 
         width = terminal_width()
-        return text.page(runs[0], width) if len(runs) == 1 else text.comparison(runs, width)
+        found = text.page(runs[0], width) if len(runs) == 1 else text.comparison(runs, width)
+        return with_sections(found, runs, sections, width) if sections else found
     from simsched.report import export
 
     writers: dict[str, Callable[[Sequence[RunTables]], str]]

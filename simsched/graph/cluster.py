@@ -20,6 +20,7 @@ from simsched.graph.resource_graph import ResourceGraph, is_finished
 if TYPE_CHECKING:
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.machines.description import Note
+    from simsched.graph.build.cluster_plugins import ClusterReader
     from simsched.graph.index.index import Index
 
 
@@ -141,13 +142,13 @@ def as_cluster(value: ClusterLike) -> Cluster:
     return value if isinstance(value, Cluster) else load_cluster(value)
 
 
-def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
+def load_cluster(path_or_name: str | Path | ResourceGraph, *, reader: ClusterReader | None = None) -> Cluster:
     """Read a cluster from a file, or a bundled one by name; ``-`` is standard input.
 
     The kind of file (R, R with a graph, JGF, TreePool, GRUG, GraphML, recipe, or a site's own file such as
     slurm.conf, a Flux configuration, pbsnodes -a, hwloc XML) is detected by content.  An `InputWarning`
     lists the parts of a site's file that are assumed, left out or not understood; `Cluster.notes` keeps
-    them.  A networkx graph is accepted as by `Cluster`.
+    them.  A networkx graph is accepted as by `Cluster`.  `reader` reads the file instead of ours.
 
     Raises
     ------
@@ -161,12 +162,12 @@ def load_cluster(path_or_name: str | Path | ResourceGraph) -> Cluster:
     path = bundled.resolve("clusters", path_or_name)
     name = "stdin" if str(path) == "-" else bundled.plain_name(Path(path))
     try:
-        graph = read_graph(path, name=name)
+        graph = read_graph(path, name=name, reader=reader)
     except SimschedError as error:
         if error.where and str(path) in error.where:
             raise
         raise error.at(str(path_or_name)) from None
-    cluster = Cluster(graph, name=str(graph.graph["name"]), source=str(path_or_name))
+    cluster = Cluster(graph, name=str(graph.graph.get("name") or name), source=str(path_or_name))
     if cluster.notes:
         faults_first = sorted(cluster.notes, key=lambda note: note.kind != "fault")
         warnings.warn(InputWarning(str(path_or_name), map(str, faults_first)), stacklevel=2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.api import simulated_run
 from simsched.arguments import check, wrong
 from simsched.graph.cluster import as_cluster
-from simsched.match.policies.plugins import name_of
+from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.workload.load import as_workload
 

@@ -57,12 +57,16 @@ class ClaimsFromR:
     ----------
     left : the state of the cluster beside the claims.  Status is ignored: a job may run on a node that
         is drained.
+
+    `known` are claims that exist already, by the name of the job.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, known: Mapping[str, Selection] | None = None) -> None:
         self._index = index
         self.left = Availability(index, ignore_status=True)
-        self._given: list[tuple[str, Selection]] = []
+        self._given: list[tuple[str, Selection]] = list((known or {}).items())
+        for _, selection in self._given:
+            self.left.claim(selection)
         self._nameless = compile_request(Jobspec.from_shape(f"slot=1/{index.target_type}"), index)
 
     # --- the three ways in which a job's allocation is known -------------------------------------

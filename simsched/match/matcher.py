@@ -183,6 +183,28 @@ class Matcher:
             return found
         return Busy(start=start, reasons=found.reasons, select=answer.select, emit=answer.emit)
 
+    def adopt(self, granted: ResourceSet, *, end: float | None = None) -> int:
+        """Claim what the R of a running job names, on targets up or down; return the id of the allocation.
+
+        Errors as `ClaimsFromR.exact`.  `end` is the expected end, in seconds.
+        """
+        from simsched.match.claims_from_r import ClaimsFromR
+
+        check("granted", granted, ResourceSet, "a resource set")
+        down = np.flatnonzero(~self.available.up)
+        claims = ClaimsFromR(self.index, {str(id_): claim for id_, claim in self._claims.items()})
+        selection = claims.exact(str(self._next), granted)
+        self._settle()
+        self.available.set_status(down, up=True)  # the job started when they were up
+        self.available.claim(selection)
+        self.available.set_status(down, up=False)
+        id_ = self._next
+        self._next += 1
+        self._claims[id_] = selection
+        if end is not None:
+            self._ends[id_] = end
+        return id_
+
     def release(
         self, id_: int | str, part: ResourceSet | Idset | str | Iterable[int] | None = None
     ) -> ResourceSet | None:

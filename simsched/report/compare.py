@@ -83,6 +83,25 @@ class Comparison:
         ends = f"95 % between {show(self.wait.low)} and {show(self.wait.high)}"
         return f"{ends}, from {self.blocks} blocks of {human.seconds(self.block)}"
 
+    def _repr_html_(self) -> str:
+        """Return the comparison as a table, for a notebook."""
+        from simsched import human
+        from simsched.text_table import html_table
+
+        rows = [("jobs in both", f"{self.jobs:,}"), ("verdict", f"b {self.verdict}")]
+        for name, change, unit in (
+            ("wait", self.wait, "s"),
+            ("turnaround", self.turnaround, "s"),
+            ("bounded slowdown", self.slowdown, "ratio"),
+        ):
+            low, high = (human.quantity(value, unit) for value in (change.low, change.high))
+            rows.append(
+                (f"mean change of {name}", f"{human.quantity(change.estimate, unit)} ({low} to {high})")
+            )
+        shares = (("sooner", self.sooner), ("same start", self.same), ("later", self.later))
+        rows += [(name, human.share(value)) for name, value in shares]
+        return html_table("b against a", rows)
+
     @property
     def verdict(self) -> str:
         """``b waits less``, ``b waits more``, or ``no difference shown``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.report.data.tables import RunTables
-from simsched.text_table import html_table
+from simsched.text_table import PAGE_WIDTH, html_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.graph.cluster import Cluster
+    from simsched.report.compare import Comparison
+    from simsched.report.data.arrow_table import ArrowTable
+    from simsched.report.metrics.metric_plugins import MetricFunction
+    from simsched.report.section_plugins import ReportSection
     from simsched.report.waiting.job_answer import JobWait
     from simsched.workload.job import Workload
+
+
+ARROW_TABLES = ("jobs", "timeline", "nodes", "allocations")
 
 
 class Run(RunTables):
@@ -104,11 +111,60 @@ class Run(RunTables):
 
         return draw_job(self, self.why(job), dark=dark, paper=paper, grey=grey)
 
-    def page(self, *others: RunTables) -> str:
-        """Return an HTML page of this run, compared with `others` if there are any."""
+    def page(self, *others: RunTables, sections: Sequence[str | ReportSection] = ()) -> str:
+        """Return an HTML page of this run, compared with `others` if there are any.
+
+        `sections` of other packages follow, by name or as objects.
+        """
         from simsched.report.html.page import page
 
-        return page([self, *others])
+        return page([self, *others], sections)
+
+    def compare(self, other: RunTables) -> Comparison:
+        """Return how `other`, a run of the same jobs, differs from this one job by job."""
+        from simsched.report.compare import compare_runs
+
+        return compare_runs(self, other)
+
+    def arrow(self, table: str = "jobs") -> ArrowTable:
+        """Return a table (``jobs``, ``timeline``, ``nodes`` or ``allocations``) for polars and others.
+
+        It has the Arrow PyCapsule interface, as in ``polars.DataFrame(run.arrow())``.
+
+        ConfigError for a table that a run does not have.
+        """
+        from simsched.report.data.arrow_table import ArrowTable
+
+        if table not in ARROW_TABLES:
+            raise ConfigError(f"a run has no table {table!r}", expected=", ".join(ARROW_TABLES))
+        return ArrowTable(table, getattr(self, table))
+
+    def section(self, section: str | ReportSection, width: int = PAGE_WIDTH) -> str:
+        """Return the text of a section of another package, given by name or as an object.
+
+        ConfigError for an unknown name or option, PluginError if the section fails.
+        """
+        from simsched.report.section_plugins import section_text
+
+        return section_text(self, section, width)
+
+    def metric(self, metric: str | MetricFunction) -> float:
+        """Return a figure: one in `summary` by name, or a metric of another package by name or as an object.
+
+        A metric that is a function gets the frames `jobs` and `timeline` and the `totals`.
+
+        ConfigError for an unknown name or option, PluginError if the metric fails.
+        """
+        from simsched.report.metrics.metric_plugins import KIND, as_metric, installed_metric
+
+        if isinstance(metric, str):
+            found = installed_metric(metric)
+            if found is None and metric in self.summary:
+                return self.summary[metric]
+            if found is None:
+                raise KIND.unknown(metric, self.summary)
+            return found(self.jobs, self.timeline, self.totals)
+        return as_metric(metric)(self.jobs, self.timeline, self.totals)
 
     def _repr_html_(self) -> str:
         """Return the figures of the run as a table, for a notebook."""

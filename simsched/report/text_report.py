@@ -14,7 +14,7 @@ from simsched.report.compare import Comparison, compare_runs
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import size_class
-from simsched.report.metrics.summary import metric
+from simsched.report.metrics.summary import METRICS, metric
 from simsched.report.run_dates import dates_of
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
 
@@ -64,7 +64,7 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
     Runs that do not fit beside the others are shown below them.
     """
     rows = []
-    for name in COMPARED:
+    for name in (*COMPARED, *other_figures(runs[0].summary)):
         values = [run.summary.get(name, math.nan) for run in runs]
         if any(map(math.isfinite, values)):
             unit = metric(name).unit
@@ -128,11 +128,18 @@ def overview_rows(run: RunTables) -> list[tuple[str, str]]:
         ),
         ("fairness", f"Jain index of users {_of(s, 'jain_users')}"),
     ]
+    rows += [(name.replace("_", " "), _of(s, name)) for name in other_figures(s)]
     wall = run.meta.get("wall_seconds")
     if wall:
         speed = run.meta.get("jobs_per_second", math.nan)
         rows.append(("simulated in", f"{human.seconds(float(wall))}, {human.number(float(speed))} jobs/s"))
     return [row for row in rows if not row[1].startswith(human.MISSING)]
+
+
+def other_figures(summary: Mapping[str, float]) -> list[str]:
+    """Return the names of the figures that are not ours: those of metrics of other packages."""
+    ours = {known.name for known in METRICS}
+    return [name for name in summary if name not in ours and not name.startswith(("utilisation_", "down_"))]
 
 
 def _labelled(rows: Sequence[tuple[str, str]], width: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from msgspec.structs import replace
 
 from simsched.arguments import check_whole
 from simsched.errors import ConfigError, WorkloadError, did_you_mean
@@ -15,7 +16,6 @@ from simsched.live.live_simulation import Simulation
 from simsched.rl.chosen_jobs import KINDS, WITH_WAITING, ChosenJobs
 from simsched.rl.observation import Observer, shapes
 from simsched.rl.rewards import StartedJob, reward_of
-from simsched.workload.job import Job
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import ClusterLike
     from simsched.rl.chosen_jobs import Choice
     from simsched.rl.rewards import Reward
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Job, Workload
 
     Observation = dict[str, npt.NDArray[np.float32]]
 
@@ -238,13 +238,18 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         def moved(time: float | None) -> float | None:
             return None if time is None else max(0, time - origin)
 
-        def changed(job: Job) -> Job:
-            fields = {name: getattr(job, name) for name in Job.__struct_fields__}
-            fields.update(submit=job.submit - origin, deadline=moved(job.deadline), dependencies=())
-            fields.update(cancel_at=moved(job.cancel_at), preceding=None, think_time=None)
-            return Job(**fields)
-
-        return [changed(job) for job in some]
+        return [
+            replace(
+                job,
+                submit=job.submit - origin,
+                deadline=moved(job.deadline),
+                cancel_at=moved(job.cancel_at),
+                dependencies=(),
+                preceding=None,
+                think_time=None,
+            )
+            for job in some
+        ]
 
     def _go_on(self) -> None:
         """Run the clock to the next choice, or to the end."""

@@ -77,6 +77,8 @@ class ChosenJobs:
         self._picked: dict[PassContext, int] = {}
         self._shadow: Shadow | None = None
         self._declined: set[PassContext] = set()
+        self._reserved: dict[PassContext, Shadow] = {}
+        """The reservations of the jobs that are to be next, from the last passes."""
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -133,14 +135,32 @@ class ChosenJobs:
         if job is None:
             return False
         if job in context.queue:
+            shadow = self._reserved.get(context)
+            if shadow is not None and shadow.job == job and _only_new_may_start(context, shadow):
+                new = list(context.supply.candidates(context.queue.new_jobs()))
+                if new:
+                    _pass_by(context, shadow, np.array(new, dtype=np.int64))
+                return True
             selection = context.fit(job)
             if selection is None:
                 if self._kind == NEXT_EASY:
-                    _pass_by(context, job)
+                    self._let_pass(context, job)
                 return True
             context.start(job, selection, backfilled=job != context.queue.first)
+        self._reserved.pop(context, None)
         del self._picked[context]
         return False
+
+    def _let_pass(self, context: PassContext, first: int) -> None:
+        """Start each job that fits now and does not delay `first`, in the order of the queue."""
+        supply = context.supply
+        jobs = context.queue.jobs()
+        jobs = jobs[supply.could_start_each(jobs)]
+        shadow = self._reserved.get(context)
+        if shadow is None or shadow.job != first or context.moved or shadow.is_past(context.now):
+            shadow = self._reserved[context] = supply.shadow(first)
+        if len(jobs):
+            _pass_by(context, shadow, _may_pass(context, shadow, jobs))
 
     def _offer(self, context: PassContext) -> None:
         """Note the choice of this pass, if there is one."""
@@ -215,20 +235,36 @@ def _try_each(context: PassContext, jobs: Integers, late: Bools, allowed: Bools)
         allowed[at] = known[key]
 
 
-def _pass_by(context: PassContext, first: int) -> None:
-    """Start each job that fits now and does not delay `first`, in the order of the queue."""
+def _only_new_may_start(context: PassContext, shadow: Shadow) -> bool:
+    """Whether the jobs that did not start in the last pass cannot start now either, as in `Easy`."""
+    if context.released or context.moved or shadow.unsettled or not context.queue.static:
+        return False
+    return not shadow.is_past(context.now)
+
+
+def _may_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> Integers:
+    """Return the jobs that sums do not keep from starting now without a delay of the reservation."""
     supply = context.supply
-    jobs = context.queue.jobs()
-    jobs = jobs[(jobs != first) & supply.could_start_each(jobs)]
-    if not len(jobs):
-        return
-    shadow = supply.shadow(first)
-    soon = context.now + context.table.judged_array[jobs] <= shadow.time(supply)
-    for job in jobs[soon | shadow.leaves_room(supply, jobs)].tolist():
-        if job in context.barred:
-            continue
-        in_time = _ends_in_time(context, job, shadow)
-        selection = supply.fit(job) if in_time else shadow.fit_beside(supply, job)
-        if selection is not None:
-            context.start(job, selection, backfilled=True)
-            shadow.note_start()
+    jobs = jobs[supply.could_start_each(jobs)]
+    if len(jobs):
+        soon = context.now + context.table.judged_array[jobs] <= shadow.time(supply)
+        jobs = jobs[soon | shadow.leaves_room(supply, jobs)]
+    return jobs
+
+
+def _pass_by(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
+    """Start each job that fits now and does not delay that of a reservation, in this order."""
+    supply, now, judged = context.supply, context.now, context.table.judged
+    while len(jobs):
+        time = shadow.time(supply)
+        for at, job in enumerate(jobs.tolist()):
+            if job == shadow.job or job in context.barred:
+                continue
+            selection = supply.fit(job) if now + judged[job] <= time else shadow.fit_beside(supply, job)
+            if selection is not None:
+                context.start(job, selection, backfilled=True)
+                shadow.note_start()
+                jobs = _may_pass(context, shadow, jobs[at + 1 :])  # sums rule out most of the others now
+                break
+        else:
+            return

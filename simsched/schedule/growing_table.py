@@ -52,9 +52,10 @@ class GrowingTable(JobTable):
     kind_sizes : kind → the size of its jobs.
     kind_demand : the columns of `demand` by kind.
     accounts : how many users and banks there are.
+    plans : the same jobs with predicted seconds as their durations; None: plans go by the requested ones.
     """
 
-    __slots__ = ("_banks", "_users", "by_kind", "kind_demand", "kind_sizes")
+    __slots__ = ("_banks", "_users", "by_kind", "kind_demand", "kind_sizes", "plans")
     __setattr__ = object.__setattr__  # that of a frozen class with slots fails in a subclass
 
     def __init__(self, *, judged_apart: bool = False, tiered: bool = False) -> None:
@@ -83,6 +84,18 @@ class GrowingTable(JobTable):
         self.kind_demand: npt.NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)
         self._users: dict[str | None, int] = {}
         self._banks: dict[str | None, int] = {}
+        self.plans: GrowingTable | None = None
+
+    def with_predictions(self) -> GrowingTable:
+        """Return a table that grows with this one and whose durations may become predicted seconds.
+
+        Its `limits` are the durations of this table, and candidates are judged by the predictions.
+        """
+        self.plans = made = GrowingTable(tiered=self.tiers is not None)
+        made._set("judged_array", made.durations_array)
+        made._set("limits", self.durations)
+        made.by_kind, made.kind_sizes = self.by_kind, self.kind_sizes
+        return made
 
     def _set(self, name: str, value: Any) -> None:
         """Replace a column of the frozen base; those who read it take it from the table each time."""
@@ -103,6 +116,8 @@ class GrowingTable(JobTable):
         self.kind_sizes.append(size)
         column = np.array([[units]], dtype=np.int64)
         self.kind_demand = np.hstack((self.kind_demand, column))
+        if self.plans is not None:  # it has the same lists
+            self.plans.kind_demand = self.kind_demand
 
     def recount(
         self,
@@ -123,6 +138,8 @@ class GrowingTable(JobTable):
         self._set("demand", wide)
         # The list is that of the supplies, which look units up without the table.
         self.units[:] = wide[0, :jobs].tolist() if single else []
+        if self.plans is not None:
+            self.plans.recount(single, content, types, demand)
 
     def add(self, job: NewJob) -> bool:
         """Add a job of a known kind; its number is the next one.  Return whether the arrays were doubled."""
@@ -146,6 +163,8 @@ class GrowingTable(JobTable):
         if self.single is not None:
             self.units.append(int(self.kind_demand[0, kind]))
         self._add_accounts(number, job)
+        if self.plans is not None:
+            self.plans.add(job)
         return doubled
 
     def _add_accounts(self, number: int, job: NewJob) -> None:
@@ -172,4 +191,6 @@ class GrowingTable(JobTable):
             if column is not None:
                 fill = np.inf if name == "deadlines" else 0
                 self._set(name, np.concatenate([column, np.full_like(column, fill)]))
+        if self.limits is not self.durations:
+            self._set("judged_array", self.durations_array)
         self._set("demand", np.hstack([self.demand, np.zeros_like(self.demand)]))

@@ -191,7 +191,9 @@ class WaitingQueue:
         ranks = self.ranks
         self.ranks = array("q", sorted([*ranks, *(self._rank[job] for job in jobs)]))
         if self._present is None:
-            found: list[int] = self._at[np.array(self.ranks, dtype=np.int64)].tolist()
+            found: list[int] = self.ranks.tolist()
+            if not self._plain:
+                found = self._at[np.array(found, dtype=np.int64)].tolist()
         else:
             self._present.forget()
             found = self._present.all(self.ranks).tolist()

@@ -50,6 +50,9 @@ class WaitingLimits(StartLimits, Protocol):
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""
 
+    def reasons(self) -> dict[int, str]:
+        """Return for each job that is barred at present which limit it waits for, and who uses it."""
+
     def note_reasons(self) -> None:
         """Record for each job that is barred at present which limit it waits for."""
 

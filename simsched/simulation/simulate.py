@@ -12,8 +12,8 @@ from simsched._version import version
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
-from simsched.match.policies.plugins import name_of
 from simsched.match.policies.policy import POLICIES, MatchPolicy, find_policy
+from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.engine import Engine
@@ -181,7 +181,7 @@ class RunSession:
         times: Mapping[str, Any],
         config: RunConfig,
     ) -> RunResult:
-        if self.engine.queues.limits is not None:
+        if self.engine.queues.limits is not None and recorder is self.engine.recorder:
             self.engine.queues.limits.note_reasons()
         book = self.engine.parts.get("reservations")
         if isinstance(book, ReservationBook):

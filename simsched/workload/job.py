@@ -174,7 +174,11 @@ class Workload:
 
     @classmethod
     def from_frame(cls, frame: Any, map: Any = None, **options: Any) -> Workload:  # noqa: A002 (as load_workload)
-        """Return the workload of a data frame by a column map; arguments and errors are `load_workload`'s."""
+        """Return the workload of a data frame; arguments and errors are `load_workload`'s.
+
+        A frame with our names needs no column map: ``submit``, ``shape`` or ``jobspec``, and any of ``id``,
+        ``duration``, ``runtime``, ``user``, ``queue`` …, so that ``run.jobs`` can be run again.
+        """
         from importlib import import_module  # `load` imports this module
 
         workload: Workload = import_module("simsched.workload.load").load_workload(frame, map=map, **options)

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched import bundled
-from simsched.arguments import check, check_callable, check_whole, texts
+from simsched.arguments import check, check_callable, check_whole, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
+from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
 from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.clock import DateText
     from simsched.formats.sss import Names
+    from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 
     ColumnMapLike: TypeAlias = str | Path | Mapping[str, Any] | ColumnMap
@@ -92,7 +94,7 @@ def load_workload(
     map: str | JobMap | ColumnMapLike | Iterable[str] | None = None,  # noqa: A002 (the command line's word)
     procs_per_node: int | None = None,
     strict: bool = False,
-    as_: str | None = None,
+    as_: str | WorkloadReader | None = None,
     limit: int | None = None,
     constrain: Iterable[str] = (),
     names: Callable[[], Names] | None = None,
@@ -111,7 +113,7 @@ def load_workload(
     map : template from flat counts to a shape, or several with rules by queue; or as `columns`.
     procs_per_node : width of a node, for ``{nodes}`` where the trace has no node counts.
     strict : make any ignored record an error.
-    as_, limit : the format, in place of a look at the content; the most records that are read.
+    as_, limit : the format or a reader, in place of a look at the content; the most records that are read.
     constrain : parts of a record that become an RFC 31 constraint, ``features``, ``partition``.
     names : gives the cluster's hosts and properties, should patterns in SSS Job Objects need them.
     columns, delimiter : column map of a table (file, content or preset), or the columns of a Slurm dump
@@ -160,17 +162,19 @@ def _place_of(source: Source) -> dict[str, Any]:
     return {"source": source.name, "name": source.stem, "folder": folder}
 
 
-def _read_as_given(source: Any, reading: ReadOptions, insisted: str | None, given: str) -> Workload:
+def _read_as_given(
+    source: Any, reading: ReadOptions, insisted: str | WorkloadReader | None, given: str
+) -> Workload:
     """Read a source, or a data frame; errors have the path as the user gave it."""
     if is_frame(source):
-        return READERS["table"].parse(source, reading)
+        return _read_frame(source, reading)
     try:
         return _read(source, reading, insisted)
     except SimschedError as error:
         raise _as_given(error, source.name, given) from error.__cause__
 
 
-def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workload:
+def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader | None) -> Workload:
     """Read a source in the format that its beginning shows, unless another is insisted on."""
     if reading.table is not None or insisted == "table":
         if insisted not in {None, "table"}:
@@ -180,15 +184,15 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
         return READERS["table"].read(source, reading)
     if source.path.is_dir():
         return _read_folder(source, reading)
-    if insisted or reading.columns or reading.delimiter:
-        return READERS[_insisted(insisted or "sacct")].read(source, reading)
-    if _is_parquet(source):
-        return READERS["table"].read(source, reading)
-    if _is_archive(source):
-        from simsched.workload.readers.flux_archive import read_flux_archive
-
-        return read_flux_archive(source.path, reading)
+    if insisted is not None or reading.columns or reading.delimiter:
+        return _insisted(insisted or "sacct").read(source, reading)
+    packed = _read_bytes(source, reading)
+    if packed is not None:
+        return packed
     head = source.head()
+    plugin = recognising_reader(head)
+    if plugin is not None:
+        return plugin.read(source, reading)
     kind = detect(head, source.name)
     if kind in _TABLES and (preset := _preset_of(source, head)) is not None:
         note = f"read as {preset.name}: {preset.dataset}"
@@ -206,6 +210,27 @@ def _read(source: Source, reading: ReadOptions, insisted: str | None) -> Workloa
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+
+
+def _read_frame(frame: Any, reading: ReadOptions) -> Workload:
+    """Read a frame by a column map, or one whose columns have our names."""
+    if reading.table is None:
+        from simsched.workload.readers.tables.own_frame import is_own_frame, read_own_frame
+
+        if is_own_frame(frame):
+            return read_own_frame(frame, reading)
+    return READERS["table"].parse(frame, reading)
+
+
+def _read_bytes(source: Source, reading: ReadOptions) -> Workload | None:
+    """Read a source whose content is not text: Parquet, or an archive of Flux jobs; None for a text."""
+    if _is_parquet(source):
+        return READERS["table"].read(source, reading)
+    if _is_archive(source):
+        from simsched.workload.readers.flux_archive import read_flux_archive
+
+        return read_flux_archive(source.path, reading)
+    return None
 
 
 def _read_folder(source: Source, reading: ReadOptions) -> Workload:
@@ -330,11 +355,17 @@ def _constrain(words: Iterable[str]) -> frozenset[str]:
     return found
 
 
-def _insisted(kind: str) -> str:
-    check("as_", kind, str, f"one of {', '.join(READERS)}")
-    if kind not in READERS:
-        raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(READERS))
-    return kind
+def _insisted(kind: str | WorkloadReader) -> Format | PluginReader:
+    found = READERS.get(kind) if isinstance(kind, str) else None
+    if found is not None:
+        return found
+    if not isinstance(kind, str) and not KIND.fits(kind):
+        raise wrong("as_", kind, f"one of {', '.join(READERS)}, or a reader")
+    plugin = given_reader(kind)
+    if plugin is None:
+        known = [*READERS, *KIND.names()]
+        raise ConfigError(f"unknown workload format {kind!r}", expected=", ".join(known))
+    return plugin
 
 
 _PARQUET = b"PAR1"

@@ -47,18 +47,26 @@ def test_an_unknown_kind(capsys):
 
 
 def test_policies_of_installed_packages_are_listed(capsys, tmp_path, monkeypatch):
-    """Of each kind that has an entry-point group."""
+    """Of each kind that has an entry-point group; one that cannot be loaded says why."""
     package = tmp_path / "listed-1.0.dist-info"
     package.mkdir()
     package.joinpath("METADATA").write_text("Metadata-Version: 2.1\nName: listed\nVersion: 1.0\n")
-    groups = ("match_policies", "job_orders", "queue_policies")
+    groups = ("match_policies", "job_orders", "queue_policies", "priority_factors", "predictors", "metrics",
+              "workload_readers", "cluster_readers", "report_sections")  # fmt: skip
     package.joinpath("entry_points.txt").write_text(
         "".join(f"[simsched.{group}]\nmine-{group} = listed:it\n" for group in groups)
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert main(["policies", "match-policies", "orders", "queue-policies"]) == 0
+    assert main(["policies"]) == 0
     lines = capsys.readouterr().out.splitlines()
     for group in groups:
-        assert [line.split(maxsplit=1)[1] for line in lines if f"mine-{group}" in line] == [
-            "of an installed package"
-        ]
+        (line,) = [line for line in lines if f"mine-{group}" in line]
+        assert line.endswith("cannot be loaded: No module named 'listed'")
+
+
+def test_kinds_without_plug_ins(capsys):
+    assert main(["policies", "report-sections"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "report-sections (--section)",
+        "  none of an installed package",
+    ]

@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
 from tests import REPOSITORY
+from tests.manual.installs import install
 from tests.manual.pages import blocks
 
 PAGE = REPOSITORY / "CONTRIBUTING.md"
@@ -32,20 +32,6 @@ def change(tree, diff):
         file = tree / name
         for hunk in re.split(r"^@@\n", hunks, flags=re.MULTILINE):
             file.write_text(patched(file.read_text(), hunk))
-
-
-def install(project, site):
-    """Do what an installer does with a project: its package and its entry points are found."""
-    described = tomllib.loads((project / "pyproject.toml").read_text())["project"]
-    info = site / f"{described['name'].replace('-', '_')}-{described['version']}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Name: {described['name']}\nVersion: {described['version']}\n")
-    lines = []
-    for group, points in described["entry-points"].items():
-        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    for package in (project / "src").iterdir():
-        shutil.copytree(package, site / package.name)
 
 
 @pytest.fixture(scope="module")

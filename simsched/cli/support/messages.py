@@ -66,6 +66,12 @@ def text_of(error: Exception) -> str:
     return _os_error_text(error) if isinstance(error, OSError) else str(error)
 
 
+def trace_of(error: Exception) -> str:
+    """Return the traceback of a plug-in in an error, indented, after a line end; nothing for other errors."""
+    trace = getattr(error, "trace", "")
+    return "".join(f"\n  {line}" for line in trace.splitlines())
+
+
 def _os_error_text(error: OSError) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     return f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason

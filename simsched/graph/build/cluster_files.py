@@ -9,12 +9,15 @@ from simsched.formats.text.documents import load_json, load_yaml, name_of, read_
 from simsched.formats.text.input_files import decode_xml
 from simsched.formats.text.json_text import is_unicode
 from simsched.garbage import collector_paused
+from simsched.graph.build.cluster_plugins import KIND as PLUGINS
+from simsched.graph.build.cluster_plugins import read_by_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from simsched.formats.machines.read import OpenFile
+    from simsched.graph.build.cluster_plugins import ClusterReader
     from simsched.graph.resource_graph import ResourceGraph
 
 BULK = 8 * 2**20
@@ -26,8 +29,10 @@ KINDS = (
 )
 
 
-def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
+def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = None) -> ResourceGraph:
     """Read a file (``-`` is standard input, it may be compressed) and build its graph.
+
+    A `reader` of another package reads its text; without one, the installed reader that recognises it.
 
     Raises
     ------
@@ -36,7 +41,16 @@ def read_graph(path: str | Path, *, name: str) -> ResourceGraph:
     """
     from simsched.formats.machines.read import opener
 
-    return _from_box([read_bytes(path)], name, name_of(path), opener(path))
+    data, where = read_bytes(path), name_of(path)
+    if reader is not None or PLUGINS.names():
+        found = read_by_plugin(_decoded(data, where), name, reader)
+        if isinstance(found, dict):
+            return graph_from_document(found, name=name, where=where)
+        if found is not None:
+            from simsched.graph.build.networkx_graph import from_networkx
+
+            return from_networkx(found)
+    return _from_box([data], name, where, opener(path))
 
 
 def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:

@@ -3,7 +3,7 @@
 A policy sees the candidates of one choice, in graph order, with how many copies each can
 host, and returns a permutation of them; whether a request fits is decided before it is called, so no
 policy can make a request infeasible.  Others plug in through the entry-point group
-``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name).
+``simsched.match_policies`` (a `MatchPolicy`, or just its order, under the policy's name; see `plugins`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,17 +19,16 @@ from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.match.policies.candidates import Candidates
 from simsched.match.policies.locality import nearest_together
-from simsched.match.policies.plugins import load, named_in_errors, unknown
+from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
 
 __all__ = [
-    "GROUP",
+    "KIND",
     "POLICIES",
+    "CandidateOrder",
     "Candidates",
     "MatchPolicy",
     "Order",
@@ -43,14 +42,20 @@ __all__ = [
     "known_policies",
 ]
 
-KIND = "match policy"
-GROUP = "simsched.match_policies"
-"""The entry-point group of policies of other packages."""
-
 MAX_ORDERS = 256
 """Orders of static policies that are remembered for one cluster."""
 
 Order: TypeAlias = Callable[[Candidates], "Ints"]
+
+
+class CandidateOrder(Protocol):
+    """A match policy as a function."""
+
+    def __call__(self, candidates: Candidates) -> Ints:
+        """Return the positions of the candidates in the order in which they are taken."""
+
+
+KIND = PluginKind("match policy", "simsched.match_policies", CandidateOrder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +83,10 @@ class MatchPolicy:
     each_copy: bool = False
     lowest: bool = False
     highest: bool = False
+
+    def __call__(self, candidates: Candidates) -> Ints:
+        """Return the positions of the candidates in the order in which they are taken."""
+        return np.arange(len(candidates.ordinals)) if self.order is None else self.order(candidates)
 
 
 def ascending(key: Ints) -> Ints:
@@ -168,46 +177,31 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     if isinstance(name, MatchPolicy):
         return name
     check("policy", name, str, "the name of a match policy, or a MatchPolicy")
-    policy = POLICIES.get(name)
-    if policy is not None:
-        return policy
-    if name in _entry_points():
-        return _plugged_in(name)
-    raise unknown(KIND, name, known_policies(), "one of ")
+    policy = POLICIES.get(name) or _plugged_in(name)
+    if policy is None:
+        raise KIND.unknown(name, POLICIES, "one of ")
+    return policy
 
 
 def is_found_by_name(policy: MatchPolicy) -> bool:
     """Whether `find_policy` finds this very policy by its name."""
-    if policy.name in POLICIES:
-        return POLICIES[policy.name] is policy
-    return policy.name in _entry_points() and _plugged_in(policy.name) is policy
+    return (POLICIES.get(policy.name) or _plugged_in(policy.name)) is policy
 
 
 def known_policies() -> list[str]:
     """Return the names of all policies, those of other packages last."""
-    return [*POLICIES, *(name for name in _entry_points() if name not in POLICIES)]
+    return list(dict.fromkeys([*POLICIES, *KIND.names()]))
 
 
 @cache
-def _entry_points() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points
-
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
-@cache
-def _plugged_in(name: str) -> MatchPolicy:
-    point = _entry_points()[name]
-    found = load(KIND, name, point)
+def _plugged_in(name: str) -> MatchPolicy | None:
+    """Return the policy of another package, the same for each run; None if none of this name is installed."""
+    found = KIND.installed(name)
+    if found is None:
+        return None
     if isinstance(found, MatchPolicy):
         return replace(found, name=name)
-    if callable(found):
-        return MatchPolicy(name=name, says=str(found.__doc__ or "").partition("\n")[0], order=found)
-    raise ConfigError(
-        f"the match policy {name!r} is a {type(found).__name__}",
-        where=point.value,
-        expected="a MatchPolicy, or a function that orders candidates",
-    )
+    return MatchPolicy(name=name, says=str(found.__doc__ or "").partition("\n")[0], order=found)
 
 
 def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
@@ -223,7 +217,7 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
         return np.arange(count)
     if POLICIES.get(policy.name) is policy:  # built in, hence known to return a permutation
         return policy.order(candidates)
-    with named_in_errors(KIND, policy):
+    with KIND.named(policy):
         found = np.asarray(policy.order(candidates))
     if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
         raise ConfigError(

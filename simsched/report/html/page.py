@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Any
 from simsched.extras import needs
 from simsched.report import palette
 from simsched.report.html import markup
+from simsched.report.section_plugins import section_markup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.report.data.tables import RunTables
+    from simsched.report.section_plugins import ReportSection
 
 
-def page(runs: Sequence[RunTables]) -> str:
+def page(runs: Sequence[RunTables], sections: Sequence[str | ReportSection] = ()) -> str:
     """Return the page of the runs; several runs are also compared.
+
+    `sections` are those of other packages, for each run.
 
     Raises
     ------
@@ -36,6 +40,7 @@ def page(runs: Sequence[RunTables]) -> str:
     islands = Islands()
     parts = [compare_section.comparison(runs, charts)] if len(runs) > 1 else []
     parts += [run_section.run_section(run, f"r{i}", charts, islands) for i, run in enumerate(runs)]
+    parts += [section_markup(run, section) for section in sections for run in runs]
     title = runs[0].name if len(runs) == 1 else f"{len(runs)} runs compared"
     data = dump({"charts": charts, "cycle": list(palette.CYCLE)})
     parts.append(islands.html())

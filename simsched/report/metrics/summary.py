@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.fairness import jain_of_users
+from simsched.report.metrics.metric_plugins import (
+    Metric,
+    installed_figures,
+    installed_metric,
+    installed_metrics,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One figure: name, unit, meaning, and whether less (-1) or more (+1) of it is better (0: neither)."""
-
-    name: str
-    unit: str
-    meaning: str
-    better: int = 0
 
 
 #: figures that do not depend on the cluster, in the order of the reports
@@ -76,11 +71,20 @@ METRICS: tuple[Metric, ...] = (
 ROUNDING = 1e-12
 
 
+def known_metrics() -> tuple[Metric, ...]:
+    """Return our metrics and those of installed packages, whose names ours precede."""
+    ours = {known.name for known in METRICS}
+    return (*METRICS, *(known for known in installed_metrics() if known.name not in ours))
+
+
 def metric(name: str) -> Metric:
     """Return the description of a figure; that of a resource type follows from its prefix."""
     for known in METRICS:
         if known.name == name:
             return known
+    installed = installed_metric(name)
+    if installed is not None:
+        return installed
     kind, _, of = name.partition("_")
     if kind == "utilisation":
         return Metric(name, "share", f"share of {of} capacity in use, averaged over the makespan", +1)
@@ -99,6 +103,8 @@ def summarise(
 ) -> dict[str, float]:
     """Return every figure of `METRICS` plus ``utilisation_T`` and ``down_T`` of each resource type T.
 
+    Those of metrics of installed packages follow.
+
     Jobs that were submitted in the first `warm_up` or last `drain` seconds of submissions do not
     count, and use is averaged over the time between; without either it is averaged over the
     makespan.  A figure that cannot be computed (no job ran, no such
@@ -110,7 +116,10 @@ def summarise(
     figures = {**_counts(kept), **_times(kept), **_use(jobs, timeline, totals, window)}
     figures["jain_users"] = jain_of_users(kept)
     known = {k.name: figures[k.name] for k in METRICS if k.name in figures}
-    return {name: float(value) for name, value in {**known, **figures}.items()}
+    figures = {**known, **figures}
+    others = installed_figures(kept, timeline, totals)
+    figures.update((name, value) for name, value in others.items() if name not in figures)
+    return {name: float(value) for name, value in figures.items()}
 
 
 def _counts(jobs: pd.DataFrame) -> dict[str, float]:

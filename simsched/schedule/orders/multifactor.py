@@ -6,7 +6,7 @@ and with a `period` only at multiples of it, as in Slurm (PriorityCalcPeriod).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor, inf
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,7 @@ class Multifactor:
         rules = columns.rules
         self._rules = rules
         self._columns = columns
-        self._since = np.array(table.submits, dtype=np.float64)
+        self._since = np.array(table.submits[: len(table)], dtype=np.float64)
         self._moved: dict[int, float] = {}
         """The jobs whose age counts from another time than their submission."""
         ages = [factor for factor in rules.factors if factor.kind == "age" and factor.weight]
@@ -73,8 +73,8 @@ class Multifactor:
         """Time → the time as of which keys count; None if they change at any time."""
         self._is_bounded = _is_bounded(rules)
         self._rounds = rules.rounding != "none"
-        slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
-        self._fixed = columns.fixed + slack
+        self._slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
+        self._fixed = columns.fixed + self._slack
         changing = [factor.weight for factor in (*ages, *self._share_factors)]
         highest = self._fixed.max(initial=0.0) + sum(weight for weight in changing if weight > 0)
         lowest = self._fixed.min(initial=inf) + sum(weight for weight in changing if weight < 0)
@@ -190,6 +190,31 @@ class Multifactor:
             total[table.priorities[jobs] >= EXPEDITED] = rules.most
 
     # -- reports of the engine ------------------------------------------------------------------------
+
+    def enroll(self, job: int, submit: float, own: PriorityColumns) -> None:
+        """Take in a job of a run that grows: the next one, with columns of its own."""
+        if job >= len(self._since):
+            self._double()
+        self._since[job] = submit
+        self._fixed[job] = own.fixed[0] + self._slack
+        if own.tree is not None:
+            self._columns.nodes[job] = own.nodes[0]
+        self._nodes.append(int(own.nodes[0]) if len(own.nodes) else 0)
+        self._rates.append(float(own.rates[0]))
+        # No bound of the sums of jobs to come is known.
+        self._may_exceed, self._may_fall_short = self._rules.most < inf, self._rules.least > -inf
+
+    def _double(self) -> None:
+        """Make room in the columns for as many jobs again."""
+        room = max(len(self._since), 256)
+        longer = np.zeros(room)
+        self._since, self._fixed = (np.concatenate([old, longer]) for old in (self._since, self._fixed))
+        if self._columns.tree is not None:
+            nodes = np.concatenate([self._columns.nodes, np.zeros(room, dtype=np.int64)])
+            self._columns = replace(self._columns, nodes=nodes)
+        if self._rules.period:
+            self._known = np.concatenate([self._known, longer])
+            self._stamps = np.concatenate([self._stamps, np.zeros(room, dtype=np.int64)])
 
     @property
     def charges(self) -> bool:

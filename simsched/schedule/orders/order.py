@@ -9,25 +9,22 @@ import numpy as np
 
 from simsched.arguments import wrong
 from simsched.formats.rfc.duration import parse_time
-from simsched.match.policies.plugins import installed_names, load, named_in_errors, unknown
+from simsched.plugins.plugin_kind import PluginKind
 from simsched.schedule.orders.fairshare import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
-from simsched.schedule.orders.ranking import Order
+from simsched.schedule.orders.ranking import JobOrder, Order
 from simsched.schedule.orders.starving import starving_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.orders.ranking import JobOrder
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
 
-#: The entry-point group that other packages put their orders in.
-GROUP = "simsched.job_orders"
-KIND = "job order"
+KIND = PluginKind("job order", "simsched.job_orders", JobOrder)
 
 
 def job_order(given: str | JobOrder) -> JobOrder:
@@ -58,24 +55,17 @@ def job_order(given: str | JobOrder) -> JobOrder:
     starving = starving_order(name, job_order)
     if starving is not None:
         return starving
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=GROUP, name=name):
-        found = load(KIND, name, entry)
-        if isinstance(found, type):  # an order that remembers is installed as its class
-            with named_in_errors(KIND, found, name):
-                found = found()
-        return _own(found, name)
-    known = [*ORDERS, "fairshare[:HALF-LIFE]", Multifactor.name, "starving(ORDER, T)"]
-    raise unknown(KIND, name, [*known, *installed_names(GROUP)])
+    found = KIND.installed(name)
+    if found is not None:
+        return _own(found)
+    raise KIND.unknown(name, [*ORDERS, "fairshare[:HALF-LIFE]", Multifactor.name, "starving(ORDER, T)"])
 
 
-def _own(value: Any, name: str | None = None) -> JobOrder:
+def _own(value: Any) -> JobOrder:
     """Return an order for one queue, a copy if it may remember; ConfigError if it is not an order."""
-    fit = callable(getattr(value, "ranked", None)) and hasattr(value, "static")
-    if not fit or isinstance(value, type):
-        expected = "the name of a job order, or an object such as simsched.schedule.orders.ranking.Order"
-        raise wrong("order" if name is None else f"the job order {name!r}", value, expected)
+    if not KIND.fits(value):
+        raise wrong("order", value, "the name of a job order, or an object such as simsched.Order")
+    KIND.checked(value)
     order: JobOrder = value if isinstance(value, Order) else deepcopy(value)
     return order
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.match.policies.plugins import failed, is_ours, named_in_errors
+from simsched.plugins.plugin_errors import failed, is_ours, named_in_errors
 from simsched.schedule.orders.ranking import Order, sort_columns
 
 if TYPE_CHECKING:

@@ -6,17 +6,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.accounts.account_rows import AccountRow, finite, rows_of
 from simsched.formats.rfc.duration import parse_time
+from simsched.plugins.plugin_errors import name_of
+from simsched.schedule.orders.factor_plugins import KIND as PLUGINS
+from simsched.schedule.orders.factor_plugins import installed_factor, options_of_factor
 from simsched.schedule.orders.fair_share_rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from simsched.schedule.orders.factor_plugins import PriorityFactor
 
 NAME = "multifactor"
 WEEK = 7 * 86400.0
@@ -123,6 +128,7 @@ class Factor:
 
     least, most : bounds of the value before it is weighted.
     options : those of its kind (`FACTORS`), as pairs.
+    compute : the factor of another package; None for our own kinds.
     """
 
     name: str
@@ -131,6 +137,7 @@ class Factor:
     least: float = -inf
     most: float = inf
     options: tuple[tuple[str, Any], ...] = ()
+    compute: PriorityFactor | None = field(default=None, compare=False, repr=False)
 
     def option(self, name: str, usual: Any) -> Any:
         """Return an option, or the usual value."""
@@ -190,6 +197,13 @@ class PriorityRules:
     def uses(self, kind: str) -> bool:
         """Whether a factor of this kind has a weight."""
         return any(factor.kind == kind and factor.weight for factor in self.factors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain data, for ``run.json``."""
+        plain = asdict(self)
+        for factor in plain["factors"]:
+            del factor["compute"]
+        return plain
 
 
 # -- reading ------------------------------------------------------------------------------------------
@@ -313,13 +327,19 @@ def _factors(value: Any, where: str) -> tuple[Factor, ...]:
 
 
 def _factor(name: str, value: Any, where: str) -> Factor:
-    given = value if isinstance(value, Mapping) else {"weight": value}
+    given = dict(value) if isinstance(value, Mapping) else {"weight": value}
     kind = given.get("kind", name)
-    if kind not in FACTORS:
-        hint = did_you_mean(str(kind), FACTORS)
-        raise ConfigError(f"unknown factor {kind!r}{hint}", where=where, expected=", ".join(FACTORS))
-    readers = {**_COMMON, **FACTORS[kind].options}
-    given = _mapping(given, where, readers)
+    compute = None
+    if not isinstance(kind, str):
+        if not PLUGINS.fits(kind):
+            raise ConfigError(
+                f"kind is a {type(kind).__name__}", where=where, expected="a kind, or a priority factor"
+            )
+        compute, kind = PLUGINS.checked(kind), name_of(kind)
+    elif kind not in FACTORS:  # names of factors may be spelt with either sign
+        kind = next((known for known in PLUGINS.names() if known.replace("_", "-") == kind), kind)
+    readers = {**_COMMON, **_options_of_kind(kind, where, given=compute is not None)}
+    given = _mapping({**given, "kind": kind}, where, readers)
     if "weight" not in given:
         raise ConfigError("the factor has no weight", where=where, expected="weight = a number")
     if kind == "attribute" and "key" not in given:
@@ -328,7 +348,28 @@ def _factor(name: str, value: Any, where: str) -> Factor:
         )
     read = {key: readers[key](item, f"{where}.{key}") for key, item in given.items()}
     options = tuple((key, item) for key, item in read.items() if key not in _COMMON)
-    return Factor(name, kind, read["weight"], read.get("least", -inf), read.get("most", inf), options)
+    if kind not in FACTORS and compute is None:
+        compute = installed_factor(kind, {key.replace("-", "_"): item for key, item in options})
+    least, most = read.get("least", -inf), read.get("most", inf)
+    return Factor(name, kind, read["weight"], least, most, options, compute)
+
+
+def _options_of_kind(kind: str, where: str, *, given: bool) -> Mapping[str, Callable[[Any, str], Any]]:
+    """Return the readers of the options of a kind; the options of plug-ins are read when these are made."""
+    if given:
+        return {}
+    if kind in FACTORS:
+        return FACTORS[kind].options
+    options = options_of_factor(kind)
+    if options is None:
+        known = [*FACTORS, *PLUGINS.names()]
+        hint = did_you_mean(kind, known)
+        raise ConfigError(f"unknown factor {kind!r}{hint}", where=where, expected=", ".join(known))
+    return {name.replace("_", "-"): _as_given for name in options}
+
+
+def _as_given(value: Any, _where: str) -> Any:
+    return value
 
 
 def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:

@@ -6,22 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import wrong
 from simsched.errors import ConfigError, did_you_mean
-from simsched.match.policies.plugins import (
-    failed,
-    installed_names,
-    is_ours,
-    load,
-    name_of,
-    named_in_errors,
-    unknown,
-)
-from simsched.schedule.policies.options import typed_options
+from simsched.plugins.plugin_errors import failed, is_ours, name_of
+from simsched.plugins.plugin_kind import PluginKind
+from simsched.plugins.typed_options import typed_options
+from simsched.schedule.pass_context import QueuePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
-
-    from simsched.schedule.pass_context import QueuePolicy
 
 
 def _fcfs() -> QueuePolicy:
@@ -186,9 +178,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Name of a policy → the fields of the run's configuration that it sets unless they are given."""
 
-GROUP = "simsched.queue_policies"
-"""The entry-point group in which other packages offer their policies."""
-KIND = "queue policy"
+KIND = PluginKind("queue policy", "simsched.queue_policies", QueuePolicy)
 
 
 def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = None) -> QueuePolicy:
@@ -215,10 +205,8 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
             policy = maker(**mine)
     except TypeError as error:
         raise ConfigError(f"queue policy {name_of(given)!r}: {error}") from error
-    if not callable(getattr(policy, "run_pass", None)):
-        raise failed(
-            KIND, maker, f"is a {type(policy).__name__} without a method run_pass(context)", name_of(given)
-        )
+    if not is_ours(policy):
+        KIND.checked(policy, name_of(given))
     return policy if depth is None else _limited(policy, depth)
 
 
@@ -240,14 +228,14 @@ def _maker(given: str | QueuePolicy) -> Callable[..., QueuePolicy]:
     """Return a function that makes the policy; from an object it makes copies, so that no run changes it."""
     if isinstance(given, str):
         return POLICIES.get(given) or _installed(given)
-    if not callable(getattr(given, "run_pass", None)) or isinstance(given, type):
+    if not KIND.fits(given):
         raise wrong("queue_policy", given, "the name of a queue policy, or an object with run_pass(context)")
     return _Copies(given)
 
 
 def naming_policy(given: str | QueuePolicy) -> AbstractContextManager[None]:
     """Return a context in which an exception of another package's policy becomes a `PluginError`."""
-    return named_in_errors(KIND, _maker(given), name_of(given))
+    return KIND.named(_maker(given), name_of(given))
 
 
 class _Copies:
@@ -288,14 +276,25 @@ def _refuse_unknown(name: str, maker: Callable[..., QueuePolicy], options: Mappi
 
 
 def _installed(name: str) -> Callable[..., QueuePolicy]:
-    from importlib.metadata import entry_points
+    found: Any = KIND.found(name)
+    if found is None:
+        raise KIND.unknown(name, sorted(POLICIES))
+    if KIND.fits(found):
+        return _Copies(found)
+    if not callable(found):
+        raise failed(KIND.word, found, "cannot be called to make a policy", name)
+    maker: Callable[..., QueuePolicy] = found
+    return maker
 
-    for entry in entry_points(group=GROUP, name=name):
-        maker: Callable[..., QueuePolicy] = load(KIND, name, entry)
-        if not callable(maker):
-            raise failed(KIND, maker, "cannot be called to make a policy", name)
-        return maker
-    raise unknown(KIND, name, [*sorted(POLICIES), *installed_names(GROUP)])
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the options in ``name:key=value,…``; errors as `queue_policy`.
+
+    >>> split_options("easy:extra=no,refresh=always")
+    ('easy', {'extra': 'no', 'refresh': 'always'})
+    """
+    name, colon, rest = text.partition(":")
+    return (name, KIND.read_options(name, rest)) if colon else (text, {})
 
 
 def _seconds(option: str, value: Any) -> float | None:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.schedule.predictors.predictor import find_predictor
+from simsched.schedule.growing_table import GrowingTable
+from simsched.schedule.predictors.predictor import CheckedPredictor, find_predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.predictors.predictor import Perfect, RecentRuns
+    from simsched.schedule.predictors.predictor import RunTimePredictor
 
 MINUTE, HOUR = 60, 3600
 INCREMENTS = (
@@ -34,15 +35,12 @@ class Predictions:
     table : `JobTable` whose `durations` are predictions; its `limits` are the requested durations.
     """
 
-    def __init__(self, predictor: RecentRuns | Perfect, table: JobTable) -> None:
-        durations = list(table.durations)
-        array = table.durations_array.copy()
+    def __init__(self, predictor: RunTimePredictor, table: JobTable) -> None:
         # The rows of both are the same lists, so a table with candidates=actual has no predictions.
-        self.table = replace(
-            table, durations=durations, judged=durations, judged_array=array, limits=table.limits
-        )
-        object.__setattr__(self.table, "durations_array", array)
+        self.table = table.with_predictions() if isinstance(table, GrowingTable) else _predicted(table)
         self._predictor = predictor
+        if isinstance(predictor, CheckedPredictor):
+            predictor.begin(self.table)
         self._predicted: dict[int, float] = {}
         """Job that waits or runs → its prediction, in seconds."""
         self._corrections: dict[int, int] = {}
@@ -51,6 +49,17 @@ class Predictions:
     def _user(self, job: int) -> int:
         users = self.table.users
         return 0 if users is None else int(users[job])
+
+    def change_limit(self, job: int, *, runs: bool) -> None:
+        """Note that a job has another limit: one that waits is predicted again, one that runs ends by it."""
+        limit = self.table.limits[job]
+        if job not in self._predicted:
+            self._enter(job, limit)
+        elif runs:
+            self._predicted[job] = seconds = min(self._predicted[job], limit)
+            self._enter(job, seconds)
+        else:
+            self.expect(job)
 
     def expect(self, job: int) -> None:
         """Predict the run time of a job that begins to wait."""
@@ -101,8 +110,18 @@ class Predictions:
             self._enter(job, seconds)
 
 
-def predictions_of(name: str, table: JobTable, runtimes: Sequence[float]) -> Predictions | None:
-    """Return the predictions of a run by the predictor of this name; None for ``limit``.
+def _predicted(table: JobTable) -> JobTable:
+    """Return a table whose durations may become predictions."""
+    durations, array = list(table.durations), table.durations_array.copy()
+    made = replace(table, durations=durations, judged=durations, judged_array=array, limits=table.limits)
+    object.__setattr__(made, "durations_array", array)
+    return made
+
+
+def predictions_of(
+    name: str | RunTimePredictor, table: JobTable, runtimes: Sequence[float]
+) -> Predictions | None:
+    """Return the predictions of a run by a predictor, by name or as an object; None for ``limit``.
 
     `runtimes` are the actual seconds of all jobs, for the predictor ``perfect``.
     """

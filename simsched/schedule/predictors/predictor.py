@@ -6,20 +6,87 @@ capped by the job's limit. A user's first jobs are predicted to run to their lim
 
 from __future__ import annotations
 
-from math import ceil, floor
-from typing import TYPE_CHECKING, Any
+from copy import deepcopy
+from math import ceil, floor, isfinite
+from typing import TYPE_CHECKING, Any, Protocol
 
+from simsched.arguments import wrong
 from simsched.errors import ConfigError
 from simsched.formats.rfc.calls import parse_call
-from simsched.match.policies.plugins import unknown
+from simsched.plugins.plugin_errors import failed
+from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from simsched.schedule.job_table import JobTable
 
 LIMIT = "limit"
 """The default: a job is expected to run to its limit."""
 MOST_RUNS = 1000
 """The greatest number of run times of a user that a predictor looks at."""
+
+
+class RunTimePredictor(Protocol):
+    """Predicts run times (seconds) from the ends of jobs; users are numbers, as in `JobTable.users`.
+
+    If it has a method ``begin(table)``, that is called once with the `JobTable` before the first job.
+    """
+
+    def learn(self, user: int, seconds: float) -> None:
+        """Note that a job of a user ran for some seconds."""
+
+    def predict(self, job: int, user: int) -> float | None:
+        """Return the predicted seconds of a job that begins to wait; None: its limit."""
+
+    def state(self) -> Any:
+        """Return all that it has learnt, as plain values: a checkpoint keeps it."""
+
+    def restore(self, state: Any) -> None:
+        """Take over what an equal predictor has learnt."""
+
+
+KIND = PluginKind("predictor", "simsched.predictors", RunTimePredictor)
+
+
+class CheckedPredictor:
+    """A predictor of another package, whose failures and answers name it."""
+
+    def __init__(self, inner: RunTimePredictor, name: str | None = None) -> None:
+        self.inner = inner
+        self._name = name
+
+    def begin(self, table: JobTable) -> None:
+        """Let the predictor see the jobs, if it wants to."""
+        begin = getattr(self.inner, "begin", None)
+        if begin is not None:
+            with KIND.named(self.inner, self._name):
+                begin(table)
+
+    def learn(self, user: int, seconds: float) -> None:
+        """Note that a job of a user ran for some seconds."""
+        with KIND.named(self.inner, self._name):
+            self.inner.learn(user, seconds)
+
+    def predict(self, job: int, user: int) -> float | None:
+        """Return the predicted seconds of a job; PluginError for a value that is not a number."""
+        with KIND.named(self.inner, self._name):
+            found = self.inner.predict(job, user)
+            if found is None:
+                return None
+            if isinstance(found, bool | str) or not isfinite(found) or found < 0:
+                raise failed(KIND.word, self.inner, f"predicted {found!r}, not seconds from 0 on", self._name)
+            return float(found)
+
+    def state(self) -> Any:
+        """Return all that it has learnt."""
+        with KIND.named(self.inner, self._name):
+            return self.inner.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over what an equal predictor has learnt."""
+        with KIND.named(self.inner, self._name):
+            self.inner.restore(state)
 
 
 class RecentRuns:
@@ -127,22 +194,35 @@ PREDICTORS: dict[str, Callable[[str | None], Any]] = {
 """Name → a function from the text in parentheses (None without) to a maker, which gets the run times."""
 
 
-def find_predictor(name: str) -> Callable[[Sequence[float]], RecentRuns | Perfect] | None:
-    """Return a function that makes the predictor of this name from the run times; None for ``limit``.
+def find_predictor(given: str | RunTimePredictor) -> Callable[[Sequence[float]], RunTimePredictor] | None:
+    """Return a function that makes the given predictor from the run times; None for ``limit``.
+
+    Predictors of other packages get no run times; an object is copied, so that no run changes it.
 
     Raises
     ------
     ConfigError
         If there is no predictor of this name, or it does not take its arguments.
+    PluginError
+        If the predictor of another package cannot be made.
 
     >>> find_predictor("limit") is None, find_predictor("quantile(0.5, 4)")([]).most
     (True, 4)
     """
+    if not isinstance(given, str):
+        if not KIND.fits(given):
+            raise wrong("predictor", given, "the name of a predictor, or an object that learns and predicts")
+        mine: RunTimePredictor = KIND.checked(given)
+        return lambda _runtimes: CheckedPredictor(deepcopy(mine))
+    name = given
     if name == LIMIT:
         return None
     plain, bracket, rest = name.partition("(")
     known = PREDICTORS.get(plain.strip())
-    if known is None or (bracket and not rest.endswith(")")):
-        raise unknown("predictor", name, [LIMIT, "last-two", "quantile(P, N)", "perfect"])
-    made: Callable[[Sequence[float]], RecentRuns | Perfect] = known(rest[:-1] if bracket else None)
-    return made
+    if known is not None and (not bracket or rest.endswith(")")):
+        made: Callable[[Sequence[float]], RunTimePredictor] = known(rest[:-1] if bracket else None)
+        return made
+    own: RunTimePredictor | None = KIND.installed(name)
+    if own is None:
+        raise KIND.unknown(name, [LIMIT, "last-two", "quantile(P, N)", "perfect"])
+    return lambda _runtimes: CheckedPredictor(deepcopy(own), name)

@@ -322,6 +322,12 @@ def _table(
     )
 
 
+def table_apart(jobs: Sequence[Job], kinds: Kinds) -> JobTable:
+    """Return a table of some jobs by themselves, for what depends on each job alone."""
+    durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
+    return _table(jobs, kinds, kinds.numbers(jobs), durations, durations, counts_decide=False)
+
+
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
     """Return the deadline of each job, inf where it has none; None if no job has one."""
     if all(job.deadline is None for job in jobs):

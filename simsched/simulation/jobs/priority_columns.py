@@ -9,6 +9,7 @@ import numpy as np
 from simsched.errors import ConfigError
 from simsched.formats.accounts.account_rows import AccountRow
 from simsched.schedule.orders.account_tree import AccountTree, tree_of
+from simsched.schedule.orders.factor_plugins import values_of
 from simsched.schedule.orders.multifactor import PriorityColumns
 from simsched.schedule.orders.priority_rules import EXPEDITED, HELD
 
@@ -41,8 +42,9 @@ def priority_columns(
     index: Index,
     sizes: Sizes,
     queues: Queues | None,
+    accounts: AccountTree | None = None,
 ) -> PriorityColumns:
-    """Return the columns of the jobs.
+    """Return the columns of the jobs; `accounts` are those of a run to which the jobs are added.
 
     Raises
     ------
@@ -52,14 +54,27 @@ def priority_columns(
     facts = _JobFacts(jobs, table, index, sizes, queues)
     tree, nodes = None, np.zeros(0, dtype=np.int64)
     if rules.uses("fair-share"):
-        tree = _tree(rules, jobs)
+        tree = _tree(rules, jobs) if accounts is None else accounts
         nodes = _nodes(tree, rules, jobs)
     fixed = np.zeros(len(jobs))
     for factor in rules.factors:
         if factor.weight and factor.kind not in ("age", "fair-share"):
-            values = np.clip(_VALUES[factor.kind](factor, facts, rules), factor.least, factor.most)
+            if factor.compute is not None:
+                found = values_of(factor.compute, jobs, factor.kind)
+            else:
+                found = _VALUES[factor.kind](factor, facts, rules)
+            values = np.clip(found, factor.least, factor.most)
             fixed += factor.weight * values
     return PriorityColumns(rules, fixed, tree, nodes, _rates(rules, facts))
+
+
+def refuse_job(job: Job, rules: PriorityRules, accounts: AccountTree | None) -> None:
+    """Raise the ConfigError that `priority_columns` raises for a job by itself."""
+    if accounts is not None:
+        _nodes(accounts, rules, (job,))
+    for factor in rules.factors:
+        if factor.kind == "attribute" and factor.weight:
+            _attribute(factor, (job,))
 
 
 class _JobFacts:
@@ -197,10 +212,14 @@ def _account(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
     return _named([None if node is None else str(node) for node in nodes], factor, numbers)
 
 
-def _attribute(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _attribute_factor(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+    return _attribute(factor, facts.jobs)
+
+
+def _attribute(factor: Factor, jobs: Sequence[Job]) -> Floats:
     """Return a field of the job, or an attribute of its jobspec (``system.…``, ``user.…``)."""
     key, values = factor.option("key", ""), factor.option("values", None)
-    found = [_attribute_of(job, key) for job in facts.jobs]
+    found = [_attribute_of(job, key) for job in jobs]
     if values is not None:
         return _named([None if value is None else str(value) for value in found], factor)
     usual = factor.option("default", 0.0)
@@ -209,7 +228,7 @@ def _attribute(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | float):
-            text = f"the attribute {key} of job {facts.jobs[at].id} is {value!r}"
+            text = f"the attribute {key} of job {jobs[at].id} is {value!r}"
             raise ConfigError(
                 text, where=f"priority.factors.{factor.name}", expected="a number, or values for names"
             )
@@ -241,7 +260,7 @@ _VALUES: dict[str, Callable[[Factor, _JobFacts, Any], Floats]] = {
     "urgency": _urgency,
     **dict.fromkeys(UNITS, _units),
     "duration": _duration,
-    "attribute": _attribute,
+    "attribute": _attribute_factor,
     "constant": _constant,
 }
 

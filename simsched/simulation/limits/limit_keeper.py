@@ -37,14 +37,17 @@ class LimitKeeper:
         """The jobs that were barred during the present pass."""
         self._running: dict[int, tuple[float, float]] = {}  # running job → (start, expected end)
         self._durations = engine.prepared.table.durations
-        self.blocks = any(rule.blocks for counter in limited.counters for rule in counter.rules.values())
+        self.blocks = any(rule.blocks for rule in engine.config.limits)
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
         self._inside: set[int] = set()  # the submitted jobs that are counted
         self._wake = inf
-        self.counts_submissions = bool(limited.submitted)
-        """Whether the number of submitted jobs is limited."""
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
+
+    @property
+    def counts_submissions(self) -> bool:
+        """Whether the number of submitted jobs is limited, of the jobs so far."""
+        return bool(self._jobs.submitted)
 
     # -- submission ---------------------------------------------------------------------------
 
@@ -319,11 +322,13 @@ class LimitKeeper:
 
     def note_reasons(self) -> None:
         """Record for each job that is barred at present which limit it waits for, and who uses it."""
-        for group in self._engine.queues:
-            for job in group.queue.barred:
-                reason = self.reason_of(job)
-                if reason is not None:
-                    self._engine.recorder.reasons[job] = reason
+        self._engine.recorder.reasons.update(self.reasons())
+
+    def reasons(self) -> dict[int, str]:
+        """Return for each job that is barred at present which limit it waits for, and who uses it."""
+        barred = (job for group in self._engine.queues for job in group.queue.barred)
+        found = ((job, self.reason_of(job)) for job in barred)
+        return {job: reason for job, reason in found if reason is not None}
 
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""

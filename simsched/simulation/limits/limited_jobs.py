@@ -6,7 +6,7 @@ It also finds the jobs that a limit can never allow, which are rejected or held 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
@@ -21,12 +21,15 @@ from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.workload.job import Job
+
+
+NAMELESS = "jobs without a user"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class LimitedJobs:
     users : the name of each job's user, for messages.
     """
 
-    counters: tuple[LimitCounter, ...]
+    counters: Sequence[LimitCounter]
     of: list[Cohort | None]
     submitted: dict[int, tuple[LimitCounter, ...]]
     held: dict[int, str]
@@ -90,13 +93,58 @@ def limit_jobs(
             held[number] = verdict.held
     for cohort in finder.cohorts:
         cohort.prepare()
-    users = [job.user or "jobs without a user" for job in jobs]
+    users = [job.user or NAMELESS for job in jobs]
     return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
         prepared,
         rejected={**prepared.rejected, **rejected},
         holds=prepared.holds | held.keys(),
         special=prepared.special | rejected.keys() | held.keys() | set(submitted),
     )
+
+
+class GrowingLimits:
+    """The jobs of a run under limits, to which jobs are added while it goes on.
+
+    Attributes
+    ----------
+    limited : the jobs so far; its counters are those of the scopes that a job was in.
+    """
+
+    def __init__(
+        self, rules: Sequence[LimitRule], prepared: Prepared, index: Index, groups: Sequence[int] | None
+    ) -> None:
+        self._finder = _Finder(LimitTable(rules, index), prepared, groups)
+        self._prepared: Any = prepared
+        self.limited = LimitedJobs(self._finder.counters, [], {}, {}, [])
+
+    def add(self, number: int, job: Job) -> None:
+        """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
+        prepared, limited = self._prepared, self.limited
+        limited.users.append(job.user or NAMELESS)
+        if number in prepared.rejected:
+            limited.of.append(None)
+            return
+        known = len(self._finder.cohorts)
+        verdict = self._finder.verdict(number, self._finder.table.names_of(job))
+        if len(self._finder.cohorts) > known and verdict.cohort is not None:
+            self._prepare_beside(verdict.cohort)
+        limited.of.append(verdict.cohort)
+        if verdict.submitted:
+            limited.submitted[number] = verdict.submitted
+        if verdict.rejected is not None:
+            prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
+        elif verdict.held is not None:
+            limited.held[number] = verdict.held
+            prepared.holds.add(number)
+        if verdict.submitted or verdict.rejected is not None or verdict.held is not None:
+            prepared.special.add(number)
+
+    def _prepare_beside(self, new: Cohort) -> None:
+        """Prepare a new cohort, and again all cohorts that are counted with it."""
+        shared = set(new.counters)
+        for cohort in self._finder.cohorts:
+            if not shared.isdisjoint(cohort.counters):
+                cohort.prepare()
 
 
 class _Verdict(NamedTuple):
@@ -124,7 +172,7 @@ class _Finder:
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
 
     @property
-    def cohorts(self) -> Iterable[Cohort]:
+    def cohorts(self) -> Collection[Cohort]:
         """The cohorts that were found."""
         return self._cohorts.values()
 

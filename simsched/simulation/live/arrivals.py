@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from simsched.workload.job import Job
 
@@ -59,6 +59,23 @@ class Arrivals:
     def exchange(self, ticket: int, job: Job) -> None:
         """Put another job of the same time in the place of one whose time has not come."""
         self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
+
+    def state(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
+        """Return the jobs and tickets as plain values; `plain` turns a job into one."""
+        coming = [[ticket, plain(job)] for _, ticket, job in sorted(self._heap, key=_when)]
+        return {"coming": coming, "tickets": self._counted, "withdrawn": sorted(self._withdrawn)}
+
+    def restore(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
+        """Take over the state of an equal value; `read` is the inverse of `plain`."""
+        jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
+        self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
+        self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
+        self.ids.update(str(job.id) for ticket, job in jobs if ticket not in self._withdrawn)
+
+    @property
+    def tickets(self) -> Iterator[tuple[int, Job]]:
+        """(Ticket, job) of the jobs that are to come."""
+        return ((ticket, job) for _, ticket, job in self._heap if ticket not in self._withdrawn)
 
     def take_over(self, other: Arrivals) -> None:
         """Hold the same jobs as another value; tickets stay valid."""

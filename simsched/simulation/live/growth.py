@@ -7,7 +7,7 @@ counts decide, as in `simulate`; the first other request, and the first drain, h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -25,7 +25,9 @@ from simsched.simulation.jobs.prepare import (
     Prepared,
     counting_of,
     rejections,
+    table_apart,
 )
+from simsched.simulation.jobs.priority_columns import priority_columns, refuse_job
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
@@ -37,13 +39,16 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
+    from simsched.schedule.orders.multifactor import PriorityColumns
+    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
+    from simsched.simulation.limits.limited_jobs import GrowingLimits
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig) -> Prepared:
+def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     """Return the columns of a run without jobs, which can grow.
 
     Raises
@@ -52,9 +57,6 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         for an option that needs all jobs of a run at its beginning.
     """
     for needless, option in (
-        (not config.limits, "limits"),
-        (config.order != MULTIFACTOR, f"order {MULTIFACTOR}"),
-        (config.predictor == "limit", "predictor"),
         (config.preemption is None, "preemption"),
         (config.job_checkpoints is None, "job-checkpoints"),
         (not config.reservations, "reservations"),
@@ -63,7 +65,41 @@ def nothing_prepared(config: RunConfig) -> Prepared:
         if not needless:
             raise ConfigError(f"an open simulation does not have the option {option}", expected="simulate")
     table = GrowingTable(judged_apart=config.candidates == "actual", tiered=config.queues is not None)
-    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set())
+    priority = None
+    if config.order == MULTIFACTOR and config.priority is not None:
+        priority = no_priorities(config.priority, config, index)
+    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set(), None, priority)
+
+
+def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> PriorityColumns:
+    """Return the columns of the order ``multifactor`` for a run without jobs.
+
+    ConfigError if the accounts depend on the jobs, which are not known.
+    """
+    if rules.uses("fair-share") and (rules.accounts is None or rules.fair_share.unknown == "add"):
+        raise ConfigError(
+            "an open simulation does not make the accounts of fair share from its jobs",
+            where="priority", expected="accounts, and unknown-users = refuse",
+        )  # fmt: skip
+    kinds = Kinds(index, find_policy(config.match_policy))
+    return priority_columns(rules, (), table_apart((), kinds), index, kinds.sizes, config.queues)
+
+
+class GrowthRecord(NamedTuple):
+    """What a run of the same cluster and rules needs to have the same jobs, as they are at present.
+
+    handed_in : the jobs as they were submitted, in the order of their numbers.
+    changes : number → (runtime, duration, cancel_at) of those that are different by now.
+    on_graph : whether the matcher decides every match.
+    keyed : of each group of queues, whether its order is worked out in each pass.
+    renewals : times (seconds) at which reservations were made again or running jobs changed.
+    """
+
+    handed_in: list[Job]
+    changes: dict[int, tuple[Any, Any, Any]]
+    on_graph: bool
+    keyed: list[bool]
+    renewals: list[float]
 
 
 class Growth:
@@ -86,7 +122,9 @@ class Growth:
         admission: Admission | None,
         expected: Sequence[Job],
         coming: Collection[str],
+        limits: GrowingLimits | None = None,
     ) -> None:
+        self._limits = limits
         self._engine, self._index = engine, index
         self._config = engine.config
         self._admission = admission
@@ -140,11 +178,30 @@ class Growth:
             prepared.rejected[number] = (INFEASIBLE, never[0])
         self._note_special(number, job, kind, runtime)
         judged = min(runtime, duration) if self._judged_by_runtime else duration
+        if prepared.priority is not None:
+            self._rank(number, job)
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, job.deadline
         ))  # fmt: skip
+        if self._limits is not None:
+            self._limits.add(number, job)
         engine.progress.states.append(JobState.NEW)
         return number
+
+    def refuse(self, job: Job) -> None:
+        """Raise a ConfigError for a job that has no place among the accounts, or no priority."""
+        if self._config.priority is not None and self._prepared.priority is not None:
+            refuse_job(job, self._config.priority, self._prepared.priority.tree)
+
+    def _rank(self, number: int, job: Job) -> None:
+        """Give the order ``multifactor`` the columns of a job."""
+        priority, known = self._engine.queues.priority, self._prepared.priority
+        assert priority is not None
+        one, sizes = table_apart((job,), self._kinds), self._kinds.sizes
+        columns = priority_columns(
+            known.rules, (job,), one, self._index, sizes, self._config.queues, known.tree
+        )
+        priority.enroll(number, job.submit, columns)
 
     def _times_of(self, job: Job, duration: float) -> tuple[float, int]:
         """Return how long a job will run, and 1 if it is ended at its duration (as `prepare`)."""
@@ -153,20 +210,33 @@ class Growth:
             return duration, 1
         return runtime, 0
 
-    def repeat(self, other: Growth) -> None:
+    def record(self) -> GrowthRecord:
+        """Return what another run needs to have the same jobs."""
+        changes = {}
+        for number, (job, before) in enumerate(zip(self.jobs, self.handed_in, strict=True)):
+            mine = (job.runtime, job.duration, job.cancel_at)
+            if mine != (before.runtime, before.duration, before.cancel_at):
+                changes[number] = mine
+        keyed = [not group.queue.static for group in self._engine.queues]
+        return GrowthRecord(
+            list(self.handed_in), changes, not self._counts_decide, keyed, list(self.renewals)
+        )
+
+    def repeat(self, record: GrowthRecord) -> None:
         """Add the jobs of another run of the same cluster and rules, as they are there now."""
-        for job in other.handed_in:
+        for job in record.handed_in:
             self.add(job)
-        for number, job in enumerate(other.jobs):
-            mine, self.jobs[number] = self.jobs[number], job
-            if (mine.runtime, mine.duration) != (job.runtime, job.duration):
+        for number, (runtime, duration, cancel_at) in record.changes.items():
+            mine = self.jobs[number]
+            self.jobs[number] = replace(mine, runtime=runtime, duration=duration, cancel_at=cancel_at)
+            if (mine.runtime, mine.duration) != (runtime, duration):
                 self._set_times(number)
-        if not other._counts_decide:
+        if record.on_graph:
             self.decide_on_graph()
-        for own, theirs in zip(self._engine.queues, other._engine.queues, strict=True):
-            if own.queue.static and not theirs.queue.static:
+        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
+            if own.queue.static and keyed:
                 own.queue.go_by_keys()
-        self.renewals = list(other.renewals)
+        self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
         """Add a job to the table, the queues, the records and the dependencies."""
@@ -237,6 +307,14 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        expected = self._engine.expected
+        if expected is not None:
+            expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
+
+    def planned_seconds(self, number: int) -> float:
+        """Return the seconds that plans give a job: its requested ones, or a prediction."""
+        found: float = self._engine.queues.groups[0].context.table.durations[number]
+        return found
 
     def change_duration(self, number: int, duration: float) -> None:
         """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""

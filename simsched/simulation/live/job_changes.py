@@ -143,10 +143,12 @@ class JobChanges:
         self._growth.change_duration(number, duration)
         if engine.is_running(number):
             start = engine.recorder.start[number]
-            engine.plan.move_end(number, start + duration)
+            engine.plan.move_end(number, start + self._growth.planned_seconds(number))
             held = engine.plan.held[number]
             engine.recorder.resize(number, engine.now, held, start)
             engine.move_end(number)
+            if engine.expected is not None:
+                engine.expected.enter(number)
         engine.queues.touch(released=True)
         engine.settle()
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simsched.arguments import check
 from simsched.errors import ConfigError
 from simsched.formats.rfc.idset import Idset
 from simsched.match.named_targets import targets_of_ranks
-from simsched.simulation.outages.outages import DRAIN, Outage
+from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.outages.outages import DRAIN, FAILURE, Outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -128,3 +130,63 @@ class NodeChanges:
             Outage(Idset.from_ids(sorted(ranks)), change.start, end, change.kind, change.note)
             for (change, end), ranks in together.items()
         )
+
+
+class NodeCommands:
+    """The part of an open simulation by which a program changes execution targets."""
+
+    _nodes: NodeChanges
+
+    def _refuse_broken(self) -> None:
+        """Raise a RunError if a callback failed before."""
+        raise NotImplementedError
+
+    def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
+        """Let something happen at the present instant."""
+        raise NotImplementedError
+
+    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
+        """Drain execution targets now: no job starts on them, and running jobs continue.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, note)
+
+    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
+        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, FAILURE, note)
+
+    def undrain(self, ranks: int | str | Iterable[int]) -> None:
+        """Bring back execution targets that were drained or have failed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=False)
+
+    def remove(self, ranks: int | str | Iterable[int]) -> None:
+        """Remove execution targets: no job starts on them any more; they can be added again.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, REMOVED)
+
+    def add(self, ranks: int | str | Iterable[int]) -> None:
+        """Add execution targets of the cluster that are absent so far, or were removed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=True)
+
+    def _take_out(self, ranks: Any, kind: str, note: str) -> None:
+        self._refuse_broken()
+        check("note", note, str, "a text")
+        self._enter("take-out", (self._nodes.ranks(ranks), kind, note), DISRUPTION)
+
+    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
+        self._refuse_broken()
+        found = self._nodes.ranks(ranks)
+        self._nodes.refuse_others(found, absent=absent)
+        self._enter("bring-back", found, DISRUPTION)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.simulation.engine import Engine
 from simsched.simulation.environment import LAST, SUBMISSION
+from simsched.simulation.limits.limited_engine import LimitedEngine
 from simsched.simulation.live.arrivals import NEVER, Arrivals
 from simsched.simulation.outages.disruption import Disruption
 
@@ -153,3 +154,7 @@ class OpenEngine(Engine):
     def _pass(self, now: float) -> None:
         super()._pass(now)
         self.listener.passed()
+
+
+class LimitedOpenEngine(OpenEngine, LimitedEngine):
+    """The engine of an open simulation with limits: each method goes on to the next class."""

@@ -15,7 +15,7 @@ import msgspec
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
-from simsched.arguments import check, check_real, check_whole
+from simsched.arguments import check_path, check_real, check_whole
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import seldom_collected
@@ -24,19 +24,21 @@ from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
-from simsched.simulation.environment import DISRUPTION, SUBMISSION, came_through_a_run
+from simsched.simulation.environment import SUBMISSION, came_through_a_run
+from simsched.simulation.limits.limited_jobs import GrowingLimits
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.interrupts import between_events
 from simsched.simulation.live.job_changes import JobChanges
 from simsched.simulation.live.live_job import LiveJob
-from simsched.simulation.live.node_changes import ABSENT, REMOVED, NodeChanges
-from simsched.simulation.live.open_engine import OpenEngine
+from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
+from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
+from simsched.simulation.live.open_engine import LimitedOpenEngine, OpenEngine
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
-from simsched.simulation.outages.outages import DRAIN, FAILURE
+from simsched.simulation.outages.outages import DRAIN
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.simulate import RunSession, add_parts, log_of, pools_of
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
 NO_JOBS = Workload((), name="submissions")
 
 
-class OpenSimulation(RunSession):
+class OpenSimulation(NodeCommands, RunSession):
     """A run that is open: jobs come, and nodes come and go, while the clock runs.
 
     Parameters
@@ -108,7 +110,7 @@ class OpenSimulation(RunSession):
         """Make the engine of a run without jobs."""
         cluster, config = self.cluster, self.config
         index = cluster.index
-        self.prepared = prepared = nothing_prepared(config)
+        self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
             admission = admit((), config.queues, index, no_limit=config.no_limit)
@@ -121,11 +123,21 @@ class OpenSimulation(RunSession):
             events = EventLog(ids)
         recorder = Recorder(ids, pools_of(cluster), log, events)
         closures = closures_of(config.outages, index)
-        self.engine = engine = OpenEngine(
-            prepared, index, config, recorder, admission=admission, closures=closures, env=env
-        )
+        more: dict[str, Any] = {"admission": admission, "closures": closures, "env": env}
+        limits = None
+        if config.limits:
+            limits = GrowingLimits(config.limits, prepared, index, admission and admission.groups)
+            self.engine = LimitedOpenEngine(prepared, index, config, recorder, limited=limits.limited, **more)
+        else:
+            self.engine = OpenEngine(prepared, index, config, recorder, **more)
+        engine = self.engine
         engine.growth = Growth(
-            engine, index, admission=admission, expected=self._expected, coming=engine.arrivals.ids
+            engine,
+            index,
+            admission=admission,
+            expected=self._expected,
+            coming=engine.arrivals.ids,
+            limits=limits,
         )
         add_parts(engine, config, index, admission, open_=True)
         disruption: Any = engine.parts["disruption"]
@@ -246,6 +258,7 @@ class OpenSimulation(RunSession):
         job = self._reader.read(request, duration, runtime, at, attributes)
         if job.submit < now:
             self._check_time("at", job.submit)
+        engine.growth.refuse(job)
         live = LiveJob(self, job)
         ticket = engine.hand_in(job)
         live.note_ticket(ticket)
@@ -272,6 +285,7 @@ class OpenSimulation(RunSession):
     def update(self, job: LiveJob, duration: float | str) -> None:
         """Change the requested seconds of a job now (`LiveJob.update`)."""
         self._refuse_gone(job)
+        self._refuse_limits("its requested time changes")
         seconds = read_seconds("duration", duration)
         found = float("inf") if seconds is None else seconds
         if job.start is not None and job.start + found < self.now:
@@ -286,6 +300,7 @@ class OpenSimulation(RunSession):
     def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
         """Let a running malleable job have `size` execution targets from now on (`LiveJob.resize`)."""
         self._refuse_gone(job)
+        self._refuse_limits("its resources change")
         check_whole("size", size, 1)
         if job.number is None:
             raise RunError(f"job {job.id} does not run", expected="a running job")
@@ -294,58 +309,14 @@ class OpenSimulation(RunSession):
         self._enter("resize", (job.number, size, beside_queue, event))
         return event
 
+    def _refuse_limits(self, change: str) -> None:
+        if self.config.limits:
+            raise RunError(f"limits count a job as it was submitted, and {change}", expected="no limits")
+
     def _refuse_gone(self, job: LiveJob) -> None:
         self._refuse_broken()
         if job.result is not None:
             raise RunError(f"job {job.id} has ended ({job.result})", expected="a job that waits or runs")
-
-    # -- nodes ------------------------------------------------------------------------------------
-
-    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
-        """Drain execution targets now: no job starts on them, and running jobs continue.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, DRAIN, note)
-
-    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
-        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, FAILURE, note)
-
-    def undrain(self, ranks: int | str | Iterable[int]) -> None:
-        """Bring back execution targets that were drained or have failed.
-
-        ConfigError for a rank that is neither.
-        """
-        self._bring_back(ranks, absent=False)
-
-    def remove(self, ranks: int | str | Iterable[int]) -> None:
-        """Remove execution targets: no job starts on them any more; they can be added again.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, DRAIN, REMOVED)
-
-    def add(self, ranks: int | str | Iterable[int]) -> None:
-        """Add execution targets of the cluster that are absent so far, or were removed.
-
-        ConfigError for a rank that is neither.
-        """
-        self._bring_back(ranks, absent=True)
-
-    def _take_out(self, ranks: Any, kind: str, note: str) -> None:
-        self._refuse_broken()
-        check("note", note, str, "a text")
-        self._enter("take-out", (self._nodes.ranks(ranks), kind, note), DISRUPTION)
-
-    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
-        self._refuse_broken()
-        found = self._nodes.ranks(ranks)
-        self._nodes.refuse_others(found, absent=absent)
-        self._enter("bring-back", found, DISRUPTION)
 
     def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
         """Let something happen at the present instant; changes of nodes come before all others."""
@@ -418,7 +389,7 @@ class OpenSimulation(RunSession):
         now, engine = self.now, made.engine
         made._watch = engine.listener = Watch(made)
         made._reader = self._reader.copy()
-        engine.growth.repeat(self.engine.growth)
+        engine.growth.repeat(self.engine.growth.record())
         engine.arrivals.take_over(self.engine.arrivals)
         engine.future.move_to(Environment(self.env.now) if env is None else env, now)
         codec = codec_of(self.engine)
@@ -433,9 +404,47 @@ class OpenSimulation(RunSession):
         engine.expect()
         return made
 
-    def checkpoint(self) -> RunCheckpoint[Self]:
-        """Return the present state, from which the run can be continued several times."""
+    def checkpoint(self, path: str | Path | None = None) -> RunCheckpoint[Self]:
+        """Return the present state, from which the run can be continued several times.
+
+        With a `path` it is written to a file too (gzip if its name ends in ``.gz``), for `restore`.
+
+        RunError if a callback failed before, the file cannot be written, or a policy remembers a value that
+        cannot be copied.
+        """
+        self._refuse_broken()
+        if path is not None:
+            check_path("path", path)
+            origin = origin_of(self.cluster, self.config, self.workload.name)
+            write_open_checkpoint(path, self.engine, self._expected, self._reader, origin)
         return RunCheckpoint(self.copy())
+
+    @classmethod
+    def restore(
+        cls, path: str | Path, cluster: Any, *arguments: Any, env: Environment | None = None, **options: Any
+    ) -> Self:
+        """Return a simulation that continues from a file of `checkpoint`.
+
+        The cluster and all options are those of the simulation that wrote it; policies may be objects.  Its
+        time goes on in a simpy environment of its own, or in `env`.
+
+        Raises
+        ------
+        FormatError
+            If it is not such a file, or was changed.
+        RunError
+            If it is of another version, cluster or configuration.
+        """
+        check_path("path", path)
+        head = OpenCheckpoint(path)
+        made = cls(cluster, *arguments, **{"expect": head.expected, "name": head.name, **options})
+        head.refuse_other(origin_of(made.cluster, made.config, head.name))
+        engine = made.engine
+        engine.future.move_to(Environment(head.time) if env is None else env, head.time)
+        head.put_into(engine, made._reader)
+        made._watch.find_jobs(engine)
+        engine.expect()
+        return made
 
     # -- records ----------------------------------------------------------------------------------
 
@@ -452,6 +461,8 @@ class OpenSimulation(RunSession):
         self._refuse_broken()
         engine = self.engine
         recorder = engine.recorder.detached()
+        if engine.queues.limits is not None:  # a job that starts later has no such reason
+            recorder.reasons = {**recorder.reasons, **engine.queues.limits.reasons()}
         until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)

@@ -71,6 +71,14 @@ class SubmissionReader:
         made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
         return made
 
+    def state(self) -> dict[str, Any]:
+        """Return the ids so far as plain values."""
+        return {"ids": sorted(self.ids), "last": self._last}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the ids of an equal reader."""
+        self.ids, self._last = set(state["ids"]), state["last"]
+
     def _adapted(
         self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
     ) -> Job:

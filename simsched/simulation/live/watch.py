@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from simsched.match.state.selection import Selection
     from simsched.simulation.live.live_job import LiveJob
+    from simsched.simulation.live.open_engine import OpenEngine
 
 EVENTS = ("submit", "start", "end", "requeue", "change", "pass")
 """The events that callbacks may be registered for; ``change`` is a change of a job's resources."""
@@ -64,6 +65,20 @@ class Watch:
         """Watch copies of the jobs of another simulation, without its callbacks."""
         self.jobs = {number: make(job) for number, job in other.jobs.items()}
         self.coming = {ticket: make(job) for ticket, job in other.coming.items()}
+
+    def find_jobs(self, engine: OpenEngine) -> None:
+        """Watch the jobs of an engine that was restored: those that have not ended, and those to come."""
+        from simsched.simulation.live.live_job import LiveJob
+
+        for number, job in enumerate(engine.growth.handed_in):
+            if engine.progress.states[number].name != "INACTIVE":
+                self.jobs[number] = live = LiveJob(self._simulation, job)
+                live.number = number
+                if number in engine.plan.held:
+                    live.note_resources(engine.plan.held[number])
+        for ticket, job in engine.arrivals.tickets:
+            self.coming[ticket] = live = LiveJob(self._simulation, job)
+            live.note_ticket(ticket)
 
     # -- `Listener` -------------------------------------------------------------------------------
 

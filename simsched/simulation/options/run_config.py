@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
-from simsched.match.policies.plugins import name_of
+from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
 from simsched.simulation.licences.licence_pools import Licences, read_licences
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
+    from simsched.schedule.predictors.predictor import RunTimePredictor
 
-BY_NAME = ("queue_policy", "match_policy", "order")
+BY_NAME = ("queue_policy", "match_policy", "order", "predictor")
 """Fields that may hold an object of a program's own; ``run.json`` has its name."""
 RECORDED = "recorded"
 """The queue policy that plays the starts of a log."""
@@ -77,8 +78,8 @@ class RunConfig:
     outages : times at which targets fail, are drained or are kept free for maintenance.
     failures : how targets fail by chance, or None.
     on_failure : whether a job on a target that fails is queued again or ends there.
-    predictor : the run times by which plans are made: the ``limit`` of each job, or predictions (see
-        `schedule.predictors`). Limits end jobs under each predictor.
+    predictor : the run times by which plans are made: the ``limit`` of each job, or predictions, by name or
+        as an object (see `schedule.predictors`). Limits end jobs under each predictor.
     no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
         has one and no default, or a ``reject``.
     limits : limits of users, accounts, queues, QoS and all jobs.
@@ -104,7 +105,7 @@ class RunConfig:
     failures: Failures | None = None
     on_failure: str = "requeue"
     no_limit: str = "queue"
-    predictor: str = "limit"
+    predictor: str | RunTimePredictor = "limit"
     queue_options: Mapping[str, Any] = field(default_factory=dict)
     limits: tuple[LimitRule, ...] = ()
     priority: PriorityRules | None = None
@@ -124,7 +125,7 @@ class RunConfig:
                 raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
         if self.candidates == "actual" and self.predictor != "limit":
             raise ConfigError(
-                f"candidates=actual with the predictor {self.predictor}", expected="one of the two"
+                f"candidates=actual with the predictor {name_of(self.predictor)}", expected="one of the two"
             )
         least, most = self.epilog
         if not 0 <= least <= most <= MAX_SECONDS:
@@ -190,7 +191,7 @@ class RunConfig:
         plain.update((name, name_of(plain[name])) for name in BY_NAME)
         if self.predictor == "limit":
             del plain["predictor"]  # as before there were predictors
-        plain["priority"] = self.priority and asdict(self.priority)
+        plain["priority"] = self.priority and self.priority.to_dict()
         if plain["priority"] is None:
             del plain["priority"]
         for name in ("preemption", "job_checkpoints", "licenses"):
@@ -362,10 +363,15 @@ def make_config(**options: Any) -> RunConfig:
     """
     from simsched.match.policies.policy import find_policy
     from simsched.schedule.orders.order import job_order
-    from simsched.schedule.policies.registry import PRESETS, known_options, queue_policy
+    from simsched.schedule.policies.registry import PRESETS, known_options, queue_policy, split_options
     from simsched.schedule.predictors.predictor import find_predictor
 
     known = [field.name for field in fields(RunConfig)]
+    given = options.get("queue_options") or {}
+    if isinstance(options.get("queue_policy"), str) and isinstance(given, Mapping):
+        name, own = split_options(options["queue_policy"])
+        if own:
+            options |= {"queue_policy": name, "queue_options": {**own, **given}}
     options = _lifted(options)
     if isinstance(options.get("queue_policy"), str):
         options = {**PRESETS.get(options["queue_policy"], {}), **options}

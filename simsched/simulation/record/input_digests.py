@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.resource_graph import CONTAINMENT
-from simsched.match.policies.plugins import name_of
+from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.options.run_config import BY_NAME
 from simsched.workload.job import Job
 

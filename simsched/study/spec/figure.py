@@ -160,13 +160,15 @@ def _closing(text: str, at: int) -> int:
 
 def _known(given: str, text: str, at: int) -> tuple[str, str]:
     """Return our name and the unit of a figure; `given` may be another spelling."""
-    from simsched.report.metrics.summary import METRICS
+    from simsched.report.metrics.summary import known_metrics
 
     name = given
     for word, ours in WORDS:
         name = re.sub(rf"(?<![a-z]){re.escape(word)}", ours, name)
     name = name.replace("bounded_bounded", "bounded")
-    units = {m.name: m.unit for m in METRICS}
+    units = {m.name: m.unit for m in known_metrics()}
+    if given in units:
+        return given, units[given]
     if name in units:
         return name, units[name]
     if name == "utilisation" or re.fullmatch(r"(utilisation|down)_[A-Za-z][\w.-]*", name):
@@ -180,19 +182,19 @@ def _known(given: str, text: str, at: int) -> tuple[str, str]:
 
 def _examples() -> list[str]:
     """Return names that a mistyped one is compared with; names with a free part appear by example."""
-    from simsched.report.metrics.summary import METRICS
+    from simsched.report.metrics.summary import known_metrics
 
     statistics = ("mean", "median", "min", "max", "p50", "p90", "p95", "p99")
     free = [f"{statistic}_{measure}" for measure in MEASURES for statistic in statistics]
-    return [*free, "utilisation", *(m.name for m in METRICS)]
+    return [*free, "utilisation", *(m.name for m in known_metrics())]
 
 
 def figure_names() -> list[str]:
     """Return the names of figures; names with a free part appear as patterns."""
-    from simsched.report.metrics.summary import METRICS
+    from simsched.report.metrics.summary import known_metrics
 
     free = [f"mean|median|min|max|pNN_{measure}" for measure in MEASURES]
-    plain = [m.name for m in METRICS if not _STATISTIC.fullmatch(m.name)]
+    plain = [m.name for m in known_metrics() if not _STATISTIC.fullmatch(m.name)]
     return [*free, "utilisation", "utilisation_TYPE", "down_TYPE", *plain]
 
 

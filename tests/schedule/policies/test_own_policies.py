@@ -11,9 +11,9 @@ import pytest
 import simsched as ss
 from simsched.cli import main
 from simsched.errors import ConfigError, PluginError
+from simsched.plugins.typed_options import typed_options
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.orders.ranking import Order
-from simsched.schedule.policies.options import typed_options
 from simsched.schedule.policies.registry import POLICIES, queue_policy
 from tests import REPOSITORY
 
@@ -78,10 +78,8 @@ def theirs(monkeypatch, tmp_path):
         return [point for point in found if name in (None, point.name)]
 
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
-    policies._entry_points.cache_clear()
     policies._plugged_in.cache_clear()
     yield module
-    policies._entry_points.cache_clear()
     policies._plugged_in.cache_clear()
 
 

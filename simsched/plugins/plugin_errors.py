@@ -1,31 +1,25 @@
-"""Policies and orders of other packages: they are found by name, and their failures name them.
-
-There are three entry-point groups: ``simsched.match_policies``, ``simsched.queue_policies`` and
-``simsched.job_orders``.  A program may also pass such objects themselves.
-"""
+"""Errors of plug-ins: they name the plug-in, and have its own part of the traceback."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, PluginError, SimschedError, nearest
+from simsched.errors import ConfigError, PluginError, SimschedError, first_line, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from importlib.metadata import EntryPoint
     from types import FrameType
 
+    from simsched.plugins.protocol_check import Lack
+
 OURS = "simsched"
-WRAPPED = ("inner", "order", "keys")
+MOST_FRAMES = 20
+"""The most frames of a traceback in an error."""
+WRAPPED = ("inner", "order", "keys", "compute")
 """Attributes of our own values that hold a policy or an ordering function of another package."""
-
-
-def installed_names(group: str) -> list[str]:
-    """Return the names that other packages have put into an entry-point group."""
-    from importlib.metadata import entry_points
-
-    return [point.name for point in entry_points(group=group)]
 
 
 def load(kind: str, name: str, point: EntryPoint) -> Any:
@@ -33,14 +27,43 @@ def load(kind: str, name: str, point: EntryPoint) -> Any:
 
     Raises
     ------
-    ConfigError
+    PluginError
         If its module cannot be imported or lacks the object.
     """
     try:
         return point.load()
     except Exception as error:
         where = getattr(point, "value", None)
-        raise ConfigError(f"the {kind} {name!r} cannot be loaded: {error}", where=where) from error
+        package = str(where or "").partition(":")[0].partition(".")[0]
+        text = f"the {kind} {name!r} cannot be loaded: {first_line(error)}"
+        raise _traced(PluginError(text, where=where), error, package) from error
+
+
+def misfit(kind: str, name: str, value: Any, lack: Lack | None) -> PluginError:
+    """Return the error for a value that lacks what its kind asks for."""
+    if lack is None:
+        return failed(kind, value, f"is a {type(value).__name__}", name)
+    return PluginError(
+        f"the {kind} {name!r} {lack.text}", where=lack.where or package_of(value), expected=lack.expected
+    )
+
+
+@contextmanager
+def called_with(kind: str, maker: Any, name: str) -> Iterator[None]:
+    """As `named_in_errors`, for the call that makes a plug-in of its options.
+
+    Raises
+    ------
+    PluginError
+        With the name, the exception and its place.
+    ConfigError
+        If an option is missing.
+    """
+    try:
+        with named_in_errors(kind, maker, name):
+            yield
+    except TypeError as error:
+        raise ConfigError(f"the {kind} {name!r} cannot be made: {error}") from error
 
 
 class UnknownNameError(ConfigError):
@@ -103,24 +126,32 @@ def named_in_errors(kind: str, value: Any, name: str | None = None) -> Iterator[
 
 def failed(kind: str, value: Any, problem: str, name: str | None = None) -> PluginError:
     """Return the error for a policy or order that returned an invalid result."""
-    return PluginError(f"the {kind} {(name or name_of(value))!r} {problem}", where=_package(value))
+    return PluginError(f"the {kind} {(name or name_of(value))!r} {problem}", where=package_of(value))
 
 
 def is_ours(value: Any) -> bool:
     """Whether a policy or order is part of simsched."""
-    return _package(value) == OURS
+    return package_of(value) == OURS
 
 
-def _package(value: Any) -> str:
+def package_of(value: Any) -> str:
     """Return the package that defines an object, or the object that it wraps if it is one of our own."""
+    value = _unbound(value)
     module = getattr(value, "__module__", None) or type(value).__module__
     package = str(module).partition(".")[0]
     inner = next((getattr(value, name, None) for name in WRAPPED if getattr(value, name, None)), None)
-    return _package(inner) if package == OURS and inner is not None else package
+    return package_of(inner) if package == OURS and inner is not None else package
+
+
+def _unbound(value: Any) -> Any:
+    """Return the function of another package in a `functools.partial`."""
+    while isinstance(value, partial):
+        value = value.func
+    return value
 
 
 def _failure(kind: str, value: Any, name: str, error: Exception) -> PluginError | None:
-    package = _package(value)
+    package = package_of(value)
     if package == OURS:
         return None
     frames = [(frame, line) for frame, line in _frames(error) if _root(frame) == package]
@@ -129,12 +160,25 @@ def _failure(kind: str, value: Any, name: str, error: Exception) -> PluginError 
     frame, line = frames[-1]
     code = frame.f_code
     text = f"the {kind} {name!r} failed in {code.co_name}: {type(error).__name__}: {error}"
-    return PluginError(text, where=f"{code.co_filename}:{line}")
+    return _traced(PluginError(text, where=f"{code.co_filename}:{line}"), error, package)
+
+
+def _traced(found: PluginError, error: Exception, package: str) -> PluginError:
+    """Return an error with the part of a traceback that begins in a package."""
+    from traceback import TracebackException
+
+    trace = error.__traceback__
+    while trace is not None and _root(trace.tb_frame) != package:
+        trace = trace.tb_next
+    if trace is not None:
+        lines = TracebackException(type(error), error, trace, limit=MOST_FRAMES).format()
+        found.trace = "".join(lines).rstrip()
+    return found
 
 
 def _wrong_signature(kind: str, value: Any, name: str, error: Exception) -> PluginError | None:
     """Return the error for a function of the other package that does not take the arguments of its call."""
-    function = _called(value)
+    function = _called(_unbound(value))
     code = getattr(function, "__code__", None)
     if code is None or not isinstance(error, TypeError):
         return None
@@ -151,7 +195,7 @@ def _called(value: Any) -> Any:
         found = getattr(value, name, None)
         if found is not None:
             return _called(found) if name == "inner" else found
-    return None
+    return value if hasattr(value, "__code__") else None
 
 
 def _root(frame: FrameType) -> str:
