@@ -27,7 +27,7 @@ _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
 
 SNAPSHOT = Clock(0)
 """The clock of a queue snapshot whose times count from 1970."""
-RULES = (*NAMES, "epilog", "failures", "outages", "config", "option")
+RULES = (*NAMES, "epilog", "kill_grace", "failures", "outages", "config", "option")
 
 
 def register(subparsers: Subparsers) -> None:

@@ -135,7 +135,8 @@ def test_a_short_log_and_a_log_without_starts_are_refused():
 def test_every_setting_of_every_knob_is_a_configuration():
     from simsched.study.calibration.log_facts import LogFacts
 
-    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9)
+    use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
+    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
     for knob in KNOBS:
         settings = knob.settings(facts, {})
         assert settings, knob.name
