@@ -1,4 +1,4 @@
-"""How near are simulations to four logs, and what explains the rest?  Recorded runs, policies, calibration."""
+"""How near are simulations to four logs?  Recorded runs, policies against the log, calibration."""
 
 from __future__ import annotations
 
