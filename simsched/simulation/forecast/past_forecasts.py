@@ -33,6 +33,8 @@ EVERY = 3600.0
 """Least seconds between two times of forecasts."""
 MOST_TIMES = 10_000
 """Times of forecasts, from which on they are farther apart."""
+MOST_FORECASTS = 300_000
+"""Forecasts from which on every second time is dropped, and times are twice as far apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,8 +107,16 @@ class ForecastSampler:
             for job, place, start in predicted(group, now):
                 if start != NEVER:
                     self._rows.extend((now, job, place, start))
+        if len(self._rows) > 4 * MOST_FORECASTS:
+            self._thin_out()
         if not self._engine.is_over:
             self._enter(now + self._every)
+
+    def _thin_out(self) -> None:
+        rows = np.array(self._rows, dtype=np.float64).reshape(-1, 4)
+        number = np.round((rows[:, 0] - self._begin) / self._every).astype(np.int64)
+        self._rows = array("d", rows[number % 2 == 0].ravel())
+        self._every *= 2
 
     def found(self) -> PastForecasts:
         """Return the forecasts with the starts of the run so far; jobs that ended without a start are out."""

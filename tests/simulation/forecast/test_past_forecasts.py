@@ -70,6 +70,20 @@ def test_exact_requests_under_conservative_have_no_error():
     assert np.abs(past.waits - past.horizons).max() == 0
 
 
+def test_many_forecasts_are_thinned_out(monkeypatch):
+    from simsched.simulation.forecast import past_forecasts
+
+    whole = played({}, sampled=True)[1].found()
+    monkeypatch.setattr(past_forecasts, "MOST_FORECASTS", len(whole) // 2)
+    starts, sampler = played({}, sampled=True)
+    found = sampler.found()
+    assert starts == played({}, sampled=False)[0]
+    assert 0 < len(found) <= len(whole) // 2
+    rows = {(t, h, w) for t, h, w in zip(whole.times, whole.horizons, whole.waits, strict=True)}
+    assert rows.issuperset(zip(found.times, found.horizons, found.waits, strict=True))
+    assert np.ptp(found.times) > 0.8 * np.ptp(whole.times)
+
+
 def test_what_was_known_at_a_time():
     cluster, log = machine_and_log(jobs=250, days=6)
     _, _, past = forecast_with_past(cluster, log)
