@@ -74,6 +74,12 @@ def register(subparsers: Subparsers) -> None:
         "queue, size, user, hour (of the week) or day",
     )
     report.add_argument(
+        "--promises",
+        action="store_true",
+        help="print promised beside real starts, of policies with reservations: how many promises were kept, "
+        "by how much the others were broken, and whose",
+    )
+    report.add_argument(
         "--audit",
         action="store_true",
         help="audit each run instead: check its files against their digests and, if its inputs are still "
@@ -151,7 +157,9 @@ def run_report(args: argparse.Namespace) -> int:
     if args.warm_up in RULES:
         args.warm_up = _found_warm_up(runs)
     runs = _steady(runs, args)
-    if args.recorded:
+    if args.promises:
+        text = _promises(runs, kind)
+    elif args.recorded:
         text = _recorded(runs, args.recorded, kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
@@ -227,6 +235,19 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
         table += change_texts(runs, by, markdown=kind == "markdown")
     return table
+
+
+def _promises(runs: Sequence[RunTables], kind: str) -> str:
+    """Return promised beside real starts in one of the formats."""
+    from simsched.report import promises
+
+    if kind not in promises.FORMATS:
+        raise ConfigError(
+            f"there is no table --promises in the format {kind}",
+            where="--promises",
+            expected=", ".join(promises.FORMATS),
+        )
+    return promises.FORMATS[kind](runs)
 
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
