@@ -42,7 +42,7 @@ def test_kept_promises(inputs, policy):
 
 def test_broken_promises_and_their_causes(inputs, capsys):
     outages = inputs / "outages.json"
-    outages.write_text(json.dumps([{"ranks": "0-11", "start": 100_000, "end": 900_000, "kind": "drain"}]))
+    outages.write_text(json.dumps([{"ranks": "0-11", "start": 300_000, "end": 900_000, "kind": "drain"}]))
     folder = played(inputs, "drained", "--queue-policy", "conservative", "--outages", str(outages))
     run = load_run(folder)
     found = promises_of(run)
