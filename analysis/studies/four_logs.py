@@ -35,7 +35,7 @@ LOGS = (
     Log("KTH-SP2", "KTH-SP2-1996-2.1-cln.swf.gz", "", "the whole log"),
     Log("SDSC-SP2", "SDSC-SP2-1998-4.2-cln.swf.gz", "", "the whole log"),
     Log("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", "slice(364d, 728d)", "weeks 53 to 104"),
-    Log("CEA Curie", "CEA-Curie-2011-2.1-cln.swf.gz", "slice(364d, 546d)", "weeks 53 to 78"),
+    Log("CEA Curie", "CEA-Curie-2011-2.1-cln.swf.gz", "slice(84d, 168d)", "weeks 13 to 24"),
 )
 
 
@@ -78,21 +78,26 @@ def main() -> None:
 
 def of_log(log: Log) -> dict:
     """The figures of one log, from an earlier study if they are kept."""
-    kept = None if KEPT is None else Path(KEPT) / f"{log.file.split('.', 1)[0]}.json"
-    if kept is not None and kept.is_file():
-        return json.loads(kept.read_text(encoding="utf-8"))
+    return {**kept(log, "policies", of_policies), "calibration": kept(log, "calibration", of_calibration)}
+
+
+def kept(log: Log, part: str, made) -> dict:
+    """A part of the figures of a log: read if it is kept, and else made and kept."""
+    file = None if KEPT is None else Path(KEPT) / f"{log.file.split('.', 1)[0]}-{part}.json"
+    if file is not None and file.is_file():
+        return json.loads(file.read_text(encoding="utf-8"))
     with scratch() as folder:
-        found = measured(log, folder)
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        path, machine = str(Path(str(TRACES)) / log.file), str(folder / "machine.json")
+        simsched("cluster", "make", "--for", path, "-o", machine)
+        found = made(log, path, machine, folder)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return found
 
 
-def measured(log: Log, folder: Path) -> dict:
-    """Run and calibrate one log."""
-    file, machine = str(Path(str(TRACES)) / log.file), str(folder / "machine.json")
-    simsched("cluster", "make", "--for", file, "-o", machine)
+def of_policies(_: Log, file: str, machine: str, folder: Path) -> dict:
+    """The recorded run, audited, and the policies beside the log."""
     cut = ["-t", "first(2000)"] if QUICK else []
     policies, replay = {}, {}
     for policy in POLICIES:
@@ -102,10 +107,15 @@ def measured(log: Log, folder: Path) -> dict:
         run = load_run(place)
         policies[policy] = agreement(run.jobs).to_dict()
         replay = replay or {**run.meta["replay"]}
+    return {"replay": replay, "policies": policies}
+
+
+def of_calibration(log: Log, file: str, machine: str, _: Path) -> dict:
+    """The calibration of the part of a log."""
     part = ("first(2000)",) if QUICK else (log.part,) if log.part else ()
     knobs = ("order", "epilog") if QUICK else KNOBS
     found = ss.calibrate(machine, file, transforms=part, knobs=knobs, workers=WORKERS, progress=told)
-    return {"replay": replay, "policies": policies, "calibration": found.to_dict()}
+    return found.to_dict()
 
 
 KNOBS = (

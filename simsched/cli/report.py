@@ -32,8 +32,8 @@ BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "prope
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
 
-RULES = ("mser",)
-"""Words of `--warm-up` that name a rule."""
+RULES = {"mser": "MSER-5", "welch": "Welch's rule"}
+"""Words of `--warm-up` that name a rule, and the names of the rules."""
 _FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
@@ -53,8 +53,8 @@ def register(subparsers: Subparsers) -> None:
         "--warm-up",
         metavar="D",
         default="0",
-        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser finds the time by the "
-        "rule MSER-5 on the waits",
+        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser and welch find the "
+        "time by the rule MSER-5 or Welch's on the waits",
     )
     report.add_argument(
         "--drain", metavar="D", default="0", help="ignore jobs submitted in the last D, or after a date"
@@ -155,7 +155,7 @@ def run_report(args: argparse.Namespace) -> int:
         )
     runs = load_runs(args.runs)
     if args.warm_up in RULES:
-        args.warm_up = _found_warm_up(runs)
+        args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
     if args.promises:
         text = _promises(runs, kind)
@@ -180,24 +180,36 @@ def _kind_of(output: str | None) -> str:
     return ENDINGS.get(ending, "text")
 
 
-def _found_warm_up(runs: Sequence[RunTables]) -> str:
-    """Return the longest warm-up that MSER-5 finds in the runs, in seconds, and write what it found for each.
+def _found_warm_up(runs: Sequence[RunTables], rule: str) -> str:
+    """Return the longest warm-up that a rule finds in the runs, in seconds, and write what it found for each.
 
-    Runs that are compared lose the same time.
+    Runs that are compared lose the same time.  Welch's rule averages runs that differ by their seed alone.
     """
     from simsched import human
     from simsched.report.metrics.warm_up import warm_up_of
 
-    found = [warm_up_of(run.jobs, run.name) for run in runs]
-    for run, one in zip(runs, found, strict=True):
+    found = []
+    for run in runs:
+        like = [other for other in runs if other is not run and _identity(other) == _identity(run)]
+        others = [other.jobs for other in like] if rule == "welch" else None
+        one = warm_up_of(run.jobs, run.name, others)
         jobs = "1 job" if one.jobs == 1 else f"{one.jobs:,} jobs"
-        note(f"{run.name}: warm-up by MSER-5 is {human.seconds(one.seconds)} ({jobs})")
+        jobs += f", averaged over {len(like) + 1} runs" if others else ""
+        note(f"{run.name}: warm-up by {RULES[rule]} is {human.seconds(one.seconds)} ({jobs})")
         if not one.settled:
-            warn(f"{run.name}: MSER-5 finds no steady state in the waits of the first half of the jobs")
-    longest = max(one.seconds for one in found)
+            warn(
+                f"{run.name}: {RULES[rule]} finds no steady state in the waits of the first half of the jobs"
+            )
+        found.append(one.seconds)
     if len(runs) > 1:
-        note(f"all runs are without their first {human.seconds(longest)}")
-    return f"{longest:.17g}"
+        note(f"all runs are without their first {human.seconds(max(found))}")
+    return f"{max(found):.17g}"
+
+
+def _identity(run: RunTables) -> tuple[Any, ...]:
+    """Return what runs have in common that differ by their seed alone: options, machine, workload."""
+    inputs = [(item.get("role"), item.get("sha256")) for item in run.meta.get("inputs", [])]
+    return {**run.config, "seed": None}, inputs
 
 
 def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
