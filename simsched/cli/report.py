@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.options.workloads import whole
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
 from simsched.errors import ConfigError, RunError, SimschedError, did_you_mean
@@ -79,6 +80,7 @@ def register(subparsers: Subparsers) -> None:
         help="print promised beside real starts, of policies with reservations: how many promises were kept, "
         "by how much the others were broken, and whose",
     )
+    _add_seeds(report.add_argument_group("chance"))
     report.add_argument(
         "--audit",
         action="store_true",
@@ -87,6 +89,29 @@ def register(subparsers: Subparsers) -> None:
     )
     report.set_defaults(run=run_report)
     _register_plot(subparsers)
+
+
+def _add_seeds(chance: argparse._ArgumentGroup) -> None:
+    chance.add_argument(
+        "--seeds",
+        metavar="N",
+        type=whole,
+        help="compare the runs over N copies of their workload, each of which is simulated for every run",
+    )
+    chance.add_argument(
+        "--shake", metavar="D", help="the copies have each submission moved at random by up to D, such as 1m"
+    )
+    chance.add_argument(
+        "--block",
+        metavar="D",
+        help="the copies are resamples in blocks of D, such as 7d, or of users or sessions",
+    )
+    chance.add_argument(
+        "--workers",
+        metavar="N",
+        type=whole,
+        help="number of processes (default one per core; 0: this process)",
+    )
 
 
 def _register_plot(subparsers: Subparsers) -> None:
@@ -154,6 +179,8 @@ def run_report(args: argparse.Namespace) -> int:
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
     runs = load_runs(args.runs)
+    if args.seeds is not None or args.shake or args.block:
+        return _over_seeds(args, runs, kind)
     if args.warm_up in RULES:
         args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
@@ -164,6 +191,22 @@ def run_report(args: argparse.Namespace) -> int:
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
+        sys.stderr.write(f"written: {args.output}\n")
+    return 0
+
+
+def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> int:
+    """Print or write the comparison of runs over seeds."""
+    from simsched.study.seed_comparison import SeedSource, compare_over_seeds
+
+    if kind not in ("text", "json"):
+        raise ConfigError(
+            f"there is no table --seeds in the format {kind}", where="--seeds", expected="text, json"
+        )
+    source = SeedSource(5 if args.seeds is None else args.seeds, args.shake, args.block)
+    found = compare_over_seeds(runs, source, workers=args.workers)
+    text = found.to_json() if kind == "json" else found.text()
+    if put(text, args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
     return 0
 
