@@ -9,8 +9,9 @@ from simsched import human
 from simsched.cli.options.recorded_command import refuse_changed_inputs
 from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
-from simsched.cli.options.workloads import READING, add_reading, read_inputs
+from simsched.cli.options.workloads import READING, add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
 from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
@@ -18,16 +19,21 @@ from simsched.text_table import table_lines
 if TYPE_CHECKING:
     import argparse
 
+    from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
+    from simsched.graph.cluster import Cluster
+    from simsched.simulation.forecast.forecast_quantiles import StartQuantiles
     from simsched.simulation.forecast.start_times import Forecast
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
 """Arguments that do not apply to a queue snapshot."""
 
+NEVER = float("inf")
 SNAPSHOT = Clock(0)
 """The clock of a queue snapshot whose times count from 1970."""
-RULES = (*NAMES, "epilog", "failures", "outages", "config", "option")
+_FORM: dict[str, Form] = {"json": "json", "text": "text"}
+RULES = (*NAMES, "epilog", "kill_grace", "failures", "outages", "config", "option")
 
 
 def register(subparsers: Subparsers) -> None:
@@ -64,6 +70,24 @@ def register(subparsers: Subparsers) -> None:
         metavar="FILE",
         help="allocations and requests of the jobs of a queue snapshot: JSON Lines of {id, R, jobspec}",
     )
+    forecast.add_argument(
+        "--quantiles",
+        metavar="P,…",
+        nargs="?",
+        const="0.1,0.5,0.9",
+        help="print quantiles of the start as well (default 0.1,0.5,0.9), learnt from errors of forecasts "
+        "at earlier times of the workload, and how often such quantiles held",
+    )
+    forecast.add_argument(
+        "--learn-from",
+        metavar="LOG",
+        help="the log from which the quantiles of a queue snapshot are learnt",
+    )
+    forecast.add_argument(
+        "--errors",
+        action="store_true",
+        help="print the errors of all forecasts of the workload (up to --at) by horizon instead",
+    )
     forecast.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     forecast.add_argument(
         "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
@@ -78,9 +102,12 @@ def run_forecast(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from simsched.errors import ConfigError
-    from simsched.simulation.forecast.start_times import forecast_at
+    from simsched.simulation.forecast.forecast_quantiles import learn
+    from simsched.simulation.forecast.horizon_errors import errors_json, errors_text
+    from simsched.simulation.forecast.start_times import forecast_at, forecast_with_past
     from simsched.simulation.options.dated_times import time_of_run
 
+    levels = _levels(args)
     site = place_site(args, "cluster", "workload")
     if site is not None and args.workload is not None and (Path(args.workload) / "run.json").is_file():
         raise ConfigError(
@@ -95,10 +122,11 @@ def run_forecast(args: argparse.Namespace) -> int:
         options = checked_rules(args, site)
         picture = _queue_snapshot(args)
         if picture is not None:
-            return _run_live(args, picture, options)
+            return _run_live(args, picture, options, levels)
     if args.details is not None:
         raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
-    if args.at is None and args.resume is None:
+    _refuse_without_past(args, levels)
+    if args.at is None and args.resume is None and not args.errors:
         raise ConfigError(
             "there is no time", where="forecast", expected="--at T, --resume FILE, or a queue snapshot"
         )
@@ -109,11 +137,43 @@ def run_forecast(args: argparse.Namespace) -> int:
     clock = workload.clock
     ends = (workload.span[0], at)
     with heartbeat("forecast", lambda spent: _state(seen[-1:], ends, spent), quiet=args.quiet):
-        at, found = forecast_at(
-            cluster, workload, at, resume=args.resume, progress=lambda e: seen.append(e.now), **options
-        )
-    _put(found, at, args.format, clock)
+        options["progress"] = lambda e: seen.append(e.now)
+        if not levels:
+            at, found = forecast_at(cluster, workload, at, resume=args.resume, **options)
+            _put(found, at, args.format, clock)
+            return 0
+        at, found, past = forecast_with_past(cluster, workload, at, **options)
+        learnt = learn(past, levels)
+    if args.errors:
+        write(errors_json(learnt) if args.format == "json" else errors_text(learnt), _FORM[args.format])
+    else:
+        _put(learnt.added_to(found, at), at, args.format, clock, learnt)
     return 0
+
+
+def _levels(args: argparse.Namespace) -> tuple[float, ...]:
+    """Return the levels of quantiles to learn; none unless quantiles or errors are printed."""
+    from simsched.simulation.forecast.forecast_quantiles import LEVELS, read_levels
+
+    if args.quantiles is not None:
+        return read_levels(args.quantiles, "--quantiles")
+    return LEVELS if args.errors or args.learn_from is not None else ()
+
+
+def _refuse_without_past(args: argparse.Namespace, levels: tuple[float, ...]) -> None:
+    """Raise ConfigError for options about the past that a workload or a checkpoint does not have."""
+    from simsched.errors import ConfigError
+
+    if args.learn_from is not None:
+        raise ConfigError(
+            "a workload is learnt from itself", where="--learn-from", expected="CLUSTER SNAPSHOT"
+        )
+    if levels and args.resume is not None:
+        raise ConfigError(
+            "a checkpoint does not have the forecasts before it",
+            where="--resume",
+            expected="--at T without --resume",
+        )
 
 
 def _state(seen: list[float], ends: tuple[float, float | None], spent: float) -> str:
@@ -143,7 +203,9 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     return found
 
 
-def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[str, Any]) -> int:
+def _run_live(
+    args: argparse.Namespace, picture: QueueSnapshot, options: dict[str, Any], levels: tuple[float, ...]
+) -> int:
     """Print the forecasts of a queue snapshot."""
     from dataclasses import replace
 
@@ -166,15 +228,37 @@ def _run_live(args: argparse.Namespace, picture: QueueSnapshot, options: dict[st
     if args.at is not None:
         at = seconds_on(time_of(args.at.removeprefix("+"), "--at"), clock, "--at")
         at += picture.time if args.at.startswith("+") else 0
-    at, found = live_at(load_cluster(args.cluster), picture, at, **options)
+    if args.errors or (levels and args.learn_from is None):
+        raise ConfigError(
+            "a queue snapshot has no earlier forecasts",
+            where="--errors" if args.errors else "--quantiles",
+            expected="a workload" if args.errors else "--learn-from LOG",
+        )
+    cluster = load_cluster(args.cluster)
+    at, found = live_at(cluster, picture, at, **options)
+    learnt = _learnt_from(args, cluster, options, levels) if levels else None
+    found = found if learnt is None else learnt.added_to(found, at)
     without = sum(isinstance(run.holds, Spread) for run in picture.running)
     if without:
         sys.stderr.write(
             f"{without} running jobs have no R and are placed by their nodes and numbers of cores "
             "(see --details)\n"
         )
-    _put(found, at, args.format, clock)
+    _put(found, at, args.format, clock, learnt)
     return 0
+
+
+def _learnt_from(
+    args: argparse.Namespace, cluster: Cluster, options: dict[str, Any], levels: tuple[float, ...]
+) -> StartQuantiles:
+    """Return the quantiles learnt from the log of ``--learn-from`` under the options of the forecast."""
+    from simsched.simulation.forecast.forecast_quantiles import learn
+    from simsched.simulation.forecast.start_times import forecast_with_past
+
+    log = read_workloads(args, [args.learn_from], cluster)
+    write_ignored(log)
+    with heartbeat("forecast", lambda _: "learning from the log", quiet=args.quiet):
+        return learn(forecast_with_past(cluster, log, **options)[2], levels)
 
 
 def _clock_of(picture: QueueSnapshot, zone: str | None) -> Clock | None:
@@ -226,41 +310,66 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     return options
 
 
-def _put(found: list[Forecast], at: float, form: str, clock: Clock | None) -> None:
+def _put(
+    found: list[Forecast], at: float, form: str, clock: Clock | None, learnt: StartQuantiles | None = None
+) -> None:
+    levels = () if learnt is None else learnt.levels
     if form == "json":
-        write(_as_json(found) + "\n", "json")
+        write(_as_json(found, levels) + "\n", "json")
     else:
-        write(_as_text(found, at, clock) + "\n")
+        write(_as_text(found, at, clock, levels) + "\n")
+    if learnt is not None:
+        note(learnt.text)
 
 
-def _as_json(found: list[Forecast]) -> str:
+def _as_json(found: list[Forecast], levels: tuple[float, ...]) -> str:
     import json
     from dataclasses import asdict
 
     rows = [asdict(job) for job in found]
-    never = float("inf")
-    plain = [{k: None if v == never else v for k, v in row.items()} for row in rows]
+    for row in rows:
+        size, quantiles = row.pop("size"), row.pop("quantiles")
+        if levels:
+            starts = quantiles or [NEVER] * len(levels)
+            row |= {
+                "size": size,
+                "quantiles": {f"{k:g}": _known(v) for k, v in zip(levels, starts, strict=True)},
+            }
+    plain = [{k: _known(v) for k, v in row.items()} for row in rows]
     return json.dumps(plain, indent=1, ensure_ascii=False)
 
 
-def _as_text(found: list[Forecast], at: float, clock: Clock | None) -> str:
+def _known(value: Any) -> Any:
+    """Return a value for JSON, which has no infinity."""
+    return None if value == NEVER else value
+
+
+def _as_text(found: list[Forecast], at: float, clock: Clock | None, levels: tuple[float, ...]) -> str:
     """Return a table; times are dates if the clock is known, and else seconds.
 
     A line above the table names the zone, unless each date does: those of a queue snapshot end with Z.
     """
-    head = ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", "SHAPE"]
+    head = ["JOB", "USER", "QUEUE", "PLACE", "SUBMIT", "START", "IN", *map(human.share, levels), "SHAPE"]
     rows = [[*head, "REASON" if any(job.reason for job in found) else ""]]
     for job in found:
         start, wait = "unknown", ""
-        if job.start != float("inf"):
+        if job.start != NEVER:
             start, wait = _time(job.start, clock), _wait(job.start - at, clock)
         who = [job.id, job.user or "-", job.queue or "-", str(job.place or "-")]
-        rows.append([*who, _time(job.submit, clock), start, wait, job.shape, job.reason or ""])
+        ahead = [_ahead(value - at) for value in job.quantiles] or [""] * len(levels)
+        times = [_time(job.submit, clock), start, wait, *ahead]
+        rows.append([*who, *times, job.shape, job.reason or ""])
     wide = 20 if clock is not None else 12
-    lines = table_lines(rows, range(7), least=[10, 10, 10, 5, wide, wide, 12], gap=" ")
+    least = [10, 10, 10, 5, wide, wide, 12]
+    lines = table_lines(rows, range(7 + len(levels)), least=least, gap=" ")
     if clock is not None and clock != SNAPSHOT:
         lines.insert(0, f"as of {clock.text(at)}, {clock.zone_text}")
     return "\n".join(lines)
+
+
+def _ahead(seconds: float) -> str:
+    """Return a quantile of the wait; it may be longer than all waits so far."""
+    return "unknown" if seconds == NEVER else human.seconds(round(seconds))
 
 
 def _time(seconds: float, clock: Clock | None) -> str:

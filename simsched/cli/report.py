@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.options.workloads import whole
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
 from simsched.errors import ConfigError, RunError, SimschedError, did_you_mean
@@ -32,8 +33,8 @@ BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "prope
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
 
-RULES = ("mser",)
-"""Words of `--warm-up` that name a rule."""
+RULES = {"mser": "MSER-5", "welch": "Welch's rule"}
+"""Words of `--warm-up` that name a rule, and the names of the rules."""
 _FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
@@ -53,8 +54,8 @@ def register(subparsers: Subparsers) -> None:
         "--warm-up",
         metavar="D",
         default="0",
-        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser finds the time by the "
-        "rule MSER-5 on the waits",
+        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser and welch find the "
+        "time by the rule MSER-5 or Welch's on the waits",
     )
     report.add_argument(
         "--drain", metavar="D", default="0", help="ignore jobs submitted in the last D, or after a date"
@@ -88,6 +89,14 @@ def register(subparsers: Subparsers) -> None:
         help="add a metric of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
     )
     report.add_argument(
+        "--promises",
+        action="store_true",
+        help="print promised beside real starts, of policies with reservations: how many promises were kept, "
+        "by how much the others were broken, and whose",
+    )
+    _add_seeds(report.add_argument_group("chance"))
+    report.add_argument(
+    report.add_argument(
         "--audit",
         action="store_true",
         help="audit each run instead: check its files against their digests and, if its inputs are still "
@@ -95,6 +104,29 @@ def register(subparsers: Subparsers) -> None:
     )
     report.set_defaults(run=run_report)
     _register_plot(subparsers)
+
+
+def _add_seeds(chance: argparse._ArgumentGroup) -> None:
+    chance.add_argument(
+        "--seeds",
+        metavar="N",
+        type=whole,
+        help="compare the runs over N copies of their workload, each of which is simulated for every run",
+    )
+    chance.add_argument(
+        "--shake", metavar="D", help="the copies have each submission moved at random by up to D, such as 1m"
+    )
+    chance.add_argument(
+        "--block",
+        metavar="D",
+        help="the copies are resamples in blocks of D, such as 7d, or of users or sessions",
+    )
+    chance.add_argument(
+        "--workers",
+        metavar="N",
+        type=whole,
+        help="number of processes (default one per core; 0: this process)",
+    )
 
 
 def _register_plot(subparsers: Subparsers) -> None:
@@ -162,20 +194,40 @@ def run_report(args: argparse.Namespace) -> int:
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
         )
     runs = load_runs(args.runs)
+    if args.seeds is not None or args.shake or args.block:
+        return _over_seeds(args, runs, kind)
     if args.warm_up in RULES:
-        args.warm_up = _found_warm_up(runs)
+        args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
     _add_figures(runs, args.metric)
-    if args.section and (args.by or args.recorded or kind not in ("text", "html")):
+    if args.section and (args.by or args.recorded or args.promises or kind not in ("text", "html")):
         raise ConfigError(
             f"a section in the format {kind}" if kind not in ("text", "html") else "a section of a table",
-            where="--section", expected="a report as text or html, without --by and --recorded",
+            where="--section", expected="a report as text or html, without --by, --recorded and --promises",
         )  # fmt: skip
-    if args.recorded:
+    if args.promises:
+        text = _promises(runs, kind)
+    elif args.recorded:
         text = _recorded(runs, args.recorded, kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
+        sys.stderr.write(f"written: {args.output}\n")
+    return 0
+
+
+def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> int:
+    """Print or write the comparison of runs over seeds."""
+    from simsched.study.seed_comparison import SeedSource, compare_over_seeds
+
+    if kind not in ("text", "json"):
+        raise ConfigError(
+            f"there is no table --seeds in the format {kind}", where="--seeds", expected="text, json"
+        )
+    source = SeedSource(5 if args.seeds is None else args.seeds, args.shake, args.block)
+    found = compare_over_seeds(runs, source, workers=args.workers)
+    text = found.to_json() if kind == "json" else found.text()
+    if put(text, args.output, _FORMS.get(kind, "text")):
         sys.stderr.write(f"written: {args.output}\n")
     return 0
 
@@ -192,24 +244,36 @@ def _kind_of(output: str | None) -> str:
     return ENDINGS.get(ending, "text")
 
 
-def _found_warm_up(runs: Sequence[RunTables]) -> str:
-    """Return the longest warm-up that MSER-5 finds in the runs, in seconds, and write the one of each run.
+def _found_warm_up(runs: Sequence[RunTables], rule: str) -> str:
+    """Return the longest warm-up that a rule finds in the runs, in seconds, and write the one of each run.
 
-    Runs that are compared lose the same time.
+    Runs that are compared lose the same time.  Welch's rule averages runs that differ by their seed alone.
     """
     from simsched import human
     from simsched.report.metrics.warm_up import warm_up_of
 
-    found = [warm_up_of(run.jobs, run.name) for run in runs]
-    for run, one in zip(runs, found, strict=True):
+    found = []
+    for run in runs:
+        like = [other for other in runs if other is not run and _identity(other) == _identity(run)]
+        others = [other.jobs for other in like] if rule == "welch" else None
+        one = warm_up_of(run.jobs, run.name, others)
         jobs = "1 job" if one.jobs == 1 else f"{one.jobs:,} jobs"
-        note(f"{run.name}: warm-up by MSER-5 is {human.seconds(one.seconds)} ({jobs})")
+        jobs += f", averaged over {len(like) + 1} runs" if others else ""
+        note(f"{run.name}: warm-up by {RULES[rule]} is {human.seconds(one.seconds)} ({jobs})")
         if not one.settled:
-            warn(f"{run.name}: MSER-5 finds no steady state in the waits of the first half of the jobs")
-    longest = max(one.seconds for one in found)
+            warn(
+                f"{run.name}: {RULES[rule]} finds no steady state in the waits of the first half of the jobs"
+            )
+        found.append(one.seconds)
     if len(runs) > 1:
-        note(f"all runs are without their first {human.seconds(longest)}")
-    return f"{longest:.17g}"
+        note(f"all runs are without their first {human.seconds(max(found))}")
+    return f"{max(found):.17g}"
+
+
+def _identity(run: RunTables) -> tuple[Any, ...]:
+    """Return what runs have in common that differ by their seed alone: options, machine, workload."""
+    inputs = [(item.get("role"), item.get("sha256")) for item in run.meta.get("inputs", [])]
+    return {**run.config, "seed": None}, inputs
 
 
 def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
@@ -247,6 +311,19 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
         table += change_texts(runs, by, markdown=kind == "markdown")
     return table
+
+
+def _promises(runs: Sequence[RunTables], kind: str) -> str:
+    """Return promised beside real starts in one of the formats."""
+    from simsched.report import promises
+
+    if kind not in promises.FORMATS:
+        raise ConfigError(
+            f"there is no table --promises in the format {kind}",
+            where="--promises",
+            expected=", ".join(promises.FORMATS),
+        )
+    return promises.FORMATS[kind](runs)
 
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:

@@ -29,6 +29,10 @@ __all__ = [
     "side_by_side",
 ]
 
+NOISE = "within noise"
+"""The verdict on a difference whose interval contains zero."""
+#: figures of a run whose difference has an interval, and its name in a `Comparison`
+WITH_INTERVAL = {"mean_wait": "wait", "mean_turnaround": "turnaround", "mean_bounded_slowdown": "slowdown"}
 #: runs of different files are paired if this share of their common ids was submitted at the same time
 SAME = 0.5
 
@@ -104,10 +108,16 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """``b waits less``, ``b waits more``, or ``no difference shown``."""
+        """``waits less``, ``waits more``, or ``within noise``: the interval contains 0 or is unknown."""
         if not self.wait.excludes(0.0):
-            return "no difference shown"
+            return NOISE
         return "waits less" if self.wait.estimate < 0 else "waits more"
+
+
+def noise_text(interval: Interval) -> str:
+    """Return ``within noise`` if an interval of a difference is known and contains zero, else nothing."""
+    known = math.isfinite(interval.low) and math.isfinite(interval.high)
+    return NOISE if known and interval.holds(0.0) else ""
 
 
 def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from simsched import human
-from simsched.report.compare import compare, same_jobs
+from simsched.report.compare import Interval, compare, noise_text, same_jobs
 from simsched.report.groups import CLASSES, PARTS
 from simsched.report.metrics.metrics import ran, wait
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.report.data.tables import RunTables
 
@@ -59,11 +59,11 @@ def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False)
     made = []
     for run in others:
         head = [key, f"jobs, {base.name}", f"jobs, {run.name}", f"wait, {base.name}", f"wait, {run.name}"]
-        head += ["difference", "95 % between"]
+        head += ["difference", "95 % between", "verdict"]
         rows = [
             [name, f"{int(row['jobs_first']):,}", f"{int(row['jobs_second']):,}",
              human.seconds(row["wait_first"]), human.seconds(row["wait_second"]),
-             signed(row["difference"]), between(row["low"], row["high"])]
+             signed(row["difference"]), between(row["low"], row["high"]), verdict(row)]
             for name, row in changes(base, run, key).iterrows()
         ]  # fmt: skip
         body = [[str(cell) for cell in row] for row in rows]
@@ -71,6 +71,11 @@ def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False)
         gap = "\n" if markdown else ""  # Markdown has an empty line before a table
         made.append(f"\n{run.name} against {base.name}: mean waits\n{gap}{table}\n")
     return "".join(made)
+
+
+def verdict(row: Mapping[str, Any]) -> str:
+    """Return ``within noise`` for a row of `changes` whose interval contains zero."""
+    return noise_text(Interval(row["difference"], row["low"], row["high"]))
 
 
 def signed(value: float) -> str:

@@ -17,6 +17,7 @@ from simsched.report.html import markup
 from simsched.report.metrics.summary import metric
 from simsched.study.best_setting import best_setting
 from simsched.study.grid import NOISE, Grid
+from simsched.study.study_text import reality_notes
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -87,6 +88,7 @@ def _lead(result: StudyResult) -> str:
         f"{axis}: {', '.join(map(str, labels))}" for axis, labels in result.axes.items() if len(labels) < 10
     ]
     text = f"<p>{escape(result.record['description'])}</p>" if result.record["description"] else ""
+    text += "".join(f"<p class='note'>{escape(line)}</p>" for line in reality_notes(result.record))
     return f"<h1>{escape(result.name)}</h1><p class='lead'>{escape(' · '.join(facts))}</p>{text}"
 
 

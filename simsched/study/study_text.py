@@ -11,7 +11,7 @@ from simsched.study.stats import interval
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.study.spec.study import Study
     from simsched.study.study_result import StudyResult
@@ -83,7 +83,15 @@ def summary(result: StudyResult) -> str:
     over = f", means of {seeds} seeds (± half the 95 % interval)" if seeds > 1 and SEED in frame else ""
     failed = f", {counts['failed']} failed" if counts["failed"] else ""
     text += "".join(f"{line}\n" for line in _shaken(result))
+    text += "".join(f"{line}\n" for line in reality_notes(result.record))
     return f"{text}{result.name}: {len(frame):,} of {counts['runs']:,} runs{failed}{over}\n"
+
+
+def reality_notes(record: Mapping[str, Any]) -> list[str]:
+    """Return how near the first setting is to the log of a study, and whether its rules are calibrated."""
+    from simsched.study.sizing.reality import notes_of
+
+    return [line[0].upper() + line[1:] + "." for line in notes_of(record)]
 
 
 def _shaken(result: StudyResult) -> list[str]:

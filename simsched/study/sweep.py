@@ -21,6 +21,7 @@ from simsched.study.runs.study_folder import (
 )
 from simsched.study.runs.sweep_plan import is_shaken, log_uses
 from simsched.study.runs.worker_pools import open_workers
+from simsched.study.sizing.reality import reality_of_study
 from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
 from simsched.study.study_result import StudyResult
@@ -58,6 +59,7 @@ class _Results:
     failed: dict[str, FailedRun] = field(default_factory=dict)
     there: int = 0
     log_use: list[str] = field(default_factory=list)
+    reality: Mapping[str, Any] = field(default_factory=dict)
 
     def progress(self, size: int, last: FinishedRun | FailedRun | None = None) -> SweepProgress:
         left = self.total - len(self.done) - len(self.failed)
@@ -114,6 +116,7 @@ def sweep(
             state.log_use = list(log_uses(study) if log_use is None else log_use)
             write_json(folder.path / RECORD, record_of(study, state, complete=False))
             _perform(missing, opened, folder, state, retries, progress)
+            state.reality = reality_of_study(tasks, opened)
             _finish(folder, study, state, report=report)
     if earlier is not None and not state.failed:
         with earlier.writing():
@@ -227,4 +230,5 @@ def record_of(study: Study, state: _Results, *, complete: bool) -> dict[str, Any
         "inputs": [{"name": s.name, "kind": s.kind, "sha256": s.sha256} for s in _inputs(tasks)],
         "plan": _plan(tasks),
         **({"log_use": state.log_use} if state.log_use else {}),
+        **state.reality,
     }

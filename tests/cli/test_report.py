@@ -64,7 +64,7 @@ def test_runs_are_named_and_equal_names_numbered(run_dir, capsys):
 
 def test_several_runs_are_compared(run_dir, capsys):
     assert main(["report", str(run_dir), f"b={run_dir}"]) == 0
-    assert "b against easy, 2 jobs paired: no difference shown" in capsys.readouterr().out
+    assert "b against easy, 2 jobs paired: within noise" in capsys.readouterr().out
 
 
 def test_a_directory_with_an_equals_sign_is_a_directory(run_dir, capsys):

@@ -77,13 +77,13 @@ def test_a_run_that_is_an_hour_quicker_waits_less(make_schedule):
     assert compare(b, a).verdict == "waits more"
     assert found.wait.estimate == pytest.approx(-3600)
     assert (found.sooner, found.same, found.later) == (1, 0, 0)
-    assert compare(a, a).verdict == "no difference shown"
+    assert compare(a, a).verdict == "within noise"
 
 
 def test_runs_without_a_common_job(story):
     found = compare(story, story.assign(id=["x", "y", "z", "u", "v"]))
     assert found.jobs == 0
-    assert found.verdict == "no difference shown"
+    assert found.verdict == "within noise"
 
 
 def test_side_by_side_keeps_every_figure():

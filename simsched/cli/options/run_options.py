@@ -66,6 +66,11 @@ def _add_conditions(rules: argparse._ArgumentGroup) -> None:
         "--queue-policy recorded)",
     )
     rules.add_argument(
+        "--kill-grace",
+        metavar="D",
+        help="let a job run on for D, such as 5m, beyond its requested time before it is ended (default 0)",
+    )
+    rules.add_argument(
         "--think-times",
         choices=("ignore", "honour"),
         help="ignore think times after the preceding job, or wait for them (default ignore)",
@@ -125,7 +130,7 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
         found = dict(site.config)
     if args.epilog:
         read_epilog(args.epilog, "--epilog")
-    given = {name: getattr(args, name) for name in (*NAMES, "epilog", "failures")}
+    given = {name: getattr(args, name) for name in (*NAMES, "epilog", "kill_grace", "failures")}
     given = {name: value for name, value in given.items() if value is not None} | simulation
     found.update((name.replace("_", "-"), value) for name, value in given.items())
     if args.outages:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.compare import Comparison, compare_runs, paired, same_jobs
+from simsched.report.compare import WITH_INTERVAL, Comparison, compare_runs, noise_text, paired, same_jobs
 from simsched.report.data.series import curve
-from simsched.report.group_changes import changes
+from simsched.report.group_changes import changes, verdict
 from simsched.report.html import markup
 from simsched.report.html.charts import Charts, bar_chart, cdf_chart
 from simsched.report.metrics import metrics as m
@@ -56,7 +56,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
-        f"{_verdicts(runs, pairs)}{_figures(runs)}"
+        f"{_verdicts(runs, pairs)}{_figures(runs, pairs)}"
         f'<div class="pair">{"".join(panels)}</div>{_by_group(runs)}</section>'
     )
 
@@ -105,7 +105,7 @@ def _verdicts(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
 
 
-def _figures(runs: Sequence[RunTables]) -> str:
+def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     """Return the table of all figures, one column per run, better and worse ones in colour."""
     names = list(dict.fromkeys(name for run in runs for name in run.summary))
     lines = []
@@ -114,8 +114,10 @@ def _figures(runs: Sequence[RunTables]) -> str:
         if not any(math.isfinite(v) and v for v in values):
             continue
         known = metric(name)
+        noise = ["", *(_noise(name, found) for found in pairs)]
         cells = "".join(
-            _figure(v, values[0], known.unit, known.better, first=i == 0) for i, v in enumerate(values)
+            _figure(v, values[0], known.unit, known.better, noise=text)
+            for v, text in zip(values, noise, strict=True)
         )
         title = escape(known.meaning)
         lines.append(
@@ -128,7 +130,8 @@ def _figures(runs: Sequence[RunTables]) -> str:
     return (
         '<section class="panel"><div class="head"><h2>All figures</h2><div class="tools">'
         '<button data-save-table="cmp-figures" title="Download this table">CSV</button></div></div>'
-        f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.</p>'
+        f'<p class="note">Per cent: change against {escape(runs[0].name)}, in colour if better or worse.'
+        " Within noise: the interval of the difference contains zero.</p>"
         '<div class="scroll" tabindex="0" role="group" aria-label="All figures"><table id="cmp-figures">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
     )
@@ -147,18 +150,26 @@ def _by_group(runs: Sequence[RunTables]) -> str:
             table = table.loc[order] if key in ("queue", "user") else table
             head = ((title, "text"), (f"jobs, {base.name}", ""), (f"jobs, {run.name}", ""),
                     (f"mean wait, {base.name}", "s"), (f"mean wait, {run.name}", "s"),
-                    ("difference", "s"), ("95 % from", "s"), ("95 % to", "s"))  # fmt: skip
+                    ("difference", "s"), ("95 % from", "s"), ("95 % to", "s"),
+                    ("verdict", "text"))  # fmt: skip
+            table = table.assign(verdict=[verdict(row) for row in table.to_dict("records")])
             heading = f"Waits by {title}: {run.name} against {base.name}"
             made.append(markup.table(f"cmp-{key}-{number}", heading, head, markup.group_rows(table), NOTE))
     return "".join(made)
 
 
-def _figure(value: float, base: float, unit: str, better: int, *, first: bool) -> str:
+def _noise(name: str, found: Comparison) -> str:
+    """Return ``within noise`` for a figure whose difference has an interval that contains zero."""
+    return noise_text(getattr(found, WITH_INTERVAL[name])) if name in WITH_INTERVAL and found.jobs else ""
+
+
+def _figure(value: float, base: float, unit: str, better: int, *, noise: str = "") -> str:
     shown = escape(human.quantity(value, unit))
     change = ""
-    if not first and math.isfinite(value) and math.isfinite(base) and base and value != base:
+    if math.isfinite(value) and math.isfinite(base) and base and value != base:
         moved = value / base - 1
-        kind = "" if not better else "better" if moved * better > 0 else "worse"
-        change = f' <small class="{kind}">{"+" if moved > 0 else "-"}{human.share(abs(moved))}</small>'
+        kind = "" if noise or not better else "better" if moved * better > 0 else "worse"
+        said = f"{'+' if moved > 0 else '-'}{human.share(abs(moved))}{', ' * bool(noise)}{noise}"
+        change = f' <small class="{kind}">{said}</small>'
     plain = f"{value:.10g}" if math.isfinite(value) else ""
     return f'<td data-v="{plain}">{shown}{change}</td>'

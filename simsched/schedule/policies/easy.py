@@ -20,7 +20,7 @@ from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.queue import WaitingQueue
@@ -54,12 +54,16 @@ class EasyOptions:
 
 
 class Easy:
-    """The policy. It keeps the shadow of the first job from pass to pass until something may move it."""
+    """The policy. It keeps the shadow of the first job from pass to pass until something may move it.
+
+    `watch` is called with each first job that does not fit and the context of the pass; None: nothing is.
+    """
 
     def __init__(self, options: EasyOptions | None = None) -> None:
         self.options = options or EasyOptions()
         self._order = candidate_order(self.options.backfill_order)
         self._shadow: Shadow | None = None
+        self.watch: Callable[[int, PassContext], None] | None = None
 
     def run_pass(self, context: PassContext) -> None:
         """Start jobs in order, reserve for the first that does not fit, and backfill."""
@@ -76,6 +80,8 @@ class Easy:
                 new = in_order(self._order, context.table, queue.new_jobs(), context.now)
                 _backfill(context, shadow, supply.candidates(new))
         elif start_in_order(context):
+            if self.watch is not None:
+                self.watch(queue.first, context)
             shadow = self._shadow = self._reserve(context, queue.first)
             if not self._starves(context, shadow.job):
                 _backfill(context, shadow, self._candidates(context, shadow))

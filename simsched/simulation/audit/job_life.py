@@ -35,11 +35,11 @@ class AllocationSpan(NamedTuple):
     last: float = NAN
 
 
-def runs_for(job: Job, overrun: str | None) -> float:
+def runs_for(job: Job, recorded: RecordedRun) -> float:
     """Return the seconds for which a job runs without interruption."""
     limit = INF if job.duration is None else job.duration
     runtime = limit if job.runtime is None else job.runtime
-    return runtime if overrun == "allow" else min(runtime, limit)
+    return runtime if recorded.overrun == "allow" else min(runtime, limit + recorded.kill_grace)
 
 
 def out_of_reach(recorded: RecordedRun, job: Job, time: float, ranks: set[int]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def survived(recorded: RecordedRun, start: float, time: float, ranks: set[int]) 
 
 def was_interrupted(recorded: RecordedRun, job: Job, span: AllocationSpan) -> bool:
     """Whether a job's last attempt ended early, as attempts of requeued jobs do."""
-    seconds = runs_for(job, recorded.overrun)
+    seconds = runs_for(job, recorded)
     return not isnan(span.last) and (span.last - span.start < seconds or not seconds)
 
 
@@ -75,7 +75,7 @@ def wrong_end(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> Iterat
     if result == "RUNNING":
         if recorded.cut is None:
             yield "is RUNNING, and the run was not cut short"
-        elif start + runs_for(job, recorded.overrun) <= recorded.cut:
+        elif start + runs_for(job, recorded) <= recorded.cut:
             yield f"is RUNNING at {recorded.cut:g}, and should have ended"
         return
     if end is None:
@@ -88,20 +88,21 @@ def wrong_end(recorded: RecordedRun, job: Job, row: Mapping[str, Any]) -> Iterat
             yield f"{result} after {ran} s instead of {limit} s"
         if recorded.overrun is not None and (result == "TIMEOUT") != _times_out(recorded, job):
             yield f"is {result}: its limit is {job.duration} s, its run time {job.runtime} s"
-    elif result in INTERRUPTED and later(end, start + runs_for(job, recorded.overrun)):
-        yield f"{result} after {ran} s, though it would have ended after {runs_for(job, recorded.overrun)} s"
+    elif result in INTERRUPTED and later(end, start + runs_for(job, recorded)):
+        yield f"{result} after {ran} s, though it would have ended after {runs_for(job, recorded)} s"
 
 
 def _expected(recorded: RecordedRun, job: Job, result: str) -> float | None:
     """Return the seconds after which an uninterrupted job ends; None if they are unknown."""
     if recorded.overrun is not None:
-        return runs_for(job, recorded.overrun)
+        return runs_for(job, recorded)
     return job.duration if result == "TIMEOUT" else job.runtime
 
 
 def _times_out(recorded: RecordedRun, job: Job) -> bool:
     known = job.runtime is not None and job.duration is not None
-    return recorded.overrun == "timeout" and known and (job.runtime or 0) > (job.duration or 0)
+    most = (job.duration or 0) + recorded.kill_grace
+    return recorded.overrun == "timeout" and known and (job.runtime or 0) > most
 
 
 def arrays_of(jobs: Mapping[str, Job]) -> dict[str, dict[int, str]]:

@@ -49,6 +49,7 @@ class RecordedRun:
     whole_targets : whether jobs got whole targets whatever their request.
     cut : when the run was ended from outside (-inf: at an unknown time); None: it ended by itself.
     overrun : ``timeout`` or ``allow``.
+    kill_grace : seconds for which a job may run on beyond its limit before it is ended.
     each_event : whether a pass followed each event, and not each instant.
     outages : the outages that were planned.
     counts : the numbers of jobs by result.
@@ -73,6 +74,7 @@ class RecordedRun:
     whole_targets: bool = False
     cut: float | None = -INF
     overrun: str | None = None
+    kill_grace: float = 0
     each_event: bool = False
     outages: tuple[RecordedOutage, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -141,6 +143,7 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         whole_targets=bool(meta.get("whole_nodes", match_policy in WHOLE)),
         cut=cut if meta.get("complete", True) else -INF,
         overrun=config.get("overrun"),
+        kill_grace=float(config.get("kill_grace", 0)),
         each_event=config.get("passes") == "event",
         outages=tuple(_outage(outage) for outage in config.get("outages", ())),
         counts=dict(meta.get("counts", {})),

@@ -17,6 +17,7 @@ from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
 from simsched.schedule.profiles.gap import NEVER
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
+from simsched.simulation.forecast.past_forecasts import ForecastSampler
 from simsched.simulation.options.dated_times import time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, identity_of, refuse_time
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
     from simsched.simulation.engine import Engine
+    from simsched.simulation.forecast.past_forecasts import PastForecasts
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.workload.job import Workload
 
@@ -42,7 +44,8 @@ class Forecast:
     """One waiting job: its place in the queue, and its predicted start (inf if it is unknown).
 
     The first place is 1; a job that starts at this very instant, or is not in the queue, has None.
-    `reason` is why the start is unknown.
+    `reason` is why the start is unknown.  `size` is in cores, and `quantiles` are starts that errors of
+    past forecasts lead to (see `forecast_quantiles`).
     """
 
     id: str
@@ -54,6 +57,8 @@ class Forecast:
     shape: str
     start: float
     reason: str | None = None
+    size: float | None = None
+    quantiles: tuple[float, ...] = ()
 
 
 def forecast(cluster: Cluster, workload: Workload, at: float, **options: Any) -> list[Forecast]:
@@ -100,6 +105,31 @@ def forecast_at(
     return at, forecast_queue(engine, played, at)
 
 
+def forecast_with_past(
+    cluster: Cluster,
+    workload: Workload,
+    at: float | str | DateText | None = None,
+    *,
+    progress: Callable[[Engine], None] | None = None,
+    **options: Any,
+) -> tuple[float, list[Forecast], PastForecasts]:
+    """Return the time, the forecasts then, and forecasts of earlier times beside the real starts.
+
+    Without a time the whole workload is played, and no job waits at the end.  Arguments and errors are
+    those of `forecast_at`.
+    """
+    config = make_config(**options).on_clock(workload.clock)
+    at = time_of_run(at, workload, "at")
+    engine, _, played = engine_of(cluster, workload, config, allocations=False)
+    engine.on_report = progress
+    begin, last = workload.span
+    sampler = ForecastSampler(engine, begin, last if at is None else at)
+    with naming_policy(config.queue_policy):
+        engine.run(until=at)
+    past = sampler.found()
+    return engine.now, forecast_queue(engine, played, engine.now), past
+
+
 def forecast_queue(engine: Engine, workload: Workload, at: float) -> list[Forecast]:
     """Return the forecasts of all jobs that wait for resources in an engine that came to the time `at`."""
     return [found for group in engine.queues for found in _of_group(engine, group, workload, at)]
@@ -126,6 +156,7 @@ def forecast_of(
         job.jobspec.to_shape(),
         start,
         reason,
+        engine.prepared.sizes[number],
     )
 
 

@@ -96,7 +96,8 @@ def prepare(
     kinds = Kinds(index, find_policy(config.match_policy))
     numbers = kinds.numbers(jobs)
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-    runtimes, timeouts = _runtimes(jobs, durations, may_overrun=config.overrun == "allow")
+    grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
+    runtimes, timeouts = _runtimes(jobs, durations, grace)
     recorded = recorded_starts(jobs, index) if config.plays_log else None
     rejected = _refused(kinds, numbers, runtimes, admission, recorded)
     for at, reason in (never or {}).items():
@@ -246,16 +247,14 @@ class Kinds:
         return len(self.requests) - 1
 
 
-def _runtimes(
-    jobs: Sequence[Job], durations: Sequence[float], *, may_overrun: bool
-) -> tuple[list[float], bytearray]:
-    """Return how long each job will run, and which of them are ended at their duration."""
+def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> tuple[list[float], bytearray]:
+    """Return how long each job will run, and which of them are ended `grace` seconds after their duration."""
     runtimes: list[float] = []
     timeouts = bytearray(len(jobs))
     for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
         runtime = duration if job.runtime is None else job.runtime
-        if runtime > duration and not may_overrun:
-            runtime = duration
+        if runtime > duration + grace:
+            runtime = duration + grace
             timeouts[at] = 1
         runtimes.append(runtime)
     return runtimes, timeouts

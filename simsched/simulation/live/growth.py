@@ -132,7 +132,7 @@ class Growth:
         self._table: Any = engine.prepared.table
         self._kinds = Kinds(index, find_policy(self._config.match_policy))
         drained = any(outage.kind != FAILURE for outage in self._config.outages)
-        self._may_overrun = self._config.overrun == "allow"
+        self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
         self._counts_decide = not drained and not self._config.epilog[1]
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
@@ -204,10 +204,10 @@ class Growth:
         priority.enroll(number, job.submit, columns)
 
     def _times_of(self, job: Job, duration: float) -> tuple[float, int]:
-        """Return how long a job will run, and 1 if it is ended at its duration (as `prepare`)."""
+        """Return how long a job will run, and 1 if it is ended at or after its duration (as `prepare`)."""
         runtime = duration if job.runtime is None else job.runtime
-        if runtime > duration and not self._may_overrun:
-            return duration, 1
+        if runtime > duration + self._grace:
+            return duration + self._grace, 1
         return runtime, 0
 
     def record(self) -> GrowthRecord:

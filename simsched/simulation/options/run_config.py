@@ -65,6 +65,8 @@ class RunConfig:
     seed : of every random choice.
     overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on; None: ``allow``
         under the queue policy ``recorded``, which plays the ends of the log too, and ``timeout`` otherwise.
+    kill_grace : seconds for which a job may run on beyond its requested duration before ``timeout`` ends it
+        (Slurm's ``OverTimeLimit``). Plans go by the requested duration.
     passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
         after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
         as in CQSim, and ``instant`` otherwise.
@@ -113,6 +115,7 @@ class RunConfig:
     job_checkpoints: CheckpointRules | None = None
     licenses: Licences | None = None
     reservations: tuple[AdvanceReservation, ...] = ()
+    kill_grace: float = 0
 
     def __post_init__(self) -> None:
         if self.overrun is None:
@@ -131,6 +134,10 @@ class RunConfig:
         if not 0 <= least <= most <= MAX_SECONDS:
             raise ConfigError(
                 f"an epilog from {least} to {most} s", expected=f"0 <= least <= most <= {MAX_SECONDS:g} s"
+            )
+        if not 0 <= self.kill_grace <= MAX_SECONDS:
+            raise ConfigError(
+                f"a kill grace of {self.kill_grace} s", expected=f"0 to {MAX_SECONDS:g} s, such as 5m"
             )
         for outage in self.outages:
             if not -MAX_SECONDS <= outage.start < outage.end or MAX_SECONDS < outage.end < float("inf"):
@@ -201,6 +208,8 @@ class RunConfig:
         plain["reservations"] = [one.to_dict() for one in self.reservations]
         if not self.reservations:
             del plain["reservations"]
+        if not self.kill_grace:
+            del plain["kill_grace"]  # likewise
         plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
         plain["limits"] = [rule.to_dict() for rule in self.limits]
         if not self.limits:  # as in the records of runs before there were limits
@@ -244,6 +253,12 @@ def read_epilog(value: Any, where: str) -> tuple[float, float]:
     return first, last
 
 
+def _kill_grace(value: Any, where: str) -> float:
+    if isinstance(value, bool):
+        raise ConfigError(f"{value!r} is not a duration", where=where, expected="a duration, such as 5m")
+    return parse_time(value, where=where)
+
+
 def _failures(value: Any, where: str) -> Failures | None:
     if isinstance(value, Failures | None):
         return value
@@ -281,6 +296,7 @@ OPTIONS: dict[str, RunOption] = {
     "pass": RunOption("passes"),
     "passes": RunOption("passes"),
     "candidates": RunOption("candidates"),
+    "kill-grace": RunOption("kill_grace", object, _kill_grace),
     "think-times": RunOption("think_times"),
     "on-failure": RunOption("on_failure"),
     "no-limit": RunOption("no_limit"),

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.rfc.idset import Idset
+from simsched.report.metrics.intervals import DAY
+from simsched.study.calibration.time_split import WEEK
 
 if TYPE_CHECKING:
     from simsched.study.calibration.log_facts import LogFacts
@@ -22,6 +25,9 @@ Options: TypeAlias = Mapping[str, Any]
 Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[KnobSetting] | str]"
 
 QUEUE_POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
+SLURM = "slurm"
+WEEKS_MORE = 2
+"""Weeks after the last submission for which nodes are still down by times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class KnobSetting:
     """One setting of a knob: its name, and the options of the run that it replaces.
 
     Options of the queue policy are added to those that the run has, unless the setting is of another
-    policy; outages are added to those of the run.
+    policy; outages and limits are added to those of the run.
     """
 
     label: str
@@ -42,12 +48,13 @@ class KnobSetting:
         if QUEUE_POLICY in mine:  # another policy does not have the options of this one
             kept = {name: value for name, value in kept.items() if name == "queue_depth"}
         kept |= mine.pop(POLICY_OPTIONS, {})
-        outages = [*options.get("outages", []), *mine.pop("outages", [])]
-        found = {**options, **mine, POLICY_OPTIONS: kept, "outages": outages}
+        lists = {name: [*options.get(name, []), *mine.pop(name, [])] for name in _LISTS}
+        found = {**options, **mine, POLICY_OPTIONS: kept, **lists}
         return {name: value for name, value in found.items() if value or name not in _EMPTY}
 
 
-_EMPTY = (POLICY_OPTIONS, "outages")
+_LISTS = ("outages", "limits")
+_EMPTY = (POLICY_OPTIONS, *_LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,69 @@ def _depths(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
     ]
 
 
+def _backfills(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
+    tried: Sequence[tuple[str, Options]] = (
+        ("Slurm's defaults", {}),
+        ("at most every 5 min", {"interval": 300}),
+        ("window of 4 h", {"window": "4h"}),
+        ("window of 7 d", {"window": "7d"}),
+        ("50 jobs", {"max_job_test": 50}),
+        ("5 jobs per user", {"max_job_user": 5}),
+        ("10 reservations", {"reservation_depth": 10}),
+    )
+    own = {name: value for name, value in options.get(POLICY_OPTIONS, {}).items() if name != "queue_depth"}
+    now = own if options.get(QUEUE_POLICY) == SLURM else None
+    return [
+        KnobSetting(label, {QUEUE_POLICY: SLURM, POLICY_OPTIONS: {**(now or {}), **mine}})
+        for label, mine in tried
+        if now is None or {**now, **mine} != now
+    ]
+
+
+def _priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+    if options.get("priority"):
+        return "the configuration has priorities"
+    age = {"weight": 1000, "max": "7d"}
+    tried: dict[str, Options] = {
+        "age and large jobs": {"age": age, "size": {"weight": 1000}},
+        "age and small jobs": {"age": age, "size": {"weight": 1000, "favour": "small"}},
+        "age and short jobs": {"age": age, "duration": {"weight": 1000, "favour": "short"}},
+    }
+    if facts.users > 1:
+        tried["age and fair share"] = {"age": age, "fair-share": 1000}
+        tried["fair share before age"] = {"age": age, "fair-share": 10_000}
+    if len(facts.queues) > 1:
+        order = sorted(facts.queues, key=lambda name: (-facts.queues[name], name))
+        queue = {"weight": 1000, "values": {name: at for at, name in enumerate(order)}, "normalise": True}
+        tried["age and queues by their waits"] = {"age": age, "queue": queue}
+    return [
+        KnobSetting(label, {"order": "multifactor", "priority": {"factors": factors, "period": "5m"}})
+        for label, factors in tried.items()
+    ]
+
+
+def _user_limits(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
+    """Return limits that the log itself keeps at nearly all starts of its training jobs."""
+    if facts.users < 2:
+        return "the log does not have several users"
+    found: dict[str, Options] = {}
+    for share in (1.0, 0.99, 0.95, 0.8):
+        jobs = _at_share(facts.user_jobs, share)
+        if jobs:
+            found[f"{jobs} running {'job' if jobs == 1 else 'jobs'} per user"] = {"running-jobs": jobs}
+        cores = max(_at_share(facts.user_cores, share), round(facts.largest * facts.cores))
+        if 0 < cores < facts.cores:
+            found[f"{cores} cores per user"] = {"cores": cores}
+    return [KnobSetting(label, {"limits": [{"each": "user", **most}]}) for label, most in found.items()] or (
+        "no job of the training time has a user and a recorded start"
+    )
+
+
+def _at_share(values: Sequence[int], share: float) -> int:
+    """Return the least of sorted values that at least this share of them does not exceed; 0 for none."""
+    return values[max(ceil(len(values) * share) - 1, 0)] if values else 0
+
+
 def _orders(facts: LogFacts, options: Options) -> Sequence[KnobSetting]:
     names = ["fifo", "sjf", "ljf", "smallest-area", "largest-area", "wfp3", "unicef"]
     names += ["fairshare"] * (facts.users > 1) + ["priority"] * (facts.urgencies > 1)
@@ -111,30 +181,64 @@ def _overruns(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
     return [KnobSetting(value, {"overrun": value}) for value in ("timeout", "allow") if value != now]
 
 
+def _graces(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | str:
+    if not facts.overruns:
+        return "no job of the log ran beyond its limit"
+    if options.get("overrun") == "allow":
+        return "jobs run on beyond their limit"
+    now = str(options.get("kill-grace", 0))
+    return [KnobSetting(value, {"kill-grace": value}) for value in ("1m", "5m", "15m") if value != now]
+
+
 def _epilogs(_: LogFacts, options: Options) -> Sequence[KnobSetting]:
     now = str(options.get("epilog", 0))
     return [KnobSetting(value, {"epilog": value}) for value in ("30s", "2m", "5m", "15m") if value != now]
 
 
-def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
+def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
+    """Return shares of the nodes that are down: all the time, or between jobs that need them.
+
+    One of the shares is that of the nodes which stayed idle in the log although a waiting job fitted them.
+    """
+    shares = {share: f"{share:.0%} of the nodes down" for share in (0.02, 0.05, 0.1, 0.2)}
+    if facts.idle:
+        shares[facts.idle] = f"{facts.idle:.2%} of the nodes down, as in the log"
     found = []
-    for share in (0.02, 0.05, 0.1, 0.2):
+    for share, label in shares.items():
         number = round(facts.targets * share)
-        if number and facts.largest <= 1 - number / facts.targets:
-            ranks = str(Idset.from_ids(facts.ranks[-number:]))
-            outage = {"ranks": ranks, "start": 0, "kind": "failure", "note": "capacity by calibration"}
-            found.append(KnobSetting(f"{share:.0%} of the nodes down", {"outages": [outage]}))
-    return found or "the largest job of the log needs nearly the whole machine"
+        if number:
+            always = facts.largest <= 1 - number / facts.targets
+            outages = _outages(facts, str(Idset.from_ids(facts.ranks[-number:])), always=always)
+            found.append(KnobSetting(label if always else f"{label}, but for one day a week", outages))
+    return found
+
+
+def _outages(facts: LogFacts, ranks: str, *, always: bool) -> Options:
+    """Return an outage of nodes for all time, or a drain of six days in each week.
+
+    The largest jobs of a log may need the whole machine: they run on the seventh day.
+    """
+    note = "capacity by calibration"
+    if always:
+        return {"outages": [{"ranks": ranks, "start": 0, "kind": "failure", "note": note}]}
+    weeks = range(ceil((facts.end - facts.begin) / WEEK) + WEEKS_MORE)
+    drain = {"ranks": ranks, "kind": "drain", "note": note}
+    starts = [facts.begin + week * WEEK for week in weeks]
+    return {"outages": [{**drain, "start": start, "end": start + WEEK - DAY} for start in starts]}
 
 
 KNOBS: tuple[Knob, ...] = (
     Knob("queue-policy", "the queue policy and its reservations", _policies),
+    Knob("backfill", "Slurm's backfill: its depth, window and interval", _backfills),
     Knob("depth", "the number of waiting jobs that are considered", _depths),
     Knob("order", "the order of waiting jobs", _orders),
     Knob("queue-priority", "priorities of the queues, by their waits in training", _queue_priorities),
+    Knob("priority", "multifactor priorities", _priorities),
+    Knob("user-limits", "what a user may run at a time, as the log keeps it", _user_limits),
     Knob("overrun", "whether jobs are ended at their limit", _overruns),
+    Knob("kill-grace", "the time between the limit of a job and its end", _graces),
     Knob("epilog", "the time between two jobs on a node", _epilogs),
-    Knob("capacity", "nodes that are never available", _capacities),
+    Knob("capacity", "nodes that were down", _capacities),
 )
 
 

@@ -19,7 +19,7 @@ from simsched.study.runs.input_cache import INPUTS
 from simsched.study.spec.run_task import MODEL, Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from simsched.report.metrics.agreement import Agreement
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: steps that leave the waits of a log comparable with a simulation of it
 HARMLESS = frozenset(("slice", "first", "shift", "rebase", "anonymise"))
+#: steps by which the seeds of a study draw other demands; the log itself is without them
+OF_SEEDS = frozenset(("shake", "resample", "sessions"))
 
 
 def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
@@ -57,9 +59,20 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
     return {"reality": {**known, "calibration": base.options.get(CALIBRATION)}}
 
 
-def _is_harmless(step: str) -> bool:
+def reality_of_study(tasks: Sequence[RunTask], workers: Workers) -> dict[str, Any]:
+    """Return `reality_of` the first run of a study, on the machine and the log as they are."""
+    first = tasks[0]
+    steps = tuple(step for step in first.transforms if _name_of(step) not in OF_SEEDS)
+    return reality_of(first.changed(transforms=steps), workers)
+
+
+def _name_of(step: str) -> str:
     call = parse_call(step)
-    return call is not None and call.name in HARMLESS
+    return "" if call is None else call.name
+
+
+def _is_harmless(step: str) -> bool:
+    return _name_of(step) in HARMLESS
 
 
 def _agreement(task: RunTask, workers: Workers, folder: str) -> Agreement | None:

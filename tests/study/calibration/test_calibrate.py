@@ -135,7 +135,8 @@ def test_a_short_log_and_a_log_without_starts_are_refused():
 def test_every_setting_of_every_knob_is_a_configuration():
     from simsched.study.calibration.log_facts import LogFacts
 
-    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9)
+    use = (50, (1, 2, 5, 9), (2, 20, 30, 40), 0.08, 0.0, 86_400.0 * 30)
+    facts = LogFacts(50, tuple(range(50)), 0.5, {"a": 5.0, "b": 7.0}, 4, 3, 2, 9, *use)
     for knob in KNOBS:
         settings = knob.settings(facts, {})
         assert settings, knob.name
@@ -169,3 +170,71 @@ def test_the_command_writes_a_configuration_that_a_run_takes(tmp_path, capfd):
     assert main([*command, "-o", str(tmp_path / "run"), "--quiet"]) == 2  # a run is not a calibration
     assert main([*command, "--runs"]) == 2
     assert "there is no directory for the runs" in capfd.readouterr().err
+
+
+def test_limits_of_users_that_the_log_keeps():
+    from simsched.study.calibration.log_facts import LogFacts
+
+    cluster, log = machine_and_log(jobs=600, limits=[{"each": "user", "running-jobs": 2}])
+    facts = LogFacts.of(cluster, log.jobs, log.jobs)
+    assert facts.user_jobs[-1] == 2
+    events = []  # counted once more, second by second at the starts of one user
+    jobs = [item for item in log.jobs if item.user == "u3"]
+    for item in jobs:
+        start = item.submit + item.wait
+        running = [o for o in jobs if o.submit + o.wait <= start < o.submit + o.wait + o.runtime]
+        events.append(sum(o.procs for o in running))
+    assert max(events) <= facts.user_cores[-1]
+    found = {
+        setting.label for setting in next(k for k in KNOBS if k.name == "user-limits").settings(facts, {})
+    }
+    assert "2 running jobs per user" in found
+
+
+def test_calibration_finds_a_limit_of_users():
+    cluster, log = machine_and_log(jobs=600, limits=[{"each": "user", "running-jobs": 1}])
+    found = calibrate(cluster, log, knobs=("user-limits",), workers=0)
+    assert found.helps
+    assert found.config["limits"] == [{"each": "user", "running-jobs": 1}]
+    assert found.after.held_out.estimate == pytest.approx(0, abs=1e-6)
+
+
+def test_calibration_finds_priorities_and_the_backfill_of_slurm():
+    rules = {
+        "order": "multifactor",
+        "priority": {"factors": {"duration": {"weight": 1000, "favour": "short"}}},
+    }
+    cluster, log = machine_and_log(jobs=400, **rules)
+    found = calibrate(cluster, log, knobs=("priority",), workers=0)
+    assert found.final.label == "priority: age and short jobs"
+    slurm = {"queue_policy": "slurm", "queue_options": {"interval": 300, "max_job_test": 50}}
+    cluster, log = machine_and_log(jobs=400, **slurm)
+    found = calibrate(cluster, log, knobs=("backfill",), workers=0)
+    assert found.helps
+    assert found.config["queue-policy"] == "slurm"
+
+
+def test_idle_capacity_is_seen_in_the_log():
+    """A quarter of the nodes is down; the log does not say so, but jobs wait that would fit."""
+    from simsched.study.calibration.log_facts import LogFacts
+
+    outage = {"ranks": "12-15", "start": 0, "kind": "failure"}
+    cluster, log = machine_and_log(jobs=700, outages=[outage])
+    assert LogFacts.of(cluster, log.jobs, log.jobs).idle == pytest.approx(0.25, abs=0.07)
+    cluster, log = machine_and_log(jobs=700, queue_policy="easy")
+    assert LogFacts.of(cluster, log.jobs, log.jobs).idle < 0.07
+
+
+def test_capacity_of_a_log_whose_largest_job_needs_the_machine():
+    from simsched.simulation.options.run_config import from_document
+    from simsched.study.calibration.log_facts import LogFacts
+
+    cluster, log = machine_and_log(jobs=300, nodes=8)
+    facts = LogFacts.of(cluster, log.jobs, log.jobs)
+    assert facts.largest == 1
+    settings = next(knob for knob in KNOBS if knob.name == "capacity").settings(facts, {})
+    for setting in settings:
+        assert "but for one day a week" in setting.label
+        config = make_config(**from_document(setting.applied({})))
+        assert all(outage.end - outage.start == 6 * 86_400 for outage in config.outages)
+        assert config.outages[-1].end > log.span[1]

@@ -1,0 +1,179 @@
+"""Runs compared over seeds: each is simulated again under shaken or resampled copies of its workload.
+
+The differences of two runs are computed seed by seed (common random numbers), so a difference that small
+changes of the input, or other weeks, users or sessions, would turn round is within noise.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from simsched import human
+from simsched.errors import ConfigError, RunError
+from simsched.report.metrics.summary import metric
+from simsched.study.runs.dispatch import FinishedRun, run_tasks
+from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.worker_pools import open_workers
+from simsched.study.sizing.evaluation import seeded
+from simsched.study.sizing.sizing_request import UNITS, cluster_input, workload_input
+from simsched.study.spec.run_task import MODEL, RunTask
+from simsched.study.stats import interval, paired_difference
+from simsched.text_table import PAGE_WIDTH, fitted_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.report.data.tables import RunTables
+    from simsched.study.stats import PairedDifference
+
+FIGURES = ("mean_wait", "median_wait", "p95_wait", "mean_bounded_slowdown")
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSource:
+    """What a seed changes.
+
+    `shake` moves submissions by up to that time. `block` is what is resampled: a time, ``users`` or
+    ``sessions``; without both, blocks of a length that suits the workload.
+    """
+
+    count: int
+    shake: str | None = None
+    block: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The seeds in words."""
+        if self.shake is not None:
+            drawn = f"with submissions moved by up to {self.shake}"
+        elif self.block in UNITS:
+            drawn = f"resamples of {self.block}"
+        else:
+            drawn = "resamples of blocks" + (f" of {self.block}" if self.block else "")
+        return f"{self.count} seeds: the workload as it is, and {drawn}"
+
+
+@dataclass(frozen=True, slots=True)
+class SeedComparison:
+    """The figures of runs, one value per seed; the same seed is the same demand for every run."""
+
+    names: tuple[str, ...]
+    source: SeedSource
+    values: tuple[dict[str, list[float]], ...]
+
+    def difference(self, number: int, figure: str) -> PairedDifference:
+        """Return a run against the first by one figure."""
+        return paired_difference(self.values[0][figure], self.values[number][figure])
+
+    def text(self) -> str:
+        """Return the differences against the first run as a table for each further run."""
+        made = [f"over {self.source.text}"]
+        for number, name in enumerate(self.names[1:], start=1):
+            head = ["", self.names[0], name, "difference", "95 % between", "verdict"]
+            table = fitted_table(head, [self._row(number, figure) for figure in FIGURES], PAGE_WIDTH)
+            made += ["", f"{name} against {self.names[0]}", table]
+        return "\n".join(made) + "\n"
+
+    def _row(self, number: int, figure: str) -> list[str]:
+        unit = metric(figure).unit
+        means = [
+            human.quantity(interval(run[figure]).estimate, unit)
+            for run in (self.values[0], self.values[number])
+        ]
+        found = self.difference(number, figure)
+        ends = found.interval
+        inside = " and ".join(human.quantity(end, unit) for end in (ends.low, ends.high))
+        return [figure.replace("_", " "), *means, human.quantity(ends.estimate, unit), inside, found.verdict]
+
+    def to_json(self) -> str:
+        """Return all values and differences as JSON; times are in seconds."""
+        differences: list[dict[str, Any]] = []
+        for number, name in enumerate(self.names[1:], start=1):
+            for figure in FIGURES:
+                found = self.difference(number, figure)
+                ends = [found.interval.estimate, found.interval.low, found.interval.high]
+                differences.append(
+                    {"run": name, "figure": figure, "difference": ends, "verdict": found.verdict}
+                )
+        runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
+        found = {
+            "seeds": self.source.text,
+            "against": self.names[0],
+            "runs": runs,
+            "differences": differences,
+        }
+        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+
+
+def compare_over_seeds(
+    runs: Sequence[RunTables], source: SeedSource, *, workers: int | None = None
+) -> SeedComparison:
+    """Simulate runs again under several seeds and return their figures.
+
+    Raises
+    ------
+    ConfigError
+        For fewer than two runs or seeds, or a workload of which no copies can be drawn.
+    RunError
+        If a run does not record its command, an input has changed, or a run fails.
+    """
+    if len(runs) < 2:
+        raise ConfigError(
+            "a single run has nothing to compare with", where="--seeds", expected="two or more runs"
+        )
+    if not 2 <= source.count <= MOST_SEEDS:
+        raise ConfigError(
+            f"{source.count} seeds are out of range", where="--seeds", expected=f"2 to {MOST_SEEDS:,}"
+        )
+    if source.shake is not None and source.block is not None:
+        raise ConfigError(
+            "seeds are either resampled or shaken", where="--block", expected="--block or --shake"
+        )
+    bases = [_task_of(run) for run in runs]
+    for base in bases:
+        if base.workload.kind == MODEL and source.shake is not None:
+            raise ConfigError("a model draws new jobs for each seed", where="--shake", expected="a log")
+        INPUTS.workload(_seed_of(base, 1, source))  # refuses a copy that cannot be drawn before the first run
+    tasks = [[_seed_of(base, number, source) for number in range(source.count)] for base in bases]
+    done: dict[str, FinishedRun] = {}
+    with open_workers(workers) as opened:
+        opened.send([item for base in bases for item in (base.cluster, base.workload)])
+        distinct = {task.key: task for row in tasks for task in row}
+        for found in run_tasks(distinct.values(), opened):
+            if not isinstance(found, FinishedRun):
+                raise RunError(found.reason)
+            done[found.task.key] = found
+    values = tuple(
+        {figure: [done[task.key].row.metrics[figure] for task in row] for figure in FIGURES} for row in tasks
+    )
+    return SeedComparison(tuple(run.name for run in runs), source, values)
+
+
+def _seed_of(base: RunTask, number: int, source: SeedSource) -> RunTask:
+    return seeded(base, number, source.block, shake=source.shake)
+
+
+def _task_of(run: RunTables) -> RunTask:
+    """Return the task that repeats a run; every run has the same seeds."""
+    from simsched.simulation.record.file_digests import changed_inputs
+    from simsched.simulation.record.run_origin import read_origin
+
+    if run.path is None or run.meta.get("command") is None:
+        raise RunError(
+            "the run does not record its command, so it cannot be simulated again",
+            where=run.name,
+            expected="a run of `simsched run`",
+        )
+    for changed, fault in changed_inputs(run.meta):
+        if changed:
+            raise RunError(fault, where=run.name, expected="the inputs of the run")
+    command = read_origin(run.path / "run.json").command
+    assert command is not None
+    reading = command.reading.specified()
+    steps = tuple(reading.pop("transform", ()))
+    options = {name: value for name, value in command.rules.items() if name != "seed"}
+    inputs = cluster_input(command.cluster), workload_input(command.workload, reading)
+    return RunTask(*inputs, transforms=steps, options=options, seed=0)
