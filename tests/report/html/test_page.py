@@ -156,10 +156,10 @@ def test_the_machine_has_a_map_and_tables_of_its_parts(racked):
 def test_types_that_divide_the_machine_alike_are_told_of_once():
     import pandas as pd
 
-    from simsched.report.html.machine_section import distinct
+    from simsched.report.metrics.machine_use import distinct_places
 
     nodes = pd.DataFrame({"in_rack": ["a", "a", "b"], "in_pdu": ["x", "x", "y"], "in_row": ["x", "y", "y"]})
-    assert distinct(nodes) == ["rack", "row"]
+    assert distinct_places(nodes) == ["rack", "row"]
 
 
 def test_more_rows_than_can_be_held_leave_the_machine_out(racked, monkeypatch):
