@@ -1,4 +1,4 @@
-"""The outages of the nodes of a run as a frame: planned ones from ``run.json``, random ones from their file."""
+"""The outages of the nodes of a run as a frame: planned ones of ``run.json``, random ones of their file."""
 
 from __future__ import annotations
 

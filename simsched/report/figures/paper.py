@@ -42,7 +42,8 @@ def in_grey(figure: Any) -> None:
         curves += own
         areas += [artist for artist in drawn if not isinstance(artist, CURVES)]
         for image in axes.images:
-            image.set_cmap("gray")  # as cividis, its scale ascends in luminance
+            # as cividis, the scale ascends in luminance; a scale from the colour of the paper descends
+            image.set_cmap("gray" if image.get_cmap().name == "cividis" else "gray_r")
     _recolour_curves([*curves, *(key for key in keys if isinstance(key, CURVES))], dashes)
     _recolour_areas([*areas, *(key for key in keys if not isinstance(key, CURVES))])
 

@@ -27,6 +27,7 @@ from bokeh.models import (
     Range1d,
     ResetTool,
     SaveTool,
+    TapTool,
     WheelZoomTool,
 )
 from bokeh.models.annotations.legends import Legend
@@ -69,7 +70,8 @@ def _style(model: Model) -> str:
     name = type(model).__name__
     if name.endswith("Axis"):
         return "axis"
-    return {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar"}.get(name, "")
+    styles = {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar", "Text": "text"}
+    return styles.get(name, "")
 
 
 def bokeh_script() -> str:
@@ -102,7 +104,7 @@ def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
     return chart
 
 
-def _over_time(x_range: Range1d, time: str, y: str, y_range: Range1d, height: int) -> Figure:
+def over_time_chart(x_range: Range1d, time: str, y: str, y_range: Range1d, height: int) -> Figure:
     """Return a chart over time that shares its range with the others: drag, wheel and box zoom along time."""
     chart = empty_chart(time, y, height, x_range=x_range, y_range=y_range)
     chart.xaxis.name = f"{x_range.name}-axis"  # the page sets the dates of its ticks
@@ -117,17 +119,20 @@ def _over_time(x_range: Range1d, time: str, y: str, y_range: Range1d, height: in
     return chart
 
 
-def time_charts(charts: Charts, prefix: str, end: float, time: str, gantt: Chart, kinds: list[str]) -> None:
-    """Add the linked charts over time: Gantt, use of each type, queue."""
+def time_charts(
+    charts: Charts, prefix: str, end: float, time: str, gantt: Chart, kinds: list[str]
+) -> Range1d:
+    """Add the linked charts over time, Gantt, use of each type, queue, and return their range."""
     x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
     charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, time, gantt))
     charts.add(f"{prefix}-use", _use(prefix, x_range, time, kinds))
     charts.add(f"{prefix}-queue", _queue(prefix, x_range, time))
+    return x_range
 
 
 def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     y_range = Range1d(start=0, end=gantt.rows, bounds=(0, gantt.rows))
-    chart = _over_time(x_range, time, gantt.label, y_range, 460)
+    chart = over_time_chart(x_range, time, gantt.label, y_range, 460)
     image = ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0], "y": [0], "dw": [1], "dh": [1]},
         name=f"{prefix}-image",
@@ -141,13 +146,16 @@ def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     )  # fmt: skip
     tooltips = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
     chart.add_tools(HoverTool(renderers=[drawn], tooltips=tooltips, point_policy="follow_mouse"))
+    # a click chooses the job whose wait the page explains; a box that is not chosen stays as it is
+    chart.add_tools(TapTool(renderers=[drawn], mode="replace"))
+    drawn.nonselection_glyph = None
     chart.y_range.name = f"{prefix}-ranks"
     chart.grid.grid_line_alpha = 0
     return chart
 
 
 def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
-    chart = _over_time(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
+    chart = over_time_chart(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
     for kind in kinds:
         source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-use-{kind}")
         colour = palette.TYPE.get(kind, palette.GREY)
@@ -159,7 +167,7 @@ def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
 
 
 def _queue(prefix: str, x_range: Range1d, time: str) -> Figure:
-    chart = _over_time(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
+    chart = over_time_chart(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
     for name, colour, label in (
         ("queued", palette.VERMILION, "queued (most at once)"),
         ("running", palette.GREEN, "running (mean)"),
@@ -222,7 +230,7 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     drawn = chart.rect(
         "x", "y", 1, 1, source=source, fill_color={"field": "v", "transform": mapper}, line_color=None
     )
-    _colour_bar(chart, drawn, unit)
+    colour_bar(chart, drawn, unit)
     chart.add_tools(HoverTool(tooltips=[(y, "@y"), (x, "@x"), (value, "@v{0,0.[0]}")]))
     longest = max(map(len, columns), default=0)
     chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
@@ -232,7 +240,8 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     return chart
 
 
-def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+def colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+    """Add the scale of the colours of a renderer, with its unit."""
     bar = drawn.construct_color_bar(
         width=10, background_fill_alpha=0, title=unit, title_text_font_style="normal", title_standoff=6
     )
@@ -257,7 +266,7 @@ def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
     mapper = LinearColorMapper(palette="Cividis256", low=0, high=100, nan_color=palette.GREY)
     colour = {"field": "share", "transform": mapper}
     drawn = chart.rect("x", "y", 0.92, 0.92, source=source, fill_color=colour, line_color=None)
-    _colour_bar(chart, drawn, "%")
+    colour_bar(chart, drawn, "%")
     chart.add_tools(
         HoverTool(tooltips=[("node", "@host (rank @rank)"), (value, "@share{0.[0]} %"), ("jobs", "@jobs")])
     )

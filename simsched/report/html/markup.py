@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: identifies a page that simsched wrote
 GENERATOR = '<meta name="generator" content="simsched">'
+#: the behaviour of a page; the last one starts it
+SCRIPTS = ("page.js", "room.js", "job.js", "start.js")
 #: most rows of a table; the page states the number of the others
 MAX_ROWS = 300
 #: the cards at the top of a run: label, figure, text below it
@@ -71,7 +73,7 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 The CSV button of a chart or table downloads its data.</footer>
 <script type="application/json" id="page-data">{data}</script>
 <script>{bokeh}</script>
-<script>{_asset("page.js")}</script>
+<script>{"".join(map(_asset, SCRIPTS))}</script>
 </body>
 </html>
 """
@@ -98,8 +100,10 @@ class _Missing(dict[str, str]):
         return human.MISSING
 
 
-def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool = False) -> str:
-    """Return the frame of one chart: title, tools, download, and the element of the chart."""
+def panel(
+    title: str, place: str, note: str = "", tools: str = "", *, keys: bool = False, above: str = ""
+) -> str:
+    """Return the frame of one chart: title, tools, download, `above` the chart, and the chart's element."""
     focus = (
         f' tabindex="0" data-keys role="group" aria-label="{escape(title)}: arrows, + and -, 0"'
         if keys
@@ -109,7 +113,7 @@ def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">{tools}'
         f'<button data-save="{place}" title="Download the data of this chart">CSV</button></div></div>{below}'
-        f'<div class="plot" id="{place}"{focus}></div></section>'
+        f'{above}<div class="plot" id="{place}"{focus}></div></section>'
     )
 
 

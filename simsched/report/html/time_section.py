@@ -12,7 +12,7 @@ from simsched.report import palette
 from simsched.report.columns import RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.series import types_in_use
-from simsched.report.html import markup
+from simsched.report.html import markup, room_section
 from simsched.report.html.charts import Charts, time_charts
 from simsched.report.html.islands import Packed, pack, tick_of, ticks
 
@@ -40,7 +40,8 @@ def over_time(
     kinds = types_in_use(run)
     clock = run.clock
     label = f"time since the first submission ({unit})" if clock is None else f"local time ({clock.zone})"
-    time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
+    x_range = time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
+    room, room_spec = room_section.section(run, prefix, drawn, x_range, label, islands)
     spec = {
         "prefix": prefix,
         "unit": unit,
@@ -62,8 +63,12 @@ def over_time(
         "results": islands.add(_packed_results(run)),
         "ids": islands.add_json([] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()),
     }
+    if room_spec is not None:
+        spec["room"] = room_spec
+        for end in ("from", "until"):
+            room_spec[end] = (room_spec[end] - origin) / seconds
     charts.append({"time": spec})
-    return _time_panels(prefix, gantt)
+    return _time_panels(prefix, gantt) + room
 
 
 def _time_panels(prefix: str, gantt: Chart) -> str:

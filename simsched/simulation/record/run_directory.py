@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 RECORD = "run.json"
-_OWN = frozenset({RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet",
-                  "allocations.jsonl", "eventlog.jsonl", "summary.json", "row.json", "task.json"})  # fmt: skip
+_OWN = frozenset(
+    {RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet", "allocations.jsonl",
+     "eventlog.jsonl", "summary.json", "row.json", "task.json"}
+)  # fmt: skip
 _KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
 
 
