@@ -22,6 +22,17 @@ function letScroll(node) {
   }
 }
 
+// Links to the wait of a job: #r0-job=4711.
+const asked = new Map();
+function showAsked() {
+  const [place, id] = decodeURIComponent(location.hash.slice(1)).split(/=(.*)/s);
+  if (id === undefined || !asked.has(place)) return;
+  asked.get(place).show(id);
+  byId(place).scrollIntoView({ block: "start" });
+  byId(place).focus({ preventScroll: true });
+}
+window.addEventListener("hashchange", showAsked);
+
 async function start(item) {
   const docid = crypto.randomUUID ? crypto.randomUUID() : String(Math.random());
   const roots = Object.fromEntries(Object.entries(item.places).map(([place, model]) => [model, place]));
@@ -37,6 +48,11 @@ async function start(item) {
     const [jobs, results, boxes, line, ids] = await Promise.all(names.map((name) => unpack(spec.islands[name])));
     charts = new TimeCharts(doc, spec, { ...jobs, ...results }, boxes, line, JSON.parse(new TextDecoder().decode(ids.text)));
     listen(charts, spec);
+    if (spec.waits) {
+      charts.waits = new JobWaits(charts, spec.waits, await unpack(spec.waits.data));
+      asked.set(`${spec.prefix}-job`, charts.waits);
+      showAsked();
+    }
     if (spec.room) {
       const [states, text] = await Promise.all([unpack(spec.room.data), unpack(spec.room.names)]);
       charts.room = new RoomCharts(charts, doc, spec.room, states, JSON.parse(new TextDecoder().decode(text.text)));
@@ -77,7 +93,7 @@ async function begin() {
   document.querySelectorAll("table").forEach(sortable);
   document.querySelectorAll("[data-save-table]").forEach((button) => button.addEventListener("click", () =>
     save(`${button.dataset.saveTable}.csv`, csvOfTable(byId(button.dataset.saveTable)))));
-  if (location.hash) byId(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });   // the browser does it later
+  if (location.hash) byId(location.hash.slice(1).split("=")[0])?.scrollIntoView({ behavior: "instant" });   // the browser does it later
   await drawAll();
   window.simsched.done = performance.now();
 }

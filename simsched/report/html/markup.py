@@ -136,7 +136,10 @@ def zoom_tools(colours: str = "") -> str:
 def table(
     name: str, title: str, head: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], note: str = ""
 ) -> str:
-    """Return a sortable table; `head` is (title, unit) and the unit ``text`` makes a column of words."""
+    """Return a sortable table; `head` is (title, unit).
+
+    The unit ``text`` makes a column of words, ``link`` one of pairs: a place of the page, and a text.
+    """
     heads = "".join(
         f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(title_)}{_unit(unit)}</button></th>'
         for title_, unit in head
@@ -157,14 +160,17 @@ def table(
 
 
 def _class(unit: str) -> str:
-    return ' class="text"' if unit == "text" else ""
+    return ' class="text"' if unit in ("text", "link") else ""
 
 
 def _unit(unit: str) -> str:
-    return f" ({unit})" if unit not in ("", "text", "s", "share", "ratio") else ""
+    return f" ({unit})" if unit not in ("", "text", "link", "s", "share", "ratio") else ""
 
 
 def _cell(value: Any, unit: str) -> str:
+    if unit == "link":
+        place, text = value
+        return f'<td class="text"><a href="#{escape(place)}">{escape(text)}</a></td>'
     if unit == "text":
         return f'<td class="text">{escape(str(value))}</td>'
     number = float(value)

@@ -12,7 +12,7 @@ from simsched.report import palette
 from simsched.report.columns import RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.series import types_in_use
-from simsched.report.html import markup, room_section
+from simsched.report.html import job_section, markup, room_section
 from simsched.report.html.charts import Charts, time_charts
 from simsched.report.html.islands import Packed, pack, tick_of, ticks
 
@@ -67,11 +67,13 @@ def over_time(
         spec["room"] = room_spec
         for end in ("from", "until"):
             room_spec[end] = (room_spec[end] - origin) / seconds
+    spec["waits"] = job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
-    return _time_panels(prefix, gantt) + room
+    asked = job_section.panel(prefix) if spec["waits"] else ""
+    return _gantt_panel(prefix, gantt) + asked + _time_panels(prefix) + room
 
 
-def _time_panels(prefix: str, gantt: Chart) -> str:
+def _gantt_panel(prefix: str, gantt: Chart) -> str:
     options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
     choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
     boxes = len(gantt.boxes)
@@ -85,12 +87,14 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
             f" {gantt.row}s of a job is true; its nodes are not known."
         )
     note += f' <span id="{prefix}-key"></span>'
-    zoom, title = markup.zoom_tools(), f"{gantt.title} (Gantt)"
-    return (
-        markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
-        + markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
-        + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
-    )
+    title = f"{gantt.title} (Gantt)"
+    return markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
+
+
+def _time_panels(prefix: str) -> str:
+    zoom = markup.zoom_tools()
+    use = markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
+    return use + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
 
 
 def _names(run: RunTables) -> dict[str, Any]:
