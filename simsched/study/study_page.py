@@ -66,7 +66,7 @@ def page(result: StudyResult) -> str:
     if len(few) > 1:
         body += plot_compare.comparison(few, charts)
         links += '<a href="#comparison">Job by job</a>'
-    data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    data = plot_bokeh.dump(plot_bokeh.page_data(charts))
     return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
 
 

@@ -91,7 +91,7 @@ const rgba = (hex) => {
 
 class TimeCharts {
   constructor(doc, spec, jobs, boxes, line, ids) {
-    Object.assign(this, { doc, spec, jobs, boxes, line, ids, colourBy: "job" });
+    Object.assign(this, { doc, spec, jobs, boxes, line, ids, colourBy: byId(`${spec.prefix}-colour`).value });
     const model = (name) => doc.get_model_by_name(`${spec.prefix}-${name}`);
     this.model = model;
     this.range = model("time");
@@ -207,7 +207,8 @@ class TimeCharts {
   colours() {
     if (this.coloured === this.colourBy) return this.lookup;
     const cycle = PAGE.cycle.map(rgba), jobs = this.jobs, n = jobs.submit.length;
-    const of = { job: (i) => cycle[(i * 7 + (i >> 3)) % cycle.length], user: (i) => cycle[jobs.user[i] % cycle.length],
+    const byJob = (i) => cycle[(i * 7 + (i >> 3)) % cycle.length];
+    const of = { use: byJob, job: byJob, user: (i) => cycle[jobs.user[i] % cycle.length],
       queue: (i) => cycle[jobs.queue[i] % cycle.length],
       result: (i) => rgba(this.spec.result_colours[jobs.result[i]]),
       size: (i) => cycle[Math.min(Math.floor(Math.log2(Math.max(jobs.cores[i], 1))), 14) % cycle.length] }[this.colourBy];
@@ -216,15 +217,17 @@ class TimeCharts {
     return this.lookup;
   }
   // The legend of the colours, if there are few.
-  drawKey() {
-    if (this.keyed === this.colourBy) return;
-    this.keyed = this.colourBy;
+  drawKey(single) {
+    if (this.keyed === `${this.colourBy} ${single}`) return;
+    this.keyed = `${this.colourBy} ${single}`;
     const s = this.spec, hex = (i) => PAGE.cycle[i % PAGE.cycle.length], names = { queue: s.queues, user: s.users }[this.colourBy];
     let entries = [];
     if (this.colourBy === "result") {
       const present = new Set(this.jobs.result);
       entries = s.results.map((name, i) => [s.result_colours[i], name.toLowerCase(), present.has(i)]).filter((e) => e[2]);
     } else if (names && names.length && names.length <= PAGE.cycle.length) entries = names.map((name, i) => [hex(i), name]);
+    if (this.colourBy === "use" && !single) entries = [0, 0.25, 0.5, 0.75, 1].map((share) =>
+      [PAGE.ramp[Math.round(share * (PAGE.ramp.length - 1))], `${100 * share} %`]);
     byId(`${s.prefix}-key`).replaceChildren(...entries.map(([colour, name]) => {
       const key = document.createElement("span"), mark = document.createElement("i");
       key.className = "key";
@@ -262,16 +265,18 @@ class TimeCharts {
         }
       }
     }
-    this.drawKey();
+    const single = count <= DETAIL, scale = this.spec.tick / this.spec.unit_seconds;
+    this.drawKey(single);
+    const ramp = this.colourBy === "use" ? PAGE.ramp.map(rgba) : null;
     for (let at = 0; at < pixel.length; at++) {
+      if (ramp) { pixel[at] = ramp[Math.round(Math.min(cover[at], 1) * (ramp.length - 1))]; continue; }
       const alpha = Math.round(255 * Math.min(cover[at], 1));
       pixel[at] = (pixel[at] & 0xffffff) | (alpha << 24);
     }
-    const single = count <= DETAIL, scale = this.spec.tick / this.spec.unit_seconds;
     this.paint(single ? null : pixel, width, height, low * scale, (high - low) * scale, y0, y1 - y0);
     this.model("boxes").data = single ? this.told(seen, scale) : this.told([], scale);
     const note = byId(`${this.spec.prefix}-view`);
-    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at a box for its job" : "; zoom in to single jobs");
+    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at a box for its job, click it for its wait" : "; zoom in to single jobs");
     place.dataset.inView = count;
     place.dataset.renders = Number(place.dataset.renders || 0) + 1;
   }

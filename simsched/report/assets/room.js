@@ -48,7 +48,7 @@ class RoomCharts {
     const width = Math.max(200, byId(`${this.prefix}-room`).clientWidth - 70), most = Math.max(...sizes);
     const grid = this.spec.blocks, wide = grid ? most : Math.max(1, Math.ceil(Math.sqrt(most / 2)));
     const tall = Math.ceil(most / wide), gap = grid ? 0 : 2;
-    let cell = 18, beside = 1, rows = sizes.length;
+    let cell = 24, beside = 1, rows = sizes.length;
     for (; cell > 2; cell--) {
       beside = grid ? 1 : Math.max(1, Math.min(sizes.length, Math.floor(width / ((wide + 1) * cell))));
       rows = Math.ceil(sizes.length / beside);

@@ -1,4 +1,4 @@
-"""The outages of the nodes of a run as a frame: planned ones of ``run.json``, random ones of their file."""
+"""The outages of the nodes of a run: planned ones of ``run.json``, random ones of their file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import OUTAGES
 from simsched.report.data.frames import read_frame, shaped
 from simsched.simulation.options.run_config import from_document
+from simsched.simulation.outages.outages import FAILURE, Outage
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -22,16 +24,35 @@ def outages_of(run: RunTables) -> pd.DataFrame:
 
     Runs of versions without ``failures.parquet`` have only the planned outages.
     """
-    options = from_document({"outages": run.config.get("outages", [])}, "run.json")
     planned = [
         (rank, float(outage.start), float(outage.end), outage.kind)
-        for outage in options.get("outages", ())
+        for outage in _planned(run)
         for rank in outage.ranks
     ]
-    frame = pd.DataFrame(planned, columns=[column.name for column in OUTAGES])
-    file = run.path / FAILURES if run.path else None
-    if file is not None and file.is_file():
-        drawn = read_frame(file, OUTAGES[:3], frozenset({"rank", "start", "end"})).assign(kind="failure")
-        frame = pd.concat([frame, drawn], ignore_index=True) if len(frame) else drawn
+    rows = [*planned, *_failures(run).itertuples(index=False, name=None)]
+    frame = pd.DataFrame(rows, columns=[column.name for column in OUTAGES])
     frame = frame.astype({"rank": np.int64, "start": np.float64, "end": np.float64})
     return shaped(frame.sort_values(["start", "rank"], kind="stable", ignore_index=True), OUTAGES)
+
+
+def outages_within(run: RunTables, start: float, end: float) -> tuple[Outage, ...]:
+    """Return the outages, planned or by chance, that overlap with some time (seconds) of a run."""
+    drawn = _failures(run)
+    drawn = drawn[(drawn["start"] <= end) & (drawn["end"] >= start)]
+    planned = tuple(one for one in _planned(run) if one.start <= end and one.end >= start)
+    rows = drawn.itertuples(index=False, name=None)
+    random = (Outage(Idset.from_ids([rank]), begin, until, kind) for rank, begin, until, kind in rows)
+    return (*planned, *random)
+
+
+def _planned(run: RunTables) -> tuple[Outage, ...]:
+    options = from_document({"outages": run.config.get("outages", [])}, "run.json")
+    return tuple(options.get("outages", ()))
+
+
+def _failures(run: RunTables) -> pd.DataFrame:
+    """Return the random failures: rank, start, end, kind."""
+    file = run.path / FAILURES if run.path else None
+    if file is None or not file.is_file():
+        return pd.DataFrame({"rank": [], "start": [], "end": [], "kind": []})
+    return read_frame(file, OUTAGES[:3], frozenset({"rank", "start", "end"})).assign(kind=FAILURE)

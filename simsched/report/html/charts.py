@@ -15,6 +15,7 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
 from bokeh.models import (
     BoxZoomTool,
+    ColorMapper,
     ColumnDataSource,
     CrosshairTool,
     FixedTicker,
@@ -28,9 +29,11 @@ from bokeh.models import (
     ResetTool,
     SaveTool,
     TapTool,
+    Text,
     WheelZoomTool,
 )
-from bokeh.models.annotations.legends import Legend
+from bokeh.models.annotations.legends import ColorBar, Legend
+from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
@@ -70,6 +73,8 @@ def _style(model: Model) -> str:
     name = type(model).__name__
     if name.endswith("Axis"):
         return "axis"
+    if isinstance(model, Text) and model.text_color != "#444444":  # a chart that chose its colours
+        return ""
     styles = {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar", "Text": "text"}
     return styles.get(name, "")
 
@@ -82,6 +87,11 @@ def bokeh_script() -> str:
 def dump(value: Any) -> str:
     """Return JSON that is safe inside a script element of a page."""
     return str(serialize_json(value)).replace("<", "\\u003c")
+
+
+def page_data(charts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the script of a page needs: its charts, the colours of categories, and those of shares."""
+    return {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
 
 
 def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
@@ -209,35 +219,61 @@ def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], s
     return chart
 
 
-def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, log: bool = False) -> Figure:
+def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str) -> Figure:
     """Return the cells of a table coloured by value: rows upwards, columns to the right, no cell for NaN.
 
-    `unit` labels the colour bar.
+    `unit` labels the colour bar.  The unit ``s`` has logarithmic colours, and the times are in the cells.
     """
     columns, rows = [str(c) for c in table.columns], [str(r) for r in table.index]
     cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
     cells.columns = pd.Index(["y", "x", "v"])
     cells = cells[np.isfinite(cells["v"])]
+    times = unit == "s"
     chart = empty_chart(x, y, x_range=columns, y_range=rows)
     low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
-    mapper = (
-        # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
-        LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
-        if log
-        else LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
-    )
-    source = ColumnDataSource({"x": cells["x"], "y": cells["y"], "v": cells["v"]})
+    if times:  # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
+        low = max(low, 1.0)
+        mapper: ColorMapper = LogColorMapper(palette="Cividis256", low=low, high=max(high, 2 * low))
+    else:
+        mapper = LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
+    shown = cells["v"].map(human.seconds if times else human.number)
+    source = ColumnDataSource({"x": cells["x"], "y": cells["y"], "v": cells["v"], "shown": shown})
     drawn = chart.rect(
         "x", "y", 1, 1, source=source, fill_color={"field": "v", "transform": mapper}, line_color=None
     )
-    colour_bar(chart, drawn, unit)
-    chart.add_tools(HoverTool(tooltips=[(y, "@y"), (x, "@x"), (value, "@v{0,0.[0]}")]))
+    colour_bar(chart, drawn, "" if times else unit)
+    if times:
+        _mark_times(chart, cells, low, max(high, 2 * low))
+    unit_after = "" if times else f" {unit}"
+    chart.add_tools(
+        HoverTool(renderers=[drawn], tooltips=[(y, "@y"), (x, "@x"), (value, f"@shown{unit_after}")])
+    )
     longest = max(map(len, columns), default=0)
     chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
     if len(columns) > 12:
         chart.xaxis.major_label_text_font_size = "9px"
     chart.grid.grid_line_alpha = 0
     return chart
+
+
+def _mark_times(chart: Figure, cells: pd.DataFrame, low: float, high: float) -> None:
+    """Write the time of each cell into it, and times at the scale of the colours."""
+    # the light half of the scale bears dark letters
+    ink = np.where(
+        np.log(cells["v"].clip(lower=low)) > (np.log(low) + np.log(high)) / 2, "#000000", "#ffffff"
+    )
+    text = ColumnDataSource(
+        {"x": cells["x"], "y": cells["y"], "text": cells["v"].map(human.seconds), "ink": ink}
+    )
+    chart.text(
+        "x", "y", "text", source=text, text_color="ink", text_align="center", text_baseline="middle",
+        text_font_size="9px",
+    )  # fmt: skip
+    bar = chart.select_one({"type": ColorBar})
+    marks: list[tuple[float, str]] = [(at, name) for at, name in human.TIME_MARKS if low <= at <= high]
+    marks = marks or [(low, human.seconds(low))]
+    bar.ticker = FixedTicker(ticks=[at for at, _ in marks])
+    bar.major_label_overrides = dict(marks)
 
 
 def colour_bar(chart: Figure, drawn: Any, unit: str) -> None:

@@ -60,9 +60,10 @@ def _colour(type_: str) -> str:
 def panel(prefix: str) -> str:
     """Return the panel that explains one job, which the reader chooses."""
     return (
-        f'<section class="panel" id="{prefix}-job" tabindex="-1"><div class="head"><h2>Why one job waited</h2>'
+        f'<section class="panel" id="{prefix}-job" tabindex="-1"><div class="head">'
+        "<h2>Why one job waited</h2>"
         f'<form class="tools ask" id="{prefix}-ask"><label>Job <input id="{prefix}-id" size="10" '
         'autocomplete="off"></label><button>Show</button></form></div>'
-        '<p class="note">Enter the id of a job, choose one in the table of the longest waits, or click a job in'
-        f' the chart of the nodes.</p><div id="{prefix}-answer" aria-live="polite"></div></section>'
+        '<p class="note">Enter the id of a job, choose one in the table of the longest waits, or click a job'
+        f' in the chart of the nodes.</p><div id="{prefix}-answer" aria-live="polite"></div></section>'
     )

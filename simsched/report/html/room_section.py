@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, Range1d, Span
+from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, LinearColorMapper, Range1d
+from bokeh.models.annotations.geometry import Span
 
 from simsched import human
 from simsched.errors import RunError
@@ -22,7 +23,7 @@ from simsched.report.html.islands import pack
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.report.data.room import Floats, Room, RoomLevel
+    from simsched.report.data.room import Floats, Room
     from simsched.report.data.tables import RunTables
     from simsched.report.html.charts import Charts, Figure
     from simsched.report.html.islands import Islands
@@ -33,7 +34,7 @@ NO_GROUP = 65535
 FACTS = (("use", "use"), ("out", "unavailable"), ("broken", "fragmentation"))
 WORDS = {"failure": "failed", "drain": "drained", "maintenance": "in maintenance", "down": "down"}
 MARKS = {"failure": "x", "drain": "dash", "maintenance": "square", "down": "cross"}
-SIGNS = {"failure": "✕", "drain": "–", "maintenance": "□", "down": "+"}  # noqa: RUF001 - a sign of a legend
+SIGNS = {"failure": "✕", "drain": "–", "maintenance": "□", "down": "+"}
 
 
 def section(

@@ -9,8 +9,9 @@ import pandas as pd
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.columns import RESULTS
+from simsched.report.columns import COLOURS, RESULTS
 from simsched.report.data.gantt import Chart, chart
+from simsched.report.data.gantt_view import MAX_JOBS_SHOWN
 from simsched.report.data.series import types_in_use
 from simsched.report.html import job_section, markup, room_section
 from simsched.report.html.charts import Charts, time_charts
@@ -74,7 +75,12 @@ def over_time(
 
 
 def _gantt_panel(prefix: str, gantt: Chart) -> str:
-    options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
+    many = len(gantt.boxes) > MAX_JOBS_SHOWN
+    names = {"use": "use of nodes" if gantt.row == "rank" else f"use of {gantt.row}s"}
+    options = "".join(
+        f'<option value="{k}"{" selected" * (k == ("use" if many else "job"))}>{names.get(k, k)}</option>'
+        for k in ("use", *COLOURS)
+    )
     choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
     boxes = len(gantt.boxes)
     note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
