@@ -70,7 +70,7 @@ class UnitHolder:
 
 @dataclass(frozen=True, slots=True)
 class NodeOutage:
-    """Nodes that were unavailable while the job waited for them: ranks (an idset), kind, start and end (s)."""
+    """Nodes that were unavailable while the job waited for them; `ranks` is an idset, times are seconds."""
 
     ranks: str
     kind: str
