@@ -87,17 +87,18 @@ class JobWaits {
   }
   at(t) {
     const s = this.charts.spec;
-    return s.clock ? this.charts.dateOf(s.clock.origin + t * s.tick).replace("T", " ") : `${duration(t * s.tick)} after the first submission`;
+    return s.clock ? this.charts.dateOf(s.clock.origin + t * s.tick).replace("T", " ") : duration(t * s.tick);
   }
   facts(job) {
+    const since = this.charts.spec.clock ? "" : " Times count from the first submission.";
     const { jobs, spec: s } = this.charts, submit = jobs.submit[job], wait = this.data.wait[job], run = this.data.run[job];
     const user = s.users[jobs.user[job]], queue = s.queues[jobs.queue[job]], number = (n, unit) => `${n.toLocaleString("en")} ${unit}${n === 1 ? "" : "s"}`;
     const held = jobs.nodes[job] || jobs.cores[job] ? `${number(jobs.nodes[job], "node")}, ${number(jobs.cores[job], "core")}` : "";
     const head = [user && `user ${user}`, queue && `queue ${queue}`, held, s.results[jobs.result[job]].toLowerCase()].filter(Boolean).join(" · ");
-    if (wait === NEVER) return `${head}. Submitted ${this.at(submit)}.`;
-    const rest = run ? `started ${this.at(submit + wait)}, waited ${duration(wait * s.tick)}${run === NEVER ? "" : `, ran ${duration(run * s.tick)}`}`
+    if (wait === NEVER) return `${head}. Submitted at ${this.at(submit)}.${since}`;
+    const rest = run ? `started at ${this.at(submit + wait)}, waited ${duration(wait * s.tick)}${run === NEVER ? "" : `, ran ${duration(run * s.tick)}`}`
       : `never started, waited ${duration(wait * s.tick)}`;
-    return `${head}. Submitted ${this.at(submit)}, ${rest}.`;
+    return `${head}. Submitted at ${this.at(submit)}, ${rest}.${since}`;
   }
   timeline(job) {
     const periods = this.periods(job), submit = this.charts.jobs.submit[job], wait = this.data.wait[job], tick = this.charts.spec.tick;
