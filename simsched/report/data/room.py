@@ -109,12 +109,12 @@ def room_of(run: RunTables) -> Room:
     RunError
         if the run has no allocations, no table of its nodes, or no job ran.
     """
-    if run.nodes.empty or not run.has_allocations:
-        raise RunError("the nodes of jobs are not known: the run lacks its nodes or its allocations",
-                       where=run.name, expected="nodes.parquet and allocations.jsonl")  # fmt: skip
     low, high = run.window
     if not high > low:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
+    if run.nodes.empty or not run.has_allocations:
+        raise RunError("the nodes of jobs are not known: the run lacks its nodes or its allocations",
+                       where=run.name, expected="nodes.parquet and allocations.jsonl")  # fmt: skip
     nodes = run.nodes
     known = machine_use.kinds(nodes)
     kind = next(kind for kind in ("core", "gpu", "node") if kind in known)
