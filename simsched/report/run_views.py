@@ -37,7 +37,9 @@ class Run(RunTables):
 
         try:
             return unchanged_inputs(self.meta, self.name)
-        except SimschedError:
+        except RunError:
+            raise
+        except SimschedError:  # an input cannot be read
             names = [str(one.get("name")) for one in self.meta.get("inputs", [])]
             missing = next((name for name in names if not Path(name).exists()), None)
             if missing is None:

@@ -218,9 +218,9 @@ class RunTables:
     @cached_property
     def outages(self) -> pd.DataFrame:
         """One row per node and outage, planned or by chance; columns are `columns.OUTAGES`."""
-        from simsched.report.data.outages import outages_of
+        from simsched.report.data.run_outages import outages_of
 
-        return outages_of(self)
+        return outages_of(self.path, self.config)
 
     @cached_property
     def window(self) -> tuple[float, float]:

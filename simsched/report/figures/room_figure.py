@@ -11,13 +11,13 @@ from matplotlib.ticker import FixedLocator
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.data.room import room_of
+from simsched.report.data.machine_room import room_of
 from simsched.report.figures.over_time import time_axis
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.report.data.room import Floats, Room, RoomLevel
+    from simsched.report.data.machine_room import Floats, MachineRoom, RoomLevel
     from simsched.report.data.tables import RunTables
 
 Figure = Any
@@ -56,7 +56,7 @@ def room(figure: Figure, runs: Sequence[RunTables]) -> None:
                     x=0.01, ha="left", fontsize="large")  # fmt: skip
 
 
-def _facts(found: Room, level: RoomLevel) -> Iterator[tuple[str, Floats, Any]]:
+def _facts(found: MachineRoom, level: RoomLevel) -> Iterator[tuple[str, Floats, Any]]:
     """Yield title, values (%) of each group and bin, and the colours of each chart."""
     whole = human.plural(found.kind)
     yield f"{whole} in use", 100 * found.use(level), SCALE
@@ -74,7 +74,7 @@ def _end(fact: tuple[str, Floats, Any]) -> float:
 
 
 def _draw(
-    axes: Axes, run: RunTables, found: Room, level: RoomLevel, values: Floats, scale: Any, end: float
+    axes: Axes, run: RunTables, found: MachineRoom, level: RoomLevel, values: Floats, scale: Any, end: float
 ) -> Any:
     low, high = found.edges[[0, -1]]
     seconds = time_axis(axes, [run], 0.0, float(high - low))

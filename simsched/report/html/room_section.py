@@ -15,7 +15,7 @@ from bokeh.models.annotations.geometry import Span
 from simsched import human
 from simsched.errors import RunError
 from simsched.report import palette
-from simsched.report.data.room import BLOCK, STATES, room_of
+from simsched.report.data.machine_room import BLOCK, STATES, room_of
 from simsched.report.html import markup
 from simsched.report.html.charts import colour_bar, empty_chart, over_time_chart
 from simsched.report.html.islands import pack
@@ -23,7 +23,7 @@ from simsched.report.html.islands import pack
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.report.data.room import Floats, Room
+    from simsched.report.data.machine_room import Floats, MachineRoom
     from simsched.report.data.tables import RunTables
     from simsched.report.html.charts import Charts, Figure
     from simsched.report.html.islands import Islands
@@ -68,7 +68,7 @@ def section(
     return _panels(prefix, room), spec
 
 
-def _columns(room: Room) -> dict[str, npt.NDArray[Any]]:
+def _columns(room: MachineRoom) -> dict[str, npt.NDArray[Any]]:
     columns = {"use": _percent(room.use()), "state": _states(room)}
     for number, level in enumerate(room.levels):
         out = np.clip(sum((room.unavailable(level, s) for s in room.out), np.zeros((1, 1))), 0, 1)
@@ -88,7 +88,7 @@ def _percent(shares: Floats) -> npt.NDArray[np.int64]:
     return np.where(known, np.rint(100 * np.where(known, shares, 0)), UNKNOWN).astype(np.int64).ravel()
 
 
-def _states(room: Room) -> npt.NDArray[np.int64]:
+def _states(room: MachineRoom) -> npt.NDArray[np.int64]:
     """Return 0, or 1 + the position of the state that takes most of a bin of a node."""
     shares = np.stack([room.out.get(state, np.zeros_like(room.used)) for state in STATES])
     most = shares.argmax(axis=0) + 1
@@ -116,7 +116,7 @@ def _time_chart(prefix: str, x_range: Range1d, time: str) -> Figure:
     return chart
 
 
-def _room_chart(prefix: str, room: Room) -> Figure:
+def _room_chart(prefix: str, room: MachineRoom) -> Figure:
     chart = empty_chart(
         "", "", 320, x_range=Range1d(start=0, end=1, name=f"{prefix}-room-x"),
         y_range=Range1d(start=1, end=0, name=f"{prefix}-room-y"), name=f"{prefix}-room-chart",
@@ -141,7 +141,7 @@ def _room_chart(prefix: str, room: Room) -> Figure:
     return chart
 
 
-def _panels(prefix: str, room: Room) -> str:
+def _panels(prefix: str, room: MachineRoom) -> str:
     levels = _select(f"{prefix}-room-level", "Group by", [(str(i), level.name) for i, level in
                                                         enumerate(room.levels)])  # fmt: skip
     names = {"use": f"{human.plural(room.kind)} in use"}
@@ -165,7 +165,7 @@ def _panels(prefix: str, room: Room) -> str:
     ) + markup.panel("The machine room at one time", f"{prefix}-room", at, above=slider)
 
 
-def _facts(room: Room) -> list[tuple[str, str]]:
+def _facts(room: MachineRoom) -> list[tuple[str, str]]:
     known = {"use": True, "out": bool(room.out), "broken": bool(room.broken.any())}
     return [(key, word) for key, word in FACTS if known[key]]
 

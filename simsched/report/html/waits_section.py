@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 from simsched import human
 from simsched.errors import RunError
@@ -80,7 +79,7 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
     if table is not None:
         head[0] = ("job", "link")
         for line in lines:
-            line[0] = (f"{prefix}-job={quote(str(line[0]))}", str(line[0]))
+            line[0] = (f"{prefix}-job={line[0]}".replace("%", "%25"), str(line[0]))
     if run.clock is not None:
         head.append((f"submitted ({run.clock.zone})", "text"))
         dates = map(run.clock.text, rows["submit"].tolist())

@@ -26,7 +26,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.outages import outages_within
+from simsched.report.data.run_outages import outages_within
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
     BEGIN,
@@ -107,7 +107,7 @@ class _Inquiry:
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
         eligible = float(self.row["eligible"])
         self.end = self._end()
-        self.outages = outages_within(run, self.submit, self.end)
+        self.outages = outages_within(run.path, run.config, self.submit, self.end)
         self.replay = self._replay()
         self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
 

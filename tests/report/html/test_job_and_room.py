@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simsched.cli import main
-from simsched.report.data.room import room_of
+from simsched.report.data.machine_room import room_of
 from simsched.report.html import page as html
 from simsched.report.run_views import load_run
 from tests.report.html.test_browser import CHROMIUM, DRIVER, Page

@@ -60,7 +60,9 @@ def test_what_runs_share_is_there_once(both):
     islands = [chart["time"]["islands"] for chart in page_data(both)["charts"][1:]]
     assert len(islands) == 2
     assert islands[0] == islands[1]
-    assert sorted(islands[0].values()) == re.findall(
+    waits = [chart["time"]["waits"]["data"] for chart in page_data(both)["charts"][1:]]
+    assert waits[0] == waits[1]
+    assert sorted([*islands[0].values(), waits[0]]) == re.findall(
         r'<script type="application/octet-stream" id="([\w-]+)"', both
     )
 

@@ -53,7 +53,7 @@ class RoomLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class MachineRoom:
     """Use, outages and fragmentation of a machine over time.
 
     Attributes
@@ -101,7 +101,7 @@ class Room:
         return np.clip(found, 0, 1)
 
 
-def room_of(run: RunTables) -> Room:
+def room_of(run: RunTables) -> MachineRoom:
     """Return the machine room of a run.
 
     Raises
@@ -129,7 +129,7 @@ def room_of(run: RunTables) -> Room:
         if len(rows):
             share = _spread(rows["node"], rows["start"], rows["end"], np.ones(len(rows)), len(nodes), edges)
             out[state] = np.clip(share, 0, 1)
-    return Room(nodes, kind, levels_of(nodes), edges, units, used, free, broken, out)
+    return MachineRoom(nodes, kind, levels_of(nodes), edges, units, used, free, broken, out)
 
 
 def levels_of(nodes: pd.DataFrame) -> tuple[RoomLevel, ...]:

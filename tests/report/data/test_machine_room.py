@@ -10,7 +10,7 @@ import pytest
 import simsched as ss
 from simsched.errors import RunError
 from simsched.formats.rfc.idset import Idset
-from simsched.report.data.room import BLOCK, levels_of, room_of
+from simsched.report.data.machine_room import BLOCK, levels_of, room_of
 from simsched.report.data.series import binned
 from simsched.report.run_views import load_run
 
