@@ -121,7 +121,7 @@ def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
         label = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
         axes.text(x, y, label, ha="center", va="center", fontsize=6, color="w" if dark else "k")
     axes.set_title(f"{run.name}: mean wait of the jobs of each size and run time")
-    ticks = [at for at, _ in human.TIME_MARKS if low <= at <= top]
+    ticks: list[float] = [at for at, _ in human.TIME_MARKS if low <= at <= top]
     # given to the bar and not to its axis, which would forget them when the colours change
     bar = figure.colorbar(image, ax=axes, label="mean wait", fraction=0.04, ticks=ticks or [low, top],
                           format=FuncFormatter(lambda value, _: human.seconds(value)))  # fmt: skip
