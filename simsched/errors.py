@@ -143,13 +143,18 @@ MAX_COMPARED = 64
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """Return the known name that is most similar to a word, or None if none is similar.
 
-    >>> nearest("lonod", ["first", "lonode"]), nearest("xyz", ["first"])
-    ('lonode', None)
+    >>> nearest("lonod", ["first", "lonode"]), nearest("xyz", ["first"]), nearest("tyni", ["tiny"])
+    ('lonode', None, 'tiny')
     """
     from difflib import get_close_matches  # imported only for an error: it costs 5 ms
 
-    found = get_close_matches(word[:MAX_COMPARED], list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    names, asked = list(known), word[:MAX_COMPARED]
+    found = get_close_matches(asked, names, n=1, cutoff=cutoff)
+    # difflib does not see that two letters changed places in a short word
+    swapped = (
+        n for n in names if len(n) == len(asked) > 2 and sorted(n) == sorted(asked) and n[0] == asked[0]
+    )
+    return found[0] if found else next(swapped, None)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:

@@ -196,9 +196,12 @@ def convert(args: argparse.Namespace) -> int:
     """Write the requests of a file in another format."""
     if args.to in {"rfc31", "rfc35"}:
         return _convert_constraint(args)
+    from simsched.cli.options.requests import is_request_file
     from simsched.formats.text.documents import name_of, read_text
 
-    text, where = read_text(args.file), name_of(args.file)
+    # as for other verbs, a request is a shape or a file; a single word is more likely a misspelt file
+    is_shape = any(sign in args.file for sign in "=[{;") and not is_request_file(args.file)
+    text, where = (args.file, "FILE") if is_shape else (read_text(args.file), name_of(args.file))
     if args.to in {"jobs", "jsonl"}:
         from simsched.cli.options.job_objects import workload_lines
 

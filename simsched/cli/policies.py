@@ -54,7 +54,8 @@ def run_policies(args: argparse.Namespace) -> int:
     """Print the catalogues."""
     for kind in args.kinds:
         if kind not in CATALOGUES:
-            hint = did_you_mean(kind, CATALOGUES)
+            homes = [name for name in CATALOGUES if any(e.name == kind for e in CATALOGUES[name].entries())]
+            hint = f"; it is one of the {homes[0]}" if homes else did_you_mean(kind, CATALOGUES)
             raise ConfigError(f"unknown kind {kind!r}{hint}", where="KIND", expected=", ".join(CATALOGUES))
     found = {kind: list(CATALOGUES[kind].entries()) for kind in args.kinds or CATALOGUES}
     if args.format == "json":

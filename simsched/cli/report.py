@@ -96,7 +96,6 @@ def register(subparsers: Subparsers) -> None:
     )
     _add_seeds(report.add_argument_group("chance"))
     report.add_argument(
-    report.add_argument(
         "--audit",
         action="store_true",
         help="audit each run instead: check its files against their digests and, if its inputs are still "

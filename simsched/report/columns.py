@@ -97,5 +97,13 @@ NODES: tuple[Column, ...] = (
     Column("properties", "list", "", "the properties that a constraint can name, a tuple"),
 )
 
+#: outages of nodes: those of the configuration, and the random ones of ``failures.parquet``
+OUTAGES: tuple[Column, ...] = (
+    Column("rank", "int", "", "the execution target"),
+    Column("start", "float", "s", "when it became unavailable"),
+    Column("end", "float", "s", "when it is available again; inf: never"),
+    Column("kind", "category", "", "failure, drain or maintenance"),
+)
+
 #: resource type → the column of `jobs` with the units that a job held
 HELD = {"node": "nodes", "core": "cores", "gpu": "gpus"}

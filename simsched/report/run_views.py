@@ -5,15 +5,15 @@ The other modules of this package take `RunTables`; this one is above them and c
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.report.data.tables import RunTables
 from simsched.text_table import PAGE_WIDTH, html_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pandas as pd
 
@@ -42,7 +42,19 @@ class Run(RunTables):
         """
         from simsched.simulation.record.run_origin import unchanged_inputs
 
-        return unchanged_inputs(self.meta, self.name)
+        try:
+            return unchanged_inputs(self.meta, self.name)
+        except RunError:
+            raise
+        except SimschedError:  # an input cannot be read
+            names = [str(one.get("name")) for one in self.meta.get("inputs", [])]
+            missing = next((name for name in names if not Path(name).exists()), None)
+            if missing is None:
+                raise
+            fault = f"the input {missing} of the run is not here"
+            raise RunError(
+                fault, where=self.name, expected="the directory in which the run was made, and its inputs"
+            ) from None
 
     def why(
         self, job: int | str, cluster: Cluster | None = None, workload: Workload | None = None

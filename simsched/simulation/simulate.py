@@ -200,8 +200,8 @@ class RunSession:
 
             elsewhere = self.engine.queues.elsewhere
             meta["replay"] = replay_figures(prepared.recorded, prepared, jobs, totals, elsewhere)
-        index = self.engine.plan.index
-        return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index)
+        index, failures = self.engine.plan.index, recorder.failure_columns()
+        return RunResult(jobs, timeline, meta, recorder.log, recorder.events, workload, index, failures)
 
 
 def _description(

@@ -67,7 +67,7 @@ def page(result: StudyResult) -> str:
     if len(few) > 1:
         body += plot_compare.comparison(few, charts)
         links += '<a href="#comparison">Job by job</a>'
-    data = plot_bokeh.dump({"charts": charts, "cycle": list(palette.CYCLE)})
+    data = plot_bokeh.dump(plot_bokeh.page_data(charts))
     return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
 
 
@@ -104,15 +104,18 @@ def _answer(grid: Grid) -> str:
     seeds = f"Differences are computed seed by seed, over {best.seeds} seeds; " if best.seeds > 1 else ""
     noise = f"each interval is that of one pair of settings. {best.noise.capitalize()}: it contains 0."
     note = ". ".join(filter(None, (over, f"{seeds}{noise}" if seeds else "")))
-    head = ((best.axis, "text"), (title, unit), ("95 % from", unit), ("95 % to", unit))
+    head = [(best.axis, "text"), (title, unit), ("95 % from", unit), ("95 % to", unit)]
     rows = [[label, found.estimate, found.low, found.high] for label, found in best.means.items()]
     pairs = [
         [one.better, one.worse, one.difference.interval.estimate, one.difference.interval.low,
          one.difference.interval.high, _verdict(one, best)]
         for one in best.pairs
     ]  # fmt: skip
-    columns = (("setting", "text"), ("against", "text"), ("difference", unit), ("95 % from", unit),
-               ("95 % to", unit), ("verdict", "text"))  # fmt: skip
+    columns = [("setting", "text"), ("against", "text"), ("difference", unit), ("95 % from", unit),
+               ("95 % to", unit), ("verdict", "text")]  # fmt: skip
+    if best.seeds < 2:  # there are no intervals
+        del head[2:], columns[3:5]
+        rows, pairs = [row[:2] for row in rows], [[*row[:3], row[-1]] for row in pairs]
     return (
         f'<section class="panel"><h2>Answer</h2><p><strong>{escape(best.sentence)}.</strong></p></section>'
         '<div class="pair">'

@@ -81,3 +81,26 @@ def test_wrong_inputs(place, capsys):
     assert status == 2
     assert "jobs.yaml has changed since the run was made" in err
     assert typed(capsys, "nowhere")[0] == 2
+
+
+def test_an_input_that_is_not_here_is_named(place, capsys, monkeypatch):
+    monkeypatch.chdir(place.parent)
+    status, _, err = typed(capsys, str(place / "run"), "B")
+    assert status == 2
+    assert "is not here (expected the directory in which the run was made" in err
+
+
+def test_the_outage_in_the_way_is_named(tmp_path, capsys, monkeypatch):
+    """`tiny` without node 2: job 13 needs both nodes with gpus, which fit again when the drain ends."""
+    from simsched.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "o.json").write_text('[{"ranks": "2", "start": 0, "end": 700, "kind": "drain"}]')
+    assert main(["run", "tiny", "first-steps", "-o", "run", "--outages", "o.json", "--quiet"]) == 0
+    status, out, _ = typed(capsys, "run", "13")
+    assert status == 0
+    assert (
+        "nodes that were unavailable\n  ranks  cause  from     until\n  2      drain  0:00:00  0:11:40" in out
+    )
+    answer = json.loads(typed(capsys, "run", "13", "--format", "json")[1])[0]
+    assert answer["outages"] == [{"ranks": "2", "kind": "drain", "start": 0, "end": 700}]

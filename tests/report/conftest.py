@@ -32,6 +32,7 @@ class RunWriter:
         *,
         totals: dict[str, int] | None = None,
         records: list[dict[str, Any]] | None = None,
+        nodes: pd.DataFrame | None = None,
         **meta: Any,
     ) -> Path:
         folder = self.root / name
@@ -55,6 +56,10 @@ class RunWriter:
             "jobs_per_second": 2 * len(jobs),
         }
         (folder / "run.json").write_text(json.dumps({**document, **meta}))
+        if nodes is not None:
+            kinds = {"rank": "bigint", "host": "varchar", "up": "boolean", "total_core": "bigint"}
+            places = {name: "varchar" for name in nodes if str(name).startswith("in_")}
+            _parquet(nodes, kinds | places, folder / "nodes.parquet")
         if records is not None:
             lines = [json.dumps(record) for record in records]
             (folder / "allocations.jsonl").write_text("".join(f"{line}\n" for line in lines))

@@ -78,12 +78,15 @@ def read_requests(
         for an argument that is neither a file nor a shape; the message names it.
     """
     for argument in arguments:
-        found = _from_file(argument, lenient=lenient) if _is_file(argument) else [_from_shape(argument)]
+        found = (
+            _from_file(argument, lenient=lenient) if is_request_file(argument) else [_from_shape(argument)]
+        )
         for request in found:
             yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
 
 
-def _is_file(argument: str) -> bool:
+def is_request_file(argument: str) -> bool:
+    """Return whether an argument names a file or standard input; otherwise it is a shape."""
     try:
         written_as_file = argument.endswith(FILE_ENDINGS) or argument.startswith(PATH_BEGINNINGS)
         return argument == "-" or written_as_file or _exists(Path(argument))

@@ -15,6 +15,8 @@ MAX_SECONDS = 2.0**53
 
 _TEXT = re.compile(r"\+?(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)([A-Za-z]*)\Z", re.ASCII)
 _ENDLESS = frozenset({"inf", "infinity"})
+_WORDS = {"d": r"d(ays?)?", "h": r"h(r|rs|ours?)?", "m": r"m(in|ins|inutes?)?", "s": r"s(ec|ecs|econds?)?"}
+"""Units as people write them, as regular expressions."""
 _EXPECTED = "a duration such as 90, 30m, 1.5h, 2d or inf"
 
 
@@ -55,16 +57,33 @@ def parse_time(text: str | float, where: str | None = None) -> float:
     return int(seconds) if seconds.is_integer() else seconds
 
 
+def _meant(text: str) -> str:
+    """Return the nearest duration to a text as people write it: several units, or units as words.
+
+    >>> _meant("1d5h"), _meant("10 min"), _meant("2 days"), _meant("2w")
+    ('; did you mean 29h?', '; did you mean 10m?', '; did you mean 2d?', '')
+    """
+    parts = re.findall(r"(\d+)\s*([a-z]+)\s*", text.lower())
+    if not parts or re.fullmatch(r"(?:\d+\s*[a-z]+\s*)+", text.lower()) is None:
+        return ""
+    units = [next((unit for unit in "dhms" if re.fullmatch(_WORDS[unit], word)), "") for _, word in parts]
+    if not all(units):
+        return ""
+    total = sum(int(number) * int(SECONDS[unit]) for (number, _), unit in zip(parts, units, strict=True))
+    unit = next(unit for unit in "dhms" if total % int(SECONDS[unit]) == 0)
+    return f"; did you mean {total // int(SECONDS[unit])}{unit}?"
+
+
 def _from_text(text: str, where: str | None) -> float:
     if text.lower() in _ENDLESS:
         return math.inf
     found = _TEXT.match(text)
     if found is None:
-        raise FormatError(f"{_short(text)} is not a duration", where=where, expected=_EXPECTED)
+        raise FormatError(f"{_short(text)} is not a duration{_meant(text)}", where=where, expected=_EXPECTED)
     number, suffix = found.groups()
     if suffix not in SECONDS:
         raise FormatError(
-            f"unknown unit {_short(suffix)} in the duration {_short(text)}",
+            f"unknown unit {_short(suffix)} in the duration {_short(text)}{_meant(text)}",
             where=where,
             expected="ms, s, m, h or d",
         )

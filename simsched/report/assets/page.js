@@ -47,6 +47,7 @@ function restyle(which = documents) {
     grid: { grid_line_color: line },
     legend: { label_text_color: ink, background_fill_color: surface },
     title: { text_color: ink },
+    text: { text_color: ink },
     bar: { major_label_text_color: muted, title_text_color: muted },
   };
   for (const { doc, styled } of which)
@@ -90,7 +91,7 @@ const rgba = (hex) => {
 
 class TimeCharts {
   constructor(doc, spec, jobs, boxes, line, ids) {
-    Object.assign(this, { doc, spec, jobs, boxes, line, ids, colourBy: "job" });
+    Object.assign(this, { doc, spec, jobs, boxes, line, ids, colourBy: byId(`${spec.prefix}-colour`).value });
     const model = (name) => doc.get_model_by_name(`${spec.prefix}-${name}`);
     this.model = model;
     this.range = model("time");
@@ -206,7 +207,8 @@ class TimeCharts {
   colours() {
     if (this.coloured === this.colourBy) return this.lookup;
     const cycle = PAGE.cycle.map(rgba), jobs = this.jobs, n = jobs.submit.length;
-    const of = { job: (i) => cycle[(i * 7 + (i >> 3)) % cycle.length], user: (i) => cycle[jobs.user[i] % cycle.length],
+    const byJob = (i) => cycle[(i * 7 + (i >> 3)) % cycle.length];
+    const of = { use: byJob, job: byJob, user: (i) => cycle[jobs.user[i] % cycle.length],
       queue: (i) => cycle[jobs.queue[i] % cycle.length],
       result: (i) => rgba(this.spec.result_colours[jobs.result[i]]),
       size: (i) => cycle[Math.min(Math.floor(Math.log2(Math.max(jobs.cores[i], 1))), 14) % cycle.length] }[this.colourBy];
@@ -215,15 +217,17 @@ class TimeCharts {
     return this.lookup;
   }
   // The legend of the colours, if there are few.
-  drawKey() {
-    if (this.keyed === this.colourBy) return;
-    this.keyed = this.colourBy;
+  drawKey(single) {
+    if (this.keyed === `${this.colourBy} ${single}`) return;
+    this.keyed = `${this.colourBy} ${single}`;
     const s = this.spec, hex = (i) => PAGE.cycle[i % PAGE.cycle.length], names = { queue: s.queues, user: s.users }[this.colourBy];
     let entries = [];
     if (this.colourBy === "result") {
       const present = new Set(this.jobs.result);
       entries = s.results.map((name, i) => [s.result_colours[i], name.toLowerCase(), present.has(i)]).filter((e) => e[2]);
     } else if (names && names.length && names.length <= PAGE.cycle.length) entries = names.map((name, i) => [hex(i), name]);
+    if (this.colourBy === "use" && !single) entries = [0, 0.25, 0.5, 0.75, 1].map((share) =>
+      [PAGE.ramp[Math.round(share * (PAGE.ramp.length - 1))], `${100 * share} %`]);
     byId(`${s.prefix}-key`).replaceChildren(...entries.map(([colour, name]) => {
       const key = document.createElement("span"), mark = document.createElement("i");
       key.className = "key";
@@ -261,16 +265,18 @@ class TimeCharts {
         }
       }
     }
-    this.drawKey();
+    const single = count <= DETAIL, scale = this.spec.tick / this.spec.unit_seconds;
+    this.drawKey(single);
+    const ramp = this.colourBy === "use" ? PAGE.ramp.map(rgba) : null;
     for (let at = 0; at < pixel.length; at++) {
+      if (ramp) { pixel[at] = ramp[Math.round(Math.min(cover[at], 1) * (ramp.length - 1))]; continue; }
       const alpha = Math.round(255 * Math.min(cover[at], 1));
       pixel[at] = (pixel[at] & 0xffffff) | (alpha << 24);
     }
-    const single = count <= DETAIL, scale = this.spec.tick / this.spec.unit_seconds;
     this.paint(single ? null : pixel, width, height, low * scale, (high - low) * scale, y0, y1 - y0);
     this.model("boxes").data = single ? this.told(seen, scale) : this.told([], scale);
     const note = byId(`${this.spec.prefix}-view`);
-    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at a box for its job" : "; zoom in to single jobs");
+    note.textContent = `${count.toLocaleString("en")} boxes in view` + (single ? "; point at a box for its job, click it for its wait" : "; zoom in to single jobs");
     place.dataset.inView = count;
     place.dataset.renders = Number(place.dataset.renders || 0) + 1;
   }
@@ -351,108 +357,3 @@ function csvOfTable(table) {
   const cell = (c) => quote(c.dataset.v ?? c.textContent.trim());
   return [...table.rows].map((row) => [...row.cells].map(cell).join(",")).join("\n") + "\n";
 }
-
-// ---- start ------------------------------------------------------------------------------------------------
-function listen(charts, spec) {
-  const section = byId(`run-${spec.prefix}`);
-  section.querySelectorAll("[data-move]").forEach((button) => button.addEventListener("click", () => act(charts, button.dataset.move)));
-  section.querySelectorAll("[data-keys]").forEach((place) => place.addEventListener("keydown", (event) => {
-    const move = { ArrowLeft: "left", ArrowRight: "right", "+": "in", "=": "in", "-": "out", 0: "all" }[event.key];
-    if (move && event.target === place) { event.preventDefault(); act(charts, move); }
-  }));
-  byId(`${spec.prefix}-colour`)?.addEventListener("change", (event) => { charts.colourBy = event.target.value; charts.later(); });
-}
-
-function act(charts, move) {
-  if (move === "all") charts.reset();
-  else charts.move(...{ in: [0.5, 0], out: [2, 0], left: [1, -0.4], right: [1, 0.4] }[move]);
-}
-
-// A vertical swipe scrolls the page, even on a chart; a horizontal swipe moves the chart.
-function letScroll(node) {
-  for (const element of node.querySelectorAll("*")) {
-    if (element.classList.contains("bk-events")) element.style.touchAction = "pan-y pinch-zoom";
-    if (element.shadowRoot) letScroll(element.shadowRoot);
-  }
-}
-
-async function start(item) {
-  const docid = crypto.randomUUID ? crypto.randomUUID() : String(Math.random());
-  const roots = Object.fromEntries(Object.entries(item.places).map(([place, model]) => [model, place]));
-  await Bokeh.embed.embed_items({ [docid]: item.doc }, [{ docid, roots, root_ids: Object.keys(roots) }]);
-  const doc = Bokeh.documents.at(-1);
-  documents.push({ doc, styled: item.styled });
-  restyle(documents.slice(-1));
-  Object.keys(item.places).forEach((place) => letScroll(byId(place)));
-  const spec = item.time;
-  let charts = null;
-  if (spec) {
-    const names = ["jobs", "results", "boxes", "line", "ids"];
-    const [jobs, results, boxes, line, ids] = await Promise.all(names.map((name) => unpack(spec.islands[name])));
-    charts = new TimeCharts(doc, spec, { ...jobs, ...results }, boxes, line, JSON.parse(new TextDecoder().decode(ids.text)));
-    listen(charts, spec);
-  }
-  downloads(doc, item, charts);
-  window.simsched.order.push(item.title);
-  window.simsched.ready += 1;
-}
-
-function downloads(doc, item, charts) {
-  for (const [place, model] of Object.entries(item.places)) {
-    const button = document.querySelector(`[data-save="${place}"]`);
-    const kind = place.split("-").at(-1);
-    button?.addEventListener("click", () => {
-      if (charts && kind === "gantt") return save(`${place}.csv`, charts.csvOfBoxes());
-      if (charts && (kind === "use" || kind === "queue")) return save(`${place}.csv`, charts.csvOfLine());
-      save(`${place}.csv`, csvOfChart(doc.get_model_by_id(model)));
-    });
-  }
-}
-
-function csvOfChart(chart) {
-  const lines = [];
-  for (const drawn of chart.renderers) {
-    const data = drawn.data_source.data, names = Object.keys(data);
-    if (!lines.length) lines.push(["series", ...names].join(","));
-    const columns = names.map((n) => Array.from(data[n]));
-    for (let i = 0; i < columns[0].length; i++) lines.push([quote(drawn.name ?? ""), ...columns.map((c) => quote(c[i]))].join(","));
-  }
-  return lines.join("\n") + "\n";
-}
-
-async function begin() {
-  themes();
-  document.querySelectorAll("table").forEach(sortable);
-  document.querySelectorAll("[data-save-table]").forEach((button) => button.addEventListener("click", () =>
-    save(`${button.dataset.saveTable}.csv`, csvOfTable(byId(button.dataset.saveTable)))));
-  if (location.hash) byId(location.hash.slice(1))?.scrollIntoView({ behavior: "instant" });   // the browser does it later
-  await drawAll();
-  window.simsched.done = performance.now();
-}
-
-// Charts in view are drawn first; the others follow while the browser is idle.
-async function drawAll() {
-  const left = [...PAGE.charts];
-  while (left.length) {
-    if (left.every((item) => distance(item) > window.innerHeight)) {
-      window.simsched.shown ??= performance.now();
-      await new Promise((next) => (window.requestIdleCallback ?? setTimeout)(next, { timeout: 300 }));
-    } else await new Promise((next) => setTimeout(next, 0));
-    const far = left.map(distance), item = left.splice(far.indexOf(Math.min(...far)), 1)[0];
-    try { await start(item); } catch (error) {
-      window.simsched.errors.push(String(error));
-      console.error(error);
-      for (const place of Object.keys(item.places)) byId(place).innerHTML = '<p class="sorry">This chart could not be drawn by this browser.</p>';
-    }
-  }
-  window.simsched.shown ??= performance.now();
-}
-
-// The pixels of scrolling that bring the nearest chart into view.
-function distance(item) {
-  return Math.min(...Object.keys(item.places).map((place) => {
-    const { top, bottom } = byId(place).getBoundingClientRect();
-    return Math.max(top - window.innerHeight, -bottom, 0);
-  }));
-}
-begin();

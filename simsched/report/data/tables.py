@@ -216,6 +216,13 @@ class RunTables:
         return frame
 
     @cached_property
+    def outages(self) -> pd.DataFrame:
+        """One row per node and outage, planned or by chance; columns are `columns.OUTAGES`."""
+        from simsched.report.data.run_outages import outages_of
+
+        return outages_of(self.path, self.config)
+
+    @cached_property
     def window(self) -> tuple[float, float]:
         """The times (s) between which use is averaged: the makespan, or from warm-up to drain."""
         from simsched.report.metrics.metrics import span

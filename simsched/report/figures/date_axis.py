@@ -19,8 +19,6 @@ STEPS = (1, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, DAY,
 """Seconds between ticks; from a week on the ticks are Mondays."""
 MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 1200)
 MONDAY = datetime(1970, 1, 5)
-MOST_WEEKS = 12
-"""Columns of a calendar that bear a date."""
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # whatever the language of the machine
 
 
@@ -78,7 +76,8 @@ def _label(time: datetime, step: float, *, is_first: bool) -> str:
 
 def mark_weeks(axes: Axes, monday: int, weeks: int) -> None:
     """Put the dates of Mondays below a calendar; `monday` is the first, in days since 0001-01-01."""
-    step = -(-weeks // MOST_WEEKS)
+    most = max(2, int(72 * 0.8 * axes.figure.get_size_inches()[0] / POINTS))
+    step = -(-weeks // most)
     columns = range(0, weeks, step)
     labels = [date.fromordinal(monday + 1 + 7 * column).isoformat() for column in columns]
     axes.set_xticks(list(columns), labels)

@@ -56,6 +56,12 @@ KINDS: dict[str, Kind] = {
     "queue": Kind("queued and running jobs over time", "over_time:queue", True),
     "calendar": Kind("use of the machine by day, one column per week", "over_time:calendar", size=(11, 3)),
     "map": Kind("the cluster's nodes, coloured by how much they were used", "over_time:cluster_map"),
+    "room": Kind(
+        "racks, switches … (or blocks of nodes) over time: use, outages, fragmentation",
+        "room_figure:room",
+        size=(11, 6),
+        wide=True,
+    ),
     "waits": Kind("jobs that wait over time, by the cause of the wait", "waits_figure:waits", wide=True),
     "wait": Kind("distribution of waits", "jobs:waits", True, (7, 4.5)),
     "slowdown": Kind("distribution of bounded slowdowns", "jobs:slowdowns", True, (7, 4.5)),

@@ -31,8 +31,8 @@ Figure = Any
 Axes = Any
 NAMED = 150
 """Rectangles up to this number bear the ids of their jobs, unless the view decides."""
-MOST_LABELS = 40
-"""Rows up to this number are labelled one by one."""
+LABEL = 8.5
+"""Points of height that the name of a row takes."""
 LEAST_LETTERS = 3.5
 """Points of the smallest ids that are written."""
 DARK = 0.35
@@ -178,7 +178,7 @@ def _label_rows(axes: Axes, drawn: Chart, part: GanttPart) -> None:
         axes.set_ylabel(drawn.label)
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))  # there is no rank 2.5
         return
-    step = -(-part.rows // MOST_LABELS)
+    step = -(-part.rows // max(2, int(_points(axes)[1] / LABEL)))
     rows = range(0, part.rows, step)
     small = 7 if len(rows) > 20 else 8.5
     axes.yaxis.set_major_locator(FixedLocator([row + 0.5 for row in rows]))

@@ -121,11 +121,11 @@ def heatmap(figure: Figure, runs: Sequence[RunTables]) -> None:
         label = f"{human.seconds(mean.to_numpy()[y, x])}\n{jobs:,} job{'' if jobs == 1 else 's'}"
         axes.text(x, y, label, ha="center", va="center", fontsize=6, color="w" if dark else "k")
     axes.set_title(f"{run.name}: mean wait of the jobs of each size and run time")
-    ticks = [at for at, _ in human.TIME_MARKS if low <= at <= top]
-    bar = figure.colorbar(image, ax=axes, label="mean wait", fraction=0.04)
-    bar.ax.yaxis.set_major_locator(FixedLocator(ticks or [low, top]))
-    bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: human.seconds(value)))
-    bar.ax.yaxis.set_minor_locator(NullLocator())
+    ticks: list[float] = [at for at, _ in human.TIME_MARKS if low <= at <= top]
+    # given to the bar and not to its axis, which would forget them when the colours change
+    bar = figure.colorbar(image, ax=axes, label="mean wait", fraction=0.04, ticks=ticks or [low, top],
+                          format=FuncFormatter(lambda value, _: human.seconds(value)))  # fmt: skip
+    bar.minorticks_off()
 
 
 def users(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -191,6 +191,7 @@ def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
         axes.bar_label(bars, [human.quantity(v, known.unit) for v in values], fontsize=8)
         axes.set_xticks(range(len(runs)), [clip_end(r.name, 14) for r in runs])
         axes.margins(y=0.15)
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
         axes.grid(visible=False, axis="x")
         axes.set_title(name.replace("_", " ") + (f" ({unit})" if unit else ""))
     for axes in grid[len(names) :]:

@@ -30,6 +30,8 @@ MAX_VECTORS = 4000
 WITHOUT = "this run was made without its allocations"
 UNKNOWN_SIZE = "the run does not record the size of the cluster"
 BINS = 600
+NARROW = 5.0
+"""Figures of fewer inches have their legends above."""
 
 
 def _window(run: RunTables) -> tuple[float, float]:
@@ -97,7 +99,10 @@ def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
             axes.stairs(running, x, color=palette.GREEN, baseline=None, label="running (mean)")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("jobs")
-    axes.legend(loc="upper right")
+    if axes.figure.get_size_inches()[0] < NARROW:
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
+    else:
+        axes.legend(loc="upper right")
     axes.set_title("Queue over time")
 
 

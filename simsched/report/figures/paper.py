@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.colors import to_rgb, to_rgba_array
+from matplotlib.colors import LinearSegmentedColormap, to_rgb, to_rgba_array
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, StepPatch
 
@@ -20,7 +20,8 @@ DASHES = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))
 """Lines that greys do not tell apart differ by these."""
 OF_AREAS, OF_CURVES = (0.45, 0.92), (0.0, 0.6)
 """The darkest and the lightest grey of areas, which bear black letters, and of curves."""
-CURVES = (Line2D, StepPatch)
+LIGHTEST, DARKEST = 0.92, 0.06
+"""The ends of the scale of an image: no value has the colour of the paper."""
 
 
 def in_grey(figure: Any) -> None:
@@ -37,14 +38,21 @@ def in_grey(figure: Any) -> None:
     dashes: dict[str, Any] = {}
     for axes in figure.axes:
         drawn = [*axes.lines, *axes.patches, *axes.collections]
-        own = [artist for artist in drawn if isinstance(artist, CURVES)]
+        own = [artist for artist in drawn if _is_curve(artist)]
         dashes |= {str(curve.get_label()): DASHES[number % len(DASHES)] for number, curve in enumerate(own)}
         curves += own
-        areas += [artist for artist in drawn if not isinstance(artist, CURVES)]
+        areas += [artist for artist in drawn if not _is_curve(artist)]
         for image in axes.images:
-            image.set_cmap("gray")  # as cividis, its scale ascends in luminance
-    _recolour_curves([*curves, *(key for key in keys if isinstance(key, CURVES))], dashes)
-    _recolour_areas([*areas, *(key for key in keys if not isinstance(key, CURVES))])
+            # as cividis, the scale ascends in luminance; a scale from the colour of the paper descends
+            ends = (DARKEST, LIGHTEST) if image.get_cmap().name == "cividis" else (1.0, DARKEST)
+            image.set_cmap(LinearSegmentedColormap.from_list("grey", [str(end) for end in ends]))
+    _recolour_curves([*curves, *filter(_is_curve, keys)], dashes)
+    _recolour_areas([*areas, *(key for key in keys if not _is_curve(key))])
+
+
+def _is_curve(artist: Any) -> bool:
+    """Return whether an artist is a line; filled steps are an area."""
+    return isinstance(artist, Line2D) or (isinstance(artist, StepPatch) and not artist.get_fill())
 
 
 def _recolour_curves(curves: Sequence[Any], dashes: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from bokeh.core.json_encoder import serialize_json
 from bokeh.document import Document
 from bokeh.models import (
     BoxZoomTool,
+    ColorMapper,
     ColumnDataSource,
     CrosshairTool,
     FixedTicker,
@@ -27,9 +28,12 @@ from bokeh.models import (
     Range1d,
     ResetTool,
     SaveTool,
+    TapTool,
+    Text,
     WheelZoomTool,
 )
-from bokeh.models.annotations.legends import Legend
+from bokeh.models.annotations.legends import ColorBar, Legend
+from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 from bokeh.resources import Resources
 
@@ -69,7 +73,10 @@ def _style(model: Model) -> str:
     name = type(model).__name__
     if name.endswith("Axis"):
         return "axis"
-    return {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar"}.get(name, "")
+    if isinstance(model, Text) and model.text_color != "#444444":  # a chart that chose its colours
+        return ""
+    styles = {"Grid": "grid", "Legend": "legend", "Title": "title", "ColorBar": "bar", "Text": "text"}
+    return styles.get(name, "")
 
 
 def bokeh_script() -> str:
@@ -80,6 +87,11 @@ def bokeh_script() -> str:
 def dump(value: Any) -> str:
     """Return JSON that is safe inside a script element of a page."""
     return str(serialize_json(value)).replace("<", "\\u003c")
+
+
+def page_data(charts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the script of a page needs: its charts, the colours of categories, and those of shares."""
+    return {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
 
 
 def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
@@ -102,7 +114,7 @@ def empty_chart(x: str, y: str, height: int = 260, **options: Any) -> Figure:
     return chart
 
 
-def _over_time(x_range: Range1d, time: str, y: str, y_range: Range1d, height: int) -> Figure:
+def over_time_chart(x_range: Range1d, time: str, y: str, y_range: Range1d, height: int) -> Figure:
     """Return a chart over time that shares its range with the others: drag, wheel and box zoom along time."""
     chart = empty_chart(time, y, height, x_range=x_range, y_range=y_range)
     chart.xaxis.name = f"{x_range.name}-axis"  # the page sets the dates of its ticks
@@ -117,17 +129,20 @@ def _over_time(x_range: Range1d, time: str, y: str, y_range: Range1d, height: in
     return chart
 
 
-def time_charts(charts: Charts, prefix: str, end: float, time: str, gantt: Chart, kinds: list[str]) -> None:
-    """Add the linked charts over time: Gantt, use of each type, queue."""
+def time_charts(
+    charts: Charts, prefix: str, end: float, time: str, gantt: Chart, kinds: list[str]
+) -> Range1d:
+    """Add the linked charts over time, Gantt, use of each type, queue, and return their range."""
     x_range = Range1d(start=0, end=end, bounds=(-0.02 * end, 1.02 * end), name=f"{prefix}-time")
     charts.add(f"{prefix}-gantt", _gantt(prefix, x_range, time, gantt))
     charts.add(f"{prefix}-use", _use(prefix, x_range, time, kinds))
     charts.add(f"{prefix}-queue", _queue(prefix, x_range, time))
+    return x_range
 
 
 def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     y_range = Range1d(start=0, end=gantt.rows, bounds=(0, gantt.rows))
-    chart = _over_time(x_range, time, gantt.label, y_range, 460)
+    chart = over_time_chart(x_range, time, gantt.label, y_range, 460)
     image = ColumnDataSource(
         {"image": [np.zeros((1, 1), np.uint32)], "x": [0], "y": [0], "dw": [1], "dh": [1]},
         name=f"{prefix}-image",
@@ -141,13 +156,16 @@ def _gantt(prefix: str, x_range: Range1d, time: str, gantt: Chart) -> Figure:
     )  # fmt: skip
     tooltips = [("job", "@id"), ("user", "@user"), ("holds", "@what"), ("time", "@when")]
     chart.add_tools(HoverTool(renderers=[drawn], tooltips=tooltips, point_policy="follow_mouse"))
+    # a click chooses the job whose wait the page explains; a box that is not chosen stays as it is
+    chart.add_tools(TapTool(renderers=[drawn], mode="replace"))
+    drawn.nonselection_glyph = None
     chart.y_range.name = f"{prefix}-ranks"
     chart.grid.grid_line_alpha = 0
     return chart
 
 
 def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
-    chart = _over_time(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
+    chart = over_time_chart(x_range, time, "in use (% of all)", Range1d(start=0, end=102), 200)
     for kind in kinds:
         source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-use-{kind}")
         colour = palette.TYPE.get(kind, palette.GREY)
@@ -159,7 +177,7 @@ def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
 
 
 def _queue(prefix: str, x_range: Range1d, time: str) -> Figure:
-    chart = _over_time(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
+    chart = over_time_chart(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
     for name, colour, label in (
         ("queued", palette.VERMILION, "queued (most at once)"),
         ("running", palette.GREEN, "running (mean)"),
@@ -201,29 +219,35 @@ def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], s
     return chart
 
 
-def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, log: bool = False) -> Figure:
+def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str) -> Figure:
     """Return the cells of a table coloured by value: rows upwards, columns to the right, no cell for NaN.
 
-    `unit` labels the colour bar.
+    `unit` labels the colour bar.  The unit ``s`` has logarithmic colours, and the times are in the cells.
     """
     columns, rows = [str(c) for c in table.columns], [str(r) for r in table.index]
     cells = table.set_axis(columns, axis=1).set_axis(rows, axis=0).stack().reset_index()
     cells.columns = pd.Index(["y", "x", "v"])
     cells = cells[np.isfinite(cells["v"])]
+    times = unit == "s"
     chart = empty_chart(x, y, x_range=columns, y_range=rows)
     low, high = (float(cells["v"].min()), float(cells["v"].max())) if len(cells) else (0.0, 1.0)
-    mapper = (
-        # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
-        LogColorMapper(palette="Cividis256", low=max(low, 1.0), high=max(high, 2.0))
-        if log
-        else LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
-    )
-    source = ColumnDataSource({"x": cells["x"], "y": cells["y"], "v": cells["v"]})
+    if times:  # a logarithmic scale has no 0: waits below 1 s have the colour of 1 s
+        low = max(low, 1.0)
+        mapper: ColorMapper = LogColorMapper(palette="Cividis256", low=low, high=max(high, 2 * low))
+    else:
+        mapper = LinearColorMapper(palette="Cividis256", low=low, high=max(high, low + 1e-9))
+    shown = cells["v"].map(human.seconds if times else human.number)
+    source = ColumnDataSource({"x": cells["x"], "y": cells["y"], "v": cells["v"], "shown": shown})
     drawn = chart.rect(
         "x", "y", 1, 1, source=source, fill_color={"field": "v", "transform": mapper}, line_color=None
     )
-    _colour_bar(chart, drawn, unit)
-    chart.add_tools(HoverTool(tooltips=[(y, "@y"), (x, "@x"), (value, "@v{0,0.[0]}")]))
+    colour_bar(chart, drawn, "" if times else unit)
+    if times:
+        _mark_times(chart, cells, low, max(high, 2 * low))
+    unit_after = "" if times else f" {unit}"
+    chart.add_tools(
+        HoverTool(renderers=[drawn], tooltips=[(y, "@y"), (x, "@x"), (value, f"@shown{unit_after}")])
+    )
     longest = max(map(len, columns), default=0)
     chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
     if len(columns) > 12:
@@ -232,7 +256,28 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str, *, lo
     return chart
 
 
-def _colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+def _mark_times(chart: Figure, cells: pd.DataFrame, low: float, high: float) -> None:
+    """Write the time of each cell into it, and times at the scale of the colours."""
+    # the light half of the scale bears dark letters
+    ink = np.where(
+        np.log(cells["v"].clip(lower=low)) > (np.log(low) + np.log(high)) / 2, "#000000", "#ffffff"
+    )
+    text = ColumnDataSource(
+        {"x": cells["x"], "y": cells["y"], "text": cells["v"].map(human.seconds), "ink": ink}
+    )
+    chart.text(
+        "x", "y", "text", source=text, text_color="ink", text_align="center", text_baseline="middle",
+        text_font_size="9px",
+    )  # fmt: skip
+    bar = chart.select_one({"type": ColorBar})
+    marks: list[tuple[float, str]] = [(at, name) for at, name in human.TIME_MARKS if low <= at <= high]
+    marks = marks or [(low, human.seconds(low))]
+    bar.ticker = FixedTicker(ticks=[at for at, _ in marks])
+    bar.major_label_overrides = dict(marks)
+
+
+def colour_bar(chart: Figure, drawn: Any, unit: str) -> None:
+    """Add the scale of the colours of a renderer, with its unit."""
     bar = drawn.construct_color_bar(
         width=10, background_fill_alpha=0, title=unit, title_text_font_style="normal", title_standoff=6
     )
@@ -257,7 +302,7 @@ def map_chart(nodes: pd.DataFrame, width: int, value: str) -> Figure:
     mapper = LinearColorMapper(palette="Cividis256", low=0, high=100, nan_color=palette.GREY)
     colour = {"field": "share", "transform": mapper}
     drawn = chart.rect("x", "y", 0.92, 0.92, source=source, fill_color=colour, line_color=None)
-    _colour_bar(chart, drawn, "%")
+    colour_bar(chart, drawn, "%")
     chart.add_tools(
         HoverTool(tooltips=[("node", "@host (rank @rank)"), (value, "@share{0.[0]} %"), ("jobs", "@jobs")])
     )

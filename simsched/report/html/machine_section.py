@@ -34,19 +34,11 @@ def section(run: RunTables, prefix: str, drawn: charts.Charts) -> str:
     parts = [_map(run, held, prefix, drawn)]
     if run.nodes["properties"].map(len).any():
         parts.append(_use(run, held, "property", prefix))
-    places = distinct(run.nodes)
+    places = machine_use.distinct_places(run.nodes)
     parts += [_use(run, held, place, prefix) for place in places]
     if places:
         parts.append(_locality(run, held, prefix))
     return "".join(parts)
-
-
-def distinct(nodes: pd.DataFrame) -> list[str]:
-    """Return the types that divide the machine; of types that divide it equally, the first."""
-    found: dict[bytes, str] = {}
-    for place in machine_use.places(nodes):
-        found.setdefault(nodes[f"in_{place}"].factorize()[0].tobytes(), place)
-    return list(found.values())
 
 
 def main_type(run: RunTables) -> str:

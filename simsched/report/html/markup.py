@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: identifies a page that simsched wrote
 GENERATOR = '<meta name="generator" content="simsched">'
+#: the behaviour of a page; the last one starts it
+SCRIPTS = ("page.js", "room.js", "job.js", "start.js")
 #: most rows of a table; the page states the number of the others
 MAX_ROWS = 300
 #: the cards at the top of a run: label, figure, text below it
@@ -71,7 +73,7 @@ def frame(title: str, links: str, body: str, data: str, bokeh: str) -> str:
 The CSV button of a chart or table downloads its data.</footer>
 <script type="application/json" id="page-data">{data}</script>
 <script>{bokeh}</script>
-<script>{_asset("page.js")}</script>
+<script>{"".join(map(_asset, SCRIPTS))}</script>
 </body>
 </html>
 """
@@ -98,8 +100,10 @@ class _Missing(dict[str, str]):
         return human.MISSING
 
 
-def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool = False) -> str:
-    """Return the frame of one chart: title, tools, download, and the element of the chart."""
+def panel(
+    title: str, place: str, note: str = "", tools: str = "", *, keys: bool = False, above: str = ""
+) -> str:
+    """Return the frame of one chart: title, tools, download, `above` the chart, and the chart's element."""
     focus = (
         f' tabindex="0" data-keys role="group" aria-label="{escape(title)}: arrows, + and -, 0"'
         if keys
@@ -109,7 +113,7 @@ def panel(title: str, place: str, note: str = "", tools: str = "", *, keys: bool
     return (
         f'<section class="panel"><div class="head"><h2>{escape(title)}</h2><div class="tools">{tools}'
         f'<button data-save="{place}" title="Download the data of this chart">CSV</button></div></div>{below}'
-        f'<div class="plot" id="{place}"{focus}></div></section>'
+        f'{above}<div class="plot" id="{place}"{focus}></div></section>'
     )
 
 
@@ -132,7 +136,10 @@ def zoom_tools(colours: str = "") -> str:
 def table(
     name: str, title: str, head: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]], note: str = ""
 ) -> str:
-    """Return a sortable table; `head` is (title, unit) and the unit ``text`` makes a column of words."""
+    """Return a sortable table; `head` is (title, unit).
+
+    The unit ``text`` makes a column of words, ``link`` one of pairs: a place of the page, and a text.
+    """
     heads = "".join(
         f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(title_)}{_unit(unit)}</button></th>'
         for title_, unit in head
@@ -153,14 +160,17 @@ def table(
 
 
 def _class(unit: str) -> str:
-    return ' class="text"' if unit == "text" else ""
+    return ' class="text"' if unit in ("text", "link") else ""
 
 
 def _unit(unit: str) -> str:
-    return f" ({unit})" if unit not in ("", "text", "s", "share", "ratio") else ""
+    return f" ({unit})" if unit not in ("", "text", "link", "s", "share", "ratio") else ""
 
 
 def _cell(value: Any, unit: str) -> str:
+    if unit == "link":
+        place, text = value
+        return f'<td class="text"><a href="#{escape(place)}">{escape(text)}</a></td>'
     if unit == "text":
         return f'<td class="text">{escape(str(value))}</td>'
     number = float(value)

@@ -79,7 +79,7 @@ def _distributions(run: RunTables, done: pd.DataFrame, prefix: str, drawn: Chart
     mean = classes.pivot_table(
         index="size_class", columns="length_class", values="wait", aggfunc="mean", observed=True
     )
-    heat = heat_chart(mean, "run time", "cores", "mean wait (s)", "s", log=True)
+    heat = heat_chart(mean, "run time", "cores", "mean wait", "s")
     drawn.add(f"{prefix}-heat", heat)
     hours = weekday_hour(done["submit"], run.clock).assign(work=m.area(done) / 3600)
     load = hours.pivot_table(index="weekday", columns="hour", values="work", aggfunc="sum")
@@ -96,7 +96,11 @@ def _distributions(run: RunTables, done: pd.DataFrame, prefix: str, drawn: Chart
             "Waits", f"{prefix}-waits", "Share of jobs that waited no longer; waits below 1 s count as 1 s."
         ),
         markup.panel("Bounded slowdown", f"{prefix}-slow", "turnaround / max(run time, 10 s), at least 1."),
-        markup.panel("Mean wait by size and run time", f"{prefix}-heat", "Seconds, logarithmic colours."),
+        markup.panel(
+            "Mean wait by size and run time",
+            f"{prefix}-heat",
+            "The mean wait is in each cell. Colours are logarithmic; waits below 1 s have that of 1 s.",
+        ),
         markup.panel("Work submitted by hour of the week", f"{prefix}-load", "Core hours."),
     )
     return f'<div class="pair">{"".join(panels)}</div>'

@@ -9,10 +9,11 @@ import pandas as pd
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.columns import RESULTS
+from simsched.report.columns import COLOURS, RESULTS
 from simsched.report.data.gantt import Chart, chart
+from simsched.report.data.gantt_view import MAX_JOBS_SHOWN
 from simsched.report.data.series import types_in_use
-from simsched.report.html import markup
+from simsched.report.html import job_section, markup, room_section
 from simsched.report.html.charts import Charts, time_charts
 from simsched.report.html.islands import Packed, pack, tick_of, ticks
 
@@ -40,7 +41,8 @@ def over_time(
     kinds = types_in_use(run)
     clock = run.clock
     label = f"time since the first submission ({unit})" if clock is None else f"local time ({clock.zone})"
-    time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
+    x_range = time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
+    room, room_spec = room_section.section(run, prefix, drawn, x_range, label, islands)
     spec = {
         "prefix": prefix,
         "unit": unit,
@@ -62,12 +64,23 @@ def over_time(
         "results": islands.add(_packed_results(run)),
         "ids": islands.add_json([] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()),
     }
+    if room_spec is not None:
+        spec["room"] = room_spec
+        for end in ("from", "until"):
+            room_spec[end] = (room_spec[end] - origin) / seconds
+    spec["waits"] = job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
-    return _time_panels(prefix, gantt)
+    asked = job_section.panel(prefix) if spec["waits"] else ""
+    return _gantt_panel(prefix, gantt) + asked + _time_panels(prefix) + room
 
 
-def _time_panels(prefix: str, gantt: Chart) -> str:
-    options = "".join(f'<option value="{k}">{k}</option>' for k in ("job", "user", "queue", "result", "size"))
+def _gantt_panel(prefix: str, gantt: Chart) -> str:
+    many = len(gantt.boxes) > MAX_JOBS_SHOWN
+    names = {"use": "use of nodes" if gantt.row == "rank" else f"use of {gantt.row}s"}
+    options = "".join(
+        f'<option value="{k}"{" selected" * (k == ("use" if many else "job"))}>{names.get(k, k)}</option>'
+        for k in ("use", *COLOURS)
+    )
     choose = f'<label>Colour by <select id="{prefix}-colour">{options}</select></label>'
     boxes = len(gantt.boxes)
     note = f'<span id="{prefix}-view" aria-live="polite">{boxes:,} boxes</span>'
@@ -80,12 +93,14 @@ def _time_panels(prefix: str, gantt: Chart) -> str:
             f" {gantt.row}s of a job is true; its nodes are not known."
         )
     note += f' <span id="{prefix}-key"></span>'
-    zoom, title = markup.zoom_tools(), f"{gantt.title} (Gantt)"
-    return (
-        markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
-        + markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
-        + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
-    )
+    title = f"{gantt.title} (Gantt)"
+    return markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
+
+
+def _time_panels(prefix: str) -> str:
+    zoom = markup.zoom_tools()
+    use = markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
+    return use + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
 
 
 def _names(run: RunTables) -> dict[str, Any]:

@@ -76,11 +76,15 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
     columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
     texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
     lines = texts.to_numpy(dtype=object).tolist()
+    if table is not None:
+        head[0] = ("job", "link")
+        for line in lines:
+            line[0] = (f"{prefix}-job={line[0]}".replace("%", "%25"), str(line[0]))
     if run.clock is not None:
         head.append((f"submitted ({run.clock.zone})", "text"))
         dates = map(run.clock.text, rows["submit"].tolist())
         lines = [[*line, date] for line, date in zip(lines, dates, strict=True)]
-    note = f"{len(rows)} jobs."
+    note = f"{len(rows)} jobs." + " Choose a job to see its wait." * (table is not None)
     if table is not None:
         head.insert(4, ("causes", "text"))
         causes = table.reindex(rows.index)
@@ -89,7 +93,8 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
     if run.path is not None and run.has_allocations:
         head.append(("explained by", "text"))
         folder = run.path.name
-        lines = [[*line, shlex.join(("simsched", "why", folder, str(line[0])))] for line in lines]
+        lines = [[*line, shlex.join(("simsched", "why", folder, name))]
+                 for line, name in zip(lines, rows["id"].astype(str), strict=True)]  # fmt: skip
         note += " The command in the last column names the jobs in the way."
     return markup.table(f"{prefix}-longest", "The longest waits", head, lines, note)
 

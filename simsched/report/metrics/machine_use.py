@@ -34,6 +34,14 @@ def places(nodes: pd.DataFrame) -> list[str]:
     return [str(c).removeprefix("in_") for c in nodes.columns if str(c).startswith("in_")]
 
 
+def distinct_places(nodes: pd.DataFrame) -> list[str]:
+    """Return the types that divide the machine; of types that divide it equally, the first."""
+    found: dict[bytes, str] = {}
+    for place in places(nodes):
+        found.setdefault(nodes[f"in_{place}"].factorize()[0].tobytes(), place)
+    return list(found.values())
+
+
 def kinds(nodes: pd.DataFrame) -> list[str]:
     """Return ``node`` and the pool types that some node has."""
     pools = [str(c).removeprefix("total_") for c in nodes.columns if str(c).startswith("total_")]

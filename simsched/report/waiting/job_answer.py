@@ -68,6 +68,16 @@ class UnitHolder:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class NodeOutage:
+    """Nodes that were unavailable while the job waited for them; `ranks` is an idset, times are seconds."""
+
+    ranks: str
+    kind: str
+    start: float
+    end: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWait:
     """The answer of `why`.
@@ -78,6 +88,7 @@ class JobWait:
     submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
     limit : requested seconds, or inf.
     periods : the causes in the order of time, without gaps; their lengths add up to the wait.
+    outages : outages of the time in which the job would have fitted if all nodes were up.
     holders : jobs that held most of the types that were short, by unit-seconds.
     ahead : how many jobs waited before it at its submission, and their requested node-seconds.
     running : how many jobs ran then, and their remaining requested node-seconds.
@@ -99,6 +110,7 @@ class JobWait:
     running: tuple[int, float]
     passed: tuple[int, int]
     sooner: tuple[str, ...]
+    outages: tuple[NodeOutage, ...] = ()
     clock: Clock | None = None
 
     @property
@@ -127,6 +139,8 @@ def job_text(answer: JobWait) -> str:
         lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer)], indent="  ")]
     if answer.holders:
         lines += ["", "resources that were short were held by", *_holders(answer)]
+    if answer.outages:
+        lines += ["", "nodes that were unavailable", *_outages(answer)]
     lines += ["", *_others(answer)]
     if answer.sooner:
         lines += ["it would have fitted sooner", *(f"  {change}" for change in answer.sooner)]
@@ -201,6 +215,16 @@ def _holders(answer: JobWait) -> list[str]:
     return table_lines(rows, right=(2, 3), indent="  ")
 
 
+def _outages(answer: JobWait) -> list[str]:
+    rows = [("ranks", "cause", "from", "until")]
+    rows += [
+        (one.ranks, one.kind, _moment(answer.clock, one.start),
+         "the end" if one.end == float("inf") else _moment(answer.clock, one.end))
+        for one in answer.outages
+    ]  # fmt: skip
+    return table_lines(rows, indent="  ")
+
+
 def _others(answer: JobWait) -> list[str]:
     (waiting, theirs), (running, left) = answer.ahead, answer.running
     lines = [
@@ -227,4 +251,6 @@ def job_document(answer: JobWait) -> dict[str, Any]:
     found["limit"] = None if answer.limit == float("inf") else answer.limit
     for holder in found["holders"]:
         holder["until"] = None if holder["until"] == float("inf") else holder["until"]
+    for outage in found["outages"]:
+        outage["end"] = None if outage["end"] == float("inf") else outage["end"]
     return found

@@ -26,6 +26,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
+from simsched.report.data.run_outages import outages_within
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
     BEGIN,
@@ -40,13 +41,14 @@ from simsched.report.waiting.job_answer import (
     STOPPED,
     UNAVAILABLE,
     JobWait,
+    NodeOutage,
     UnitHolder,
     WaitPeriod,
 )
 from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
-from simsched.simulation.options.run_config import RECORDED, from_document
+from simsched.simulation.options.run_config import RECORDED
 from simsched.simulation.record.allocation_reader import read_records
 
 if TYPE_CHECKING:
@@ -59,7 +61,6 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.report.data.tables import RunTables
-    from simsched.simulation.outages.outages import Outage
     from simsched.workload.job import Job, Workload
 
 WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy", "easy+", "easy++")
@@ -101,18 +102,17 @@ class _Inquiry:
         self.row = self._row(ids, jobs)
         self.jobs = jobs
         self.whole = bool(run.meta.get("whole_nodes", False))
-        options = from_document({k: v for k, v in run.config.items() if k == "outages"}, "run.json")
-        self.outages: tuple[Outage, ...] = tuple(options.get("outages", ()))
+        self.submit = float(self.row["submit"])
         self.request = self._request(name)
         self.records = read_records(run.path / "allocations.jsonl")
-        self.replay = self._replay()
         self.limits = LimitReplay(run, jobs[name], jobs, cluster)
         self.times = run.timeline["time"].to_numpy(dtype=np.float64)
         self._totals = run.totals
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
-        self.submit = float(self.row["submit"])
         eligible = float(self.row["eligible"])
         self.end = self._end()
+        self.outages = outages_within(run.path, run.config, self.submit, self.end)
+        self.replay = self._replay()
         self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
 
     def _row(self, ids: pd.Series[str], jobs: Mapping[str, Job]) -> pd.Series[Any]:
@@ -162,6 +162,7 @@ class _Inquiry:
             running=self._running(),
             passed=self._passed(),
             sooner=tuple(self._sooner(periods)),
+            outages=self._met(periods),
             clock=self.run.clock,
         )
 
@@ -361,6 +362,12 @@ class _Inquiry:
                         )
                     )
         return tuple(sorted(found, key=lambda holder: -holder.unit_seconds)[:MOST])
+
+    def _met(self, periods: list[WaitPeriod]) -> tuple[NodeOutage, ...]:
+        """Return the outages of the periods in which the job would have fitted if all nodes were up."""
+        missing = [period for period in periods if period.cause == UNAVAILABLE]
+        met = [one for one in self.outages if any(one.start < p.end and p.start < one.end for p in missing)]
+        return tuple(NodeOutage(str(one.ranks), one.kind, one.start, one.end) for one in met[:MOST])
 
     # --- changes --------------------------------------------------------------------------------------
 

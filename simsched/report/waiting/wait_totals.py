@@ -98,12 +98,7 @@ def scarcest(
     The type is a position in `types`, or -1 where none is short for jobs of this size.
     """
     free = {type_: run.timeline[f"free_{type_}"].to_numpy(dtype=np.float64) for type_ in types}
-    needs = np.stack([jobs[HELD[type_]].to_numpy(dtype=np.float64) for type_ in types], axis=1)
-    if "node" in types:  # jobs that get whole nodes request nodes, the others units in them
-        whole = _has_whole_nodes(run, jobs)
-        needs[~whole, types.index("node")] = 0
-        for at in (at for at, type_ in enumerate(types) if type_ != "node"):
-            needs[whole, at] = 0
+    needs = needed_units(run, types, jobs)
     kinds, which = np.unique(needs, axis=0, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
     edges = np.searchsorted(which.ravel()[order], np.arange(len(kinds) + 1))
@@ -117,6 +112,20 @@ def scarcest(
         )
         # rounded, because whole nodes lack the same share of nodes and cores; nodes come first then
         yield rows, np.where(lacking.max(axis=0) > 0, lacking.round(9).argmax(axis=0), -1)
+
+
+def needed_units(run: RunTables, types: list[str], jobs: pd.DataFrame) -> Floats:
+    """Return the units of each type (column) that must be free for each job (row).
+
+    Jobs that get whole nodes request nodes, the others units in them.
+    """
+    needs = np.stack([jobs[HELD[type_]].to_numpy(dtype=np.float64) for type_ in types], axis=1)
+    if "node" in types:
+        whole = _has_whole_nodes(run, jobs)
+        needs[~whole, types.index("node")] = 0
+        for at in (at for at, type_ in enumerate(types) if type_ != "node"):
+            needs[whole, at] = 0
+    return needs
 
 
 def _has_whole_nodes(run: RunTables, jobs: pd.DataFrame) -> npt.NDArray[np.bool_]:

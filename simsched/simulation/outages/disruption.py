@@ -157,7 +157,9 @@ class Disruption:
             if engine.may_wake:
                 self._asleep.append(int(targets[0]))
             return
-        engine.future.at(engine.now + self._failures.repair(self._rng), DISRUPTION, "repair", targets)
+        repaired = engine.now + self._failures.repair(self._rng)
+        engine.future.at(repaired, DISRUPTION, "repair", targets)
+        engine.recorder.failures.append((int(self._index.ranks[targets[0]]), engine.now, repaired))
         self.take_down(FAILURE, targets, "node failure")
         self._engine.settle()
 

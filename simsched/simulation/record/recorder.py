@@ -68,6 +68,8 @@ class Recorder:
         self._width = 5 + len(self._pools)
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
+        self.failures: list[tuple[int, float, float]] = []
+        """Random failures: the rank, when it failed, and when it is repaired."""
 
     def add(self, id_: int | str, queue: str) -> None:
         """Make place for a job that arrives during the run; `ids` of recorder and logs are one list."""
@@ -88,6 +90,7 @@ class Recorder:
         made.result, made.counts, made.promised = list(self.result), list(self.counts), list(self.promised)
         made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
         made._rows, made._latest, made.down = self._rows[:], list(self._latest), list(self.down)
+        made.failures = list(self.failures)
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
         return made
@@ -118,6 +121,14 @@ class Recorder:
         """Record that a job released a part of its resources."""
         if self.log is not None:
             self.log.release_shard(job, now, selection, last=last)
+
+    def failure_columns(self) -> dict[str, Any]:
+        """Return the random failures as the columns of ``failures.parquet``; nothing without any."""
+        if not self.failures:
+            return {}
+        ranks, starts, ends = zip(*self.failures, strict=True)
+        times = {"start": np.array(starts, dtype=np.float64), "end": np.array(ends, dtype=np.float64)}
+        return {"rank": np.array(ranks, dtype=np.int64), **times}
 
     def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Record that a job, which runs since `start`, has other resources or another duration now."""
@@ -193,6 +204,7 @@ class Recorder:
             "rows": self._rows + array("d", self._latest),
             "noted": self._noted,
             "down": self.down,
+            "failures": self.failures,
             "log": None if self.log is None else self.log.state(),
         }
 
@@ -205,6 +217,7 @@ class Recorder:
         self._latest = state["rows"][-self._width :].tolist()
         self._noted = state["noted"]
         self.down = state["down"]
+        self.failures = [tuple(one) for one in state["failures"]]
         if self.log is not None:
             self.log.restore(state["log"])
 

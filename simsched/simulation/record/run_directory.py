@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 RECORD = "run.json"
-_OWN = frozenset({RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "allocations.jsonl",
-                  "eventlog.jsonl", "summary.json", "row.json", "task.json"})  # fmt: skip
+_OWN = frozenset(
+    {RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet", "allocations.jsonl",
+     "eventlog.jsonl", "summary.json", "row.json", "task.json"}
+)  # fmt: skip
 _KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
 
 
@@ -48,6 +50,7 @@ class RunResult:
     events : the events of all jobs, or None.
     workload : the jobs as they ran: in their queues, with the queues' constraints and defaults.
     index : the machine, for ``nodes.parquet``; None omits that file.
+    failures : the columns of ``failures.parquet``; without random failures there is no such file.
     """
 
     jobs: Mapping[str, Any]
@@ -57,6 +60,7 @@ class RunResult:
     events: EventLog | None = field(default=None, repr=False)
     workload: Workload | None = field(default=None, repr=False)
     index: Index | None = field(default=None, repr=False)
+    failures: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def save(self, directory: str | Path, *, files: Mapping[str, str] | None = None) -> Path:
         """Write the run directory and return its path; `files` are further texts by file name.
@@ -183,7 +187,8 @@ RUN_OF_STUDY = Layout("run", lambda folder: foreign_files(folder) or _foreign_fi
 
 def _tables(result: RunResult) -> dict[str, Mapping[str, Any]]:
     nodes = {} if result.index is None else {"nodes": node_columns(result.index)}
-    return {"jobs": result.jobs, "timeline": result.timeline, **nodes}
+    failures = {"failures": result.failures} if result.failures else {}
+    return {"jobs": result.jobs, "timeline": result.timeline, **nodes, **failures}
 
 
 def finite(value: Any) -> Any:

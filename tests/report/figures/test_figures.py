@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from simsched.errors import ConfigError, RunError
@@ -14,6 +15,10 @@ from simsched.report.figures import figures
 from simsched.report.run_views import load_run
 
 matplotlib = pytest.importorskip("matplotlib")
+NODES = pd.DataFrame(
+    {"rank": range(4), "host": [f"n{rank}" for rank in range(4)], "up": True, "total_core": 4,
+     "in_rack": ["a", "a", "b", "b"]}
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -21,8 +26,8 @@ def runs(write_run, make_schedule, make_records):
     jobs = make_schedule(4)
     later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)
     return [
-        load_run(write_run("easy", jobs, records=make_records(jobs))),
-        load_run(write_run("fcfs", later, records=make_records(later))),
+        load_run(write_run("easy", jobs, records=make_records(jobs), nodes=NODES)),
+        load_run(write_run("fcfs", later, records=make_records(later), nodes=NODES)),
     ]
 
 
@@ -185,3 +190,53 @@ def test_paper_sets_the_width_and_refuses_what_does_not_fit(runs):
         figures.draw("queue", runs, paper="a4")
     with pytest.raises(ConfigError, match=r"a part of a run cannot be chosen for queue \(expected gantt\)"):
         figures.draw("queue", runs, view=GanttView(start=5))
+
+
+def test_filled_steps_stay_filled_in_grey(runs):
+    """The areas of waits by cause are steps; as lines without an edge they would vanish."""
+    plain, grey = (figures.draw("waits", runs[:1], paper="double", grey=grey) for grey in (False, True))
+    for figure in (plain, grey):
+        areas = figure.axes[0].patches
+        assert areas
+        assert all(area.get_fill() and area.get_facecolor()[3] == 1 for area in areas)
+        assert all(np.ptp(area.get_facecolor()[:3]) == 0 for area in grey.axes[0].patches)
+
+
+def test_the_scale_of_waits_has_times_in_grey_too(runs):
+    for grey in (False, True):
+        figure = figures.draw("heatmap", runs[:1], grey=grey)
+        figure.canvas.draw()
+        labels = [label.get_text() for label in figure.axes[1].get_yticklabels()]
+        assert labels
+        assert all(re.fullmatch(r"\d+ (s|min|h|d)( \d+ (s|min|h))?", label) for label in labels), labels
+
+
+def test_no_value_of_a_grey_image_has_the_colour_of_the_paper(runs):
+    image = figures.draw("heatmap", runs[:1], grey=True).axes[0].images[0]
+    assert max(image.get_cmap()(1.0)[:3]) < 0.95
+
+
+def test_the_room_names_its_groups_and_charts(runs):
+    figure = figures.draw("room", runs[:1])
+    charts = [axes for axes in figure.axes if axes.images]
+    # the jobs of this run hold whole nodes, so no free core is on a partly used one
+    assert [axes.get_title(loc="left") for axes in charts] == ["cores in use"]
+    assert [label.get_text() for label in charts[0].get_yticklabels()] == ["a", "b"]
+    assert charts[0].get_ylabel() == "rack"
+    assert charts[0].images[0].get_array().shape == (2, 240)
+
+
+def test_the_names_of_nodes_do_not_touch(write_run, make_jobs):
+    """On a low figure only so many nodes are named as have room."""
+    jobs = make_jobs([{"start": 0, "end": 10, "cores": 1, "nodes": 1}])
+    document = {"version": 1, "execution": {"R_lite": [{"rank": "0", "children": {"core": "0"}}],
+                                            "nodelist": ["n0"]}}  # fmt: skip
+    records = [{"id": "1", "event": event, "time": at, "R": document} for event, at in
+               (("alloc", 0), ("release", 10))]  # fmt: skip
+    nodes = pd.DataFrame({"rank": range(200), "host": [f"n{n}" for n in range(200)], "up": True,
+                          "total_core": 1})  # fmt: skip
+    totals = {"node": 200, "core": 200}
+    run = load_run(write_run("many", jobs, records=records, nodes=nodes, totals=totals))
+    figure = figures.draw("gantt", [run], paper="double")
+    named = len(figure.axes[0].get_yticklabels())
+    assert 5 < named <= 72 * figure.get_size_inches()[1] / 8.5

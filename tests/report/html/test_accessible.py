@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from simsched.cli import main
 from simsched.report.html import page as html
 from simsched.report.run_views import load_run
 from simsched.study.study_page import write_page
@@ -46,6 +47,10 @@ def pages(tmp_path_factory, writer_in, make_schedule, make_records):
     study = sweep(small(axes=axes, seeds=2), folder / "study", workers=0, report=False)
     assert write_page(study)
     (folder / "study" / "report.html").rename(folder / "study.html")
+    made = ["cluster", "make", "--nodes", "16", "--cores", "4", "--racks", "4", "-o", f"{folder}/racks.json"]
+    ran = ["run", f"{folder}/racks.json", "month", "-o", f"{folder}/racks", "--limit", "200", "--quiet"]
+    assert main(made) == main([*ran, "--failures", "mtbf=2d,mttr=6h"]) == 0
+    (folder / "room.html").write_text(html.page([load_run(folder / "racks")]))
     return folder
 
 
@@ -60,10 +65,13 @@ def findings(browser):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["run", "comparison", "study"])
+@pytest.mark.parametrize("name", ["run", "comparison", "study", "room"])
 def test_axe_finds_nothing(browser, pages, name, width):
     browser.open(pages / f"{name}.html")
     browser.resize(width, 900)
+    if name == "room":  # with the wait of a job
+        browser.js("const jobs = asked.get('r0-job'); jobs.show(jobs.charts.idOf(jobs.data.wait.findIndex("
+                   "(ticks) => ticks > 0 && ticks !== NEVER)))")  # fmt: skip
     assert findings(browser) == []
     browser.click("#theme")
     browser.settle()

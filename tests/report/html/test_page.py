@@ -60,7 +60,9 @@ def test_what_runs_share_is_there_once(both):
     islands = [chart["time"]["islands"] for chart in page_data(both)["charts"][1:]]
     assert len(islands) == 2
     assert islands[0] == islands[1]
-    assert sorted(islands[0].values()) == re.findall(
+    waits = [chart["time"]["waits"]["data"] for chart in page_data(both)["charts"][1:]]
+    assert waits[0] == waits[1]
+    assert sorted([*islands[0].values(), waits[0]]) == re.findall(
         r'<script type="application/octet-stream" id="([\w-]+)"', both
     )
 
@@ -156,10 +158,10 @@ def test_the_machine_has_a_map_and_tables_of_its_parts(racked):
 def test_types_that_divide_the_machine_alike_are_told_of_once():
     import pandas as pd
 
-    from simsched.report.html.machine_section import distinct
+    from simsched.report.metrics.machine_use import distinct_places
 
     nodes = pd.DataFrame({"in_rack": ["a", "a", "b"], "in_pdu": ["x", "x", "y"], "in_row": ["x", "y", "y"]})
-    assert distinct(nodes) == ["rack", "row"]
+    assert distinct_places(nodes) == ["rack", "row"]
 
 
 def test_more_rows_than_can_be_held_leave_the_machine_out(racked, monkeypatch):

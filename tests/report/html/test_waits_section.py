@@ -39,7 +39,7 @@ def test_hours_by_cause_and_user(page):
 
 def test_the_longest_waits_have_their_causes_and_the_command(page):
     first, second = cells(page, "longest")
-    assert first[0] == "b"
+    assert first[0] == '<a href="#r0-job=b">b</a>'
     assert first[4] == "short of core 100 %"
     assert first[-1] == "simsched why &#x27;my run&#x27; b"
     assert second[4] == "-"
