@@ -82,8 +82,11 @@ def logged(job):
 
 ORDERS = {
     "fifo": lambda job, seconds, now: job.submit,
+    "lifo": lambda job, seconds, now: -job.submit,
     "sjf": lambda job, seconds, now: seconds,
     "ljf": lambda job, seconds, now: -seconds,
+    "smallest-size": lambda job, seconds, now: job.size,
+    "largest-size": lambda job, seconds, now: -job.size,
     "smallest-area": lambda job, seconds, now: seconds * job.size,
     "f1": lambda job, seconds, now: math.log10(capped(seconds)) * job.size + 870 * logged(job),
     "f2": lambda job, seconds, now: math.sqrt(capped(seconds)) * job.size + 25600 * logged(job),
@@ -141,7 +144,9 @@ class Machine:
         self.queue = []
         self.running = {}  # job → (start, actual end, expected end)
         self.started = {}
-        self.predictor = PREDICTORS[predictor]
+        name, _, rule = predictor.rstrip(")").partition("(")
+        self.predictor = PREDICTORS[name]
+        self.rule = rule
         self.past = {}
         self.planned = {}  # job → seconds by which plans are made
         self.corrected = {}
@@ -195,6 +200,8 @@ class Machine:
                 self.corrected[job] = times + 1
                 self.changed = True
                 more = STEPS[min(times, len(STEPS) - 1)]
+                if self.rule:
+                    more = {"doubling": expected - start, "limit": math.inf}[self.rule]
                 self.running[job] = (start, end, min(expected + more, start + job.limit))
 
     def times(self):

@@ -1,8 +1,8 @@
 """`Predictions`: the predicted run times of a run, and their correction when they were too short.
 
 Plans use predictions; limits end jobs (Tsafrir, Etsion & Feitelson 2007). A running job that is still
-there at its predicted end gets a longer prediction: the first correction adds a minute, and each further
-one adds more (`INCREMENTS`). No prediction exceeds the job's limit.
+there at its predicted end gets a longer prediction, by the rule of the predictor. No prediction exceeds the
+job's limit.
 """
 
 from __future__ import annotations
@@ -10,20 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.schedule.predictors.predictor import find_predictor
+from simsched.schedule.predictors.predictor import CORRECTIONS, find_predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.predictors.predictor import Perfect, RecentRuns
-
-MINUTE, HOUR = 60, 3600
-INCREMENTS = (
-    *(minutes * MINUTE for minutes in (1, 5, 15, 30)),
-    *(hours * HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
-)
-"""Seconds that the first, second, … correction of a prediction adds; the last one is repeated."""
 
 
 class Predictions:
@@ -79,7 +72,7 @@ class Predictions:
             return None
         times = self._corrections.get(job, 0)
         self._corrections[job] = times + 1
-        longer = min(seconds + INCREMENTS[min(times, len(INCREMENTS) - 1)], limit)
+        longer = min(CORRECTIONS[self._predictor.correction](seconds, times), limit)
         self._predicted[job] = longer
         return longer
 
