@@ -85,8 +85,11 @@ def logged(job):
 
 ORDERS = {
     "fifo": lambda job, seconds, now: job.submit,
+    "lifo": lambda job, seconds, now: -job.submit,
     "sjf": lambda job, seconds, now: seconds,
     "ljf": lambda job, seconds, now: -seconds,
+    "smallest-size": lambda job, seconds, now: job.size,
+    "largest-size": lambda job, seconds, now: -job.size,
     "priority": lambda job, seconds, now: 0,
     "edf": lambda job, seconds, now: job.deadline,
     "smallest-area": lambda job, seconds, now: seconds * job.size,
@@ -147,7 +150,9 @@ class Machine:
         self.queue = []
         self.running = {}  # job → (start, actual end, expected end)
         self.started = {}
-        self.predictor = PREDICTORS[predictor]
+        name, _, rule = predictor.rstrip(")").partition("(")
+        self.predictor = PREDICTORS[name]
+        self.rule = rule
         self.past = {}
         self.use, self.use_at = ({}, {}), 0  # decayed use by user and by bank, and the time of it
         self.planned = {}  # job → seconds by which plans are made
@@ -220,6 +225,8 @@ class Machine:
                 self.corrected[job] = times + 1
                 self.changed = True
                 more = STEPS[min(times, len(STEPS) - 1)]
+                if self.rule:
+                    more = {"doubling": expected - start, "limit": math.inf}[self.rule]
                 self.running[job] = (start, end, min(expected + more, start + job.limit))
 
     def times(self):

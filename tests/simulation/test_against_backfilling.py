@@ -25,11 +25,21 @@ CASES = {
             lambda name=name: naive.Easy(candidates=name),
             "limit",
         )
-        for name in ("sjf", "ljf", "smallest-area", "lxf", "f1")
+        for name in ("sjf", "ljf", "lifo", "largest-size", "smallest-area", "lxf", "f1")
     },
     "order fairshare": ({"order": "fairshare"}, naive.FairShare, "limit"),
     "easy+": ({"queue_policy": "easy+"}, naive.Easy, "last-two"),
     "easy++": ({"queue_policy": "easy++"}, lambda: naive.Easy(candidates="sjf"), "last-two"),
+    "easy+, doubling": (
+        {"queue_policy": "easy+", "predictor": "last-two(doubling)"},
+        naive.Easy,
+        "last-two(doubling)",
+    ),
+    "easy++, limit": (
+        {"queue_policy": "easy++", "predictor": "last-two(limit)"},
+        lambda: naive.Easy(candidates="sjf"),
+        "last-two(limit)",
+    ),
     "perfect": ({"predictor": "perfect"}, naive.Easy, "perfect"),
     "quantile": ({"predictor": "quantile(0.9, 10)"}, naive.Easy, "quantile"),
     "wfp3 with predictions": (

@@ -85,6 +85,11 @@ def _fifo(table: JobTable, jobs: Integers, _now: float) -> Floats:
     return table.submits[jobs]
 
 
+def _lifo(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Last come, first served: the latest submit time first (Lelong et al. 2017)."""
+    return -table.submits[jobs]
+
+
 def _priority(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Highest priority first (RFC 21: urgency 0 to 31)."""
     return -table.priorities[jobs].astype(np.float64)
@@ -98,6 +103,16 @@ def _sjf(table: JobTable, jobs: Integers, _now: float) -> Floats:
 def _ljf(table: JobTable, jobs: Integers, _now: float) -> Floats:
     """Longest requested time first."""
     return -_durations(table, jobs)
+
+
+def _smallest_size(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Smallest size first (Lelong et al. 2017)."""
+    return table.sizes[jobs].astype(np.float64)
+
+
+def _largest_size(table: JobTable, jobs: Integers, _now: float) -> Floats:
+    """Largest size first (Lelong et al. 2017)."""
+    return -table.sizes[jobs].astype(np.float64)
 
 
 def _smallest_area(table: JobTable, jobs: Integers, _now: float) -> Floats:
@@ -175,9 +190,12 @@ ORDERS: dict[str, Order] = {
     order.name: order
     for order in (
         Order("fifo", _fifo),
+        Order("lifo", _lifo),
         Order("priority", _priority),
         Order("sjf", _sjf),
         Order("ljf", _ljf),
+        Order("smallest-size", _smallest_size),
+        Order("largest-size", _largest_size),
         Order("smallest-area", _smallest_area),
         Order("largest-area", _largest_area),
         Order("wfp3", _wfp3, static=False),

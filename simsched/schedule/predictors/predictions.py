@@ -1,8 +1,8 @@
 """`Predictions`: the predicted run times of a run, and their correction when they were too short.
 
 Plans use predictions; limits end jobs (Tsafrir, Etsion & Feitelson 2007). A running job that is still
-there at its predicted end gets a longer prediction: the first correction adds a minute, and each further
-one adds more (`INCREMENTS`). No prediction exceeds the job's limit.
+there at its predicted end gets a longer prediction, by the rule of the predictor. No prediction exceeds the
+job's limit.
 """
 
 from __future__ import annotations
@@ -11,20 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.schedule.growing_table import GrowingTable
-from simsched.schedule.predictors.predictor import CheckedPredictor, find_predictor
+from simsched.schedule.predictors.predictor import CORRECTIONS, STEPS_RULE, CheckedPredictor, find_predictor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.predictors.predictor import RunTimePredictor
-
-MINUTE, HOUR = 60, 3600
-INCREMENTS = (
-    *(minutes * MINUTE for minutes in (1, 5, 15, 30)),
-    *(hours * HOUR for hours in (1, 2, 5, 10, 20, 50, 100)),
-)
-"""Seconds that the first, second, … correction of a prediction adds; the last one is repeated."""
 
 
 class Predictions:
@@ -39,6 +32,7 @@ class Predictions:
         # The rows of both are the same lists, so a table with candidates=actual has no predictions.
         self.table = table.with_predictions() if isinstance(table, GrowingTable) else _predicted(table)
         self._predictor = predictor
+        self._longer = CORRECTIONS[getattr(predictor, "correction", STEPS_RULE)]
         if isinstance(predictor, CheckedPredictor):
             predictor.begin(self.table)
         self._predicted: dict[int, float] = {}
@@ -88,7 +82,7 @@ class Predictions:
             return None
         times = self._corrections.get(job, 0)
         self._corrections[job] = times + 1
-        longer = min(seconds + INCREMENTS[min(times, len(INCREMENTS) - 1)], limit)
+        longer = min(self._longer(seconds, times), limit)
         self._predicted[job] = longer
         return longer
 

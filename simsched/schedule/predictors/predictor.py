@@ -1,19 +1,20 @@
 """The predictors of run times by name: each learns from the ends of jobs and predicts the next of a user.
 
 Jobs without a user share one user. A prediction is made when the job begins to wait for resources and is
-capped by the job's limit. A user's first jobs are predicted to run to their limit.
+capped by the job's limit. A user's first jobs are predicted to run to their limit. The last argument of a
+predictor names the rule by which predictions that were too short are corrected.
 """
 
 from __future__ import annotations
 
 from copy import deepcopy
-from math import ceil, floor, isfinite
+from math import ceil, floor, inf, isfinite
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.arguments import wrong
 from simsched.errors import ConfigError
-from simsched.formats.rfc.calls import parse_call
-from simsched.plugins.plugin_errors import failed
+from simsched.formats.rfc.calls import CallText
+from simsched.plugins.plugin_errors import failed, unknown
 from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
@@ -25,6 +26,19 @@ LIMIT = "limit"
 """The default: a job is expected to run to its limit."""
 MOST_RUNS = 1000
 """The greatest number of run times of a user that a predictor looks at."""
+STEPS_RULE = "steps"
+"""The rule of predictors that do not name one."""
+STEPS = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 5, 10, 20, 50, 100)))
+"""Seconds that the first, second, … correction adds under the rule ``steps``; the last one is repeated."""
+CORRECTIONS: dict[str, Callable[[float, int], float]] = {
+    STEPS_RULE: lambda seconds, times: seconds + STEPS[min(times, len(STEPS) - 1)],
+    "doubling": lambda seconds, _times: 2 * seconds,
+    "limit": lambda _seconds, _times: inf,
+}
+"""Rule → the longer prediction from the last one, in seconds, and the number of corrections before.
+
+A job's limit caps it (Tsafrir, Etsion & Feitelson 2007; Gaussier, Glesser, Reis & Trystram 2015).
+"""
 
 
 class RunTimePredictor(Protocol):
@@ -96,10 +110,13 @@ class RecentRuns:
     ----------
     most : how many run times of a user are remembered.
     least : how many are needed for a prediction.
+    correction : the rule by which a prediction that was too short is corrected, one of `CORRECTIONS`.
     """
 
-    def __init__(self, most: int, least: int, combine: Callable[[Sequence[float]], float]) -> None:
-        self.most, self.least = most, least
+    def __init__(
+        self, most: int, least: int, combine: Callable[[Sequence[float]], float], correction: str
+    ) -> None:
+        self.most, self.least, self.correction = most, least, correction
         self._combine = combine
         self._runs: dict[int, list[float]] = {}
 
@@ -126,6 +143,9 @@ class RecentRuns:
 class Perfect:
     """Predicts the actual run time, which no scheduler knows: a bound for all predictors."""
 
+    correction = STEPS_RULE
+    """Never used: no job runs longer."""
+
     def __init__(self, runtimes: Sequence[float]) -> None:
         self._runtimes = runtimes
 
@@ -146,9 +166,8 @@ class Perfect:
 
 def _last_two(inside: str | None) -> Any:
     """The mean of the last two run times of the same user (Tsafrir, Etsion & Feitelson 2007)."""
-    if inside is not None:
-        raise ConfigError("last-two takes no arguments", expected="last-two")
-    return lambda _runtimes: RecentRuns(2, 2, _whole_mean)
+    _, correction = _given("last-two", inside, 0)
+    return lambda _runtimes: RecentRuns(2, 2, _whole_mean, correction)
 
 
 def _quantile(inside: str | None) -> Any:
@@ -156,8 +175,7 @@ def _quantile(inside: str | None) -> Any:
 
     It is the least of the run times that at least the share P of them does not exceed.
     """
-    given = parse_call(f"quantile({inside or ''})")
-    parts = given.arguments(0, 2) if given else []
+    parts, correction = _given("quantile", inside, 2)
     try:
         share = float(parts[0]) if parts else 0.9
         most = int(parts[1]) if len(parts) > 1 else 10
@@ -171,7 +189,21 @@ def _quantile(inside: str | None) -> Any:
         # Rounded, because 0.9 * 10 is not exactly 9 in all such products.
         return sorted(runs)[max(ceil(round(share * len(runs), 9)), 1) - 1]
 
-    return lambda _runtimes: RecentRuns(most, 1, combine)
+    return lambda _runtimes: RecentRuns(most, 1, combine, correction)
+
+
+def _given(name: str, inside: str | None, most: int) -> tuple[list[str], str]:
+    """Return up to `most` arguments of a predictor, and the rule of correction, its last argument if any.
+
+    Raises `ConfigError` for further arguments, and for a word that is not a rule.
+    """
+    call = CallText(f"{name}({inside or ''})", name, inside)
+    parts = call.arguments(0, most + 1)
+    if parts and parts[-1] in CORRECTIONS:
+        return parts[:-1], parts[-1]
+    if len(parts) > most:
+        raise unknown("correction", parts[-1], list(CORRECTIONS))
+    return parts, STEPS_RULE
 
 
 def _perfect(inside: str | None) -> Any:

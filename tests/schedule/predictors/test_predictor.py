@@ -6,7 +6,7 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError
-from simsched.schedule.predictors.predictor import PREDICTORS, find_predictor
+from simsched.schedule.predictors.predictor import CORRECTIONS, PREDICTORS, find_predictor
 from tests.simulation.test_against_naive import cluster_of
 
 
@@ -36,6 +36,23 @@ def test_a_quantile_is_one_of_the_recent_run_times():
     assert predictions("quantile", *range(1, 12))[-2:] == [9, 10]  # nine tenths of ten
 
 
+@pytest.mark.parametrize(
+    ("name", "longer"),
+    [
+        ("last-two", [160, 400, 1000]),
+        ("last-two(steps)", [160, 400, 1000]),
+        ("last-two(doubling)", [200, 200, 200]),
+        ("last-two(limit)", [float("inf")] * 3),
+        ("quantile(0.5, 4, doubling)", [200, 200, 200]),
+        ("quantile(doubling)", [200, 200, 200]),
+    ],
+)
+def test_the_last_argument_is_the_rule_of_correction(name, longer):
+    """The prediction after one of 100 s, with none, one and two corrections before."""
+    rule = CORRECTIONS[find_predictor(name)([]).correction]
+    assert [rule(100, times) for times in range(3)] == longer
+
+
 def test_the_limit_is_no_predictor_and_perfect_knows_all():
     assert find_predictor("limit") is None
     assert predictions("perfect", 5, runtimes=[42]) == [42, 42]
@@ -46,11 +63,15 @@ def test_the_limit_is_no_predictor_and_perfect_knows_all():
     [
         ("last-tow", "did you mean 'last-two'"),
         ("perfect(2)", "perfect takes no arguments"),
-        ("last-two()", "last-two takes no arguments"),
+        ("last-two(7)", "unknown correction '7'"),
+        ("last-two(doubling, limit)", "last-two has 2 arguments"),
+        ("last-two(duobling)", "did you mean 'doubling'"),
         ("quantile(0, 3)", "P above 0 and at most 1"),
         ("quantile(nan)", "P above 0 and at most 1"),
         ("quantile(0.5, 0)", "N from 1 to 1000"),
-        ("quantile(0.5, 3, 4)", "quantile has 3 arguments"),
+        ("quantile(0.5, 3, 4)", "unknown correction '4'"),
+        ("quantile(0.5, 3, 4, limit)", "quantile has 4 arguments"),
+        ("quantile(limit, 3)", "P above 0 and at most 1"),
         ("quantile(0.5", "unknown predictor"),
     ],
 )
