@@ -170,11 +170,11 @@ def _limits() -> Iterator[PolicyEntry]:
 
 
 def _predictors() -> Iterator[PolicyEntry]:
-    from simsched.schedule.predictors.predictor import KIND, LIMIT, PREDICTORS
+    from simsched.schedule.predictors.predictor import CORRECTIONS, KIND, LIMIT, PREDICTORS
 
     yield PolicyEntry(LIMIT, "the requested duration of the job, the default (slurm.conf(5); Lifka 1995)")
     for name, maker in PREDICTORS.items():
-        yield PolicyEntry(name, _sentence(maker))
+        yield PolicyEntry(name, _sentence(maker), "" if name == "perfect" else ", ".join(CORRECTIONS))
     yield from _installed(KIND)
 
 
