@@ -47,3 +47,38 @@ def test_everything_public_has_a_signature(name):
     value = getattr(ss, name)
     if inspect.isclass(value) or inspect.isfunction(value):
         assert inspect.signature(value) is not None
+
+
+def test_what_a_notebook_shows_of_each_value(tiny, tmp_path):
+    """Clusters, workloads, answers of the matcher with the funnel, runs, comparisons, answers, studies."""
+    workload = ss.load_workload("first-steps")
+    easy, fcfs = (ss.simulate(tiny, workload, policy) for policy in ("easy", "fcfs"))
+    matcher = ss.Matcher(tiny)
+    answer = ss.size("flat240", ss.load_workload("month", limit=20), "max_wait<=1d", seeds=1, workers=0,
+                     least=239, most=240)  # fmt: skip
+    study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps"})
+    shown = [
+        (tiny, ("tiny", "core", "16")),
+        (workload, ("18 jobs", "slot=", "limit")),
+        (matcher.match(ss.Jobspec.from_shape("slot=4/node")), ("matched 1", "rank")),
+        (matcher.match(ss.Jobspec.from_shape("slot=1/node")), ("busy", "1 needed", "4 exist")),
+        (matcher.match(ss.Jobspec.from_shape("slot=9/node")), ("9 needed", "would fit with: slot=4")),
+        (easy, ("tiny", "makespan", "jobs")),
+        (fcfs.compare(easy), ("jobs in both", "verdict", "sooner")),
+        (answer, ("max_wait",)),
+        (ss.sweep(study, tmp_path / "study", workers=0), ("1 of 1 runs", "mean_wait")),
+    ]
+    for value, words in shown:
+        html = value._repr_html_()
+        assert html.startswith("<")
+        assert html.count("<table") == html.count("</table")
+        for word in words:
+            assert word in html, (value, word)
+
+
+def test_sites_and_studies_have_short_reprs(tmp_path):
+    (tmp_path / "slurm.conf").write_text("NodeName=n[1-4] CPUs=8\nPartitionName=batch Nodes=ALL\n")
+    site = ss.import_site(tmp_path / "slurm.conf")
+    assert repr(site) == f"<Site {site.name!r}: 1 queues, {len(site.notes)} notes>"
+    study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps", "axes": {"order": ["sjf"]}})
+    assert repr(study) == "<Study 'study': order; 1 seeds>"

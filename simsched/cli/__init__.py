@@ -52,7 +52,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "size": ("size", "find the smallest machine that meets a target"),
     "calibrate": ("calibrate", "find the settings under which simulated waits are nearest to those of a log"),
     "headroom": ("size", "find the highest load under which a machine meets a target"),
-    "policies": ("policies", "list orders, factors and policies, each with a sentence and its source"),
+    "policies": (
+        "policies",
+        "list orders, factors, policies and plug-ins, each with a sentence and its source",
+    ),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),

@@ -23,7 +23,7 @@ class SiteSource:
     sha256: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Site:
     """The machine and the queues of a centre.
 
@@ -49,6 +49,10 @@ class Site:
     logs: tuple[str, ...] = ()
     cluster_file: Path | None = None
     recipe: Recipe | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        notes = f", {len(self.notes)} notes" if self.notes else ""
+        return f"<Site {self.name!r}: {len(self.queues)} queues{notes}>"
 
     @cached_property
     def cluster(self) -> Cluster:

@@ -110,3 +110,15 @@ def test_codes_of_reasons_and_findings():
         assert f"| `{code}` | {meaning} |" in text
     for code, rule in RULES.items():
         assert f"| `{code}` | {rule.severity} | {rule.meaning} |" in text
+
+
+@pytest.mark.parametrize("name", sorted(name for name in ss.__all__ if name != "__version__"))
+def test_every_public_name_is_on_the_page_of_the_api(name):
+    """Listed, and used in an example that the tests run; errors are listed with their module."""
+    text = page("api")
+    if name.endswith("Error"):
+        assert "automodule:: simsched.errors" in text
+        return
+    assert re.search(rf"auto(class|function):: simsched\.([\w.]+\.)?{name}$", text, re.MULTILINE)
+    examples = "".join(re.findall(r"^```pycon\n(.*?)^```$", text, re.DOTALL | re.MULTILINE))
+    assert re.search(rf"\bss\.{name}\b", examples)

@@ -140,7 +140,7 @@ def column(name: str) -> str:
     return re.sub(r"\W+", "_", name).strip("_") or "axis"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """A study: a base task, axes, groups of axes that vary together, filters of runs, and seeds.
 
@@ -158,6 +158,10 @@ class Study:
     description: str = ""
     where: str = "study"
     site: Site | None = None
+
+    def __repr__(self) -> str:
+        axes = ", ".join(axis.name for axis in self.axes) or "no axes"
+        return f"<Study {self.name!r}: {axes}; {len(self.seeds)} seeds>"
 
     @cached_property
     def tasks(self) -> tuple[RunTask, ...]:
