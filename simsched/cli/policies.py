@@ -168,6 +168,13 @@ def _predictors() -> Iterator[PolicyEntry]:
         yield PolicyEntry(name, _sentence(maker))
 
 
+def _preemption() -> Iterator[PolicyEntry]:
+    from simsched.simulation.preemption.preemption_rules import MODES
+
+    for name, text in MODES.items():
+        yield PolicyEntry(name, f"{text} (slurm.conf(5), PreemptMode)")
+
+
 def _backfill_options() -> Iterator[PolicyEntry]:
     for name, text in _BACKFILL_OPTIONS.items():
         yield PolicyEntry(name, text)
@@ -214,6 +221,7 @@ CATALOGUES: dict[str, Catalogue] = {
     "backfill": Catalogue("--option", _backfill_options),
     "predictors": Catalogue("--predictor", _predictors),
     "limits": Catalogue("[[limits]]", _limits),
+    "preemption": Catalogue("preemption.mode", _preemption),
     "match-policies": Catalogue("--match-policy", _match_policies),
 }
 """Kind → its catalogue, in the order in which they are printed."""
