@@ -30,7 +30,7 @@ class ReservedTimes:
         return {time for _, start, end, _ in self._windows for time in (start, end)}
 
     def closed(self, time: float, limit: float) -> frozenset[int]:
-        """Return the ranks on which the job may not start at a time (s); `limit` is its requested time (s)."""
+        """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
         others = [w for w in self._windows if w[0] != self._own and w[1] < time + limit and time < w[2]]
         closed = frozenset[int]().union(*(ranks for *_, ranks in others))
         if self._own is None:
