@@ -205,6 +205,13 @@ def _report_sections() -> Iterator[PolicyEntry]:
     return _installed(KIND)
 
 
+def _preemption() -> Iterator[PolicyEntry]:
+    from simsched.simulation.preemption.preemption_rules import MODES
+
+    for name, text in MODES.items():
+        yield PolicyEntry(name, f"{text} (slurm.conf(5), PreemptMode)")
+
+
 def _backfill_options() -> Iterator[PolicyEntry]:
     for name, text in _BACKFILL_OPTIONS.items():
         yield PolicyEntry(name, text)
@@ -251,6 +258,7 @@ CATALOGUES: dict[str, Catalogue] = {
     "backfill": Catalogue("--option", _backfill_options),
     "predictors": Catalogue("--predictor", _predictors),
     "limits": Catalogue("[[limits]]", _limits),
+    "preemption": Catalogue("preemption.mode", _preemption),
     "match-policies": Catalogue("--match-policy", _match_policies),
     "workload-readers": Catalogue("--as", _workload_readers),
     "cluster-readers": Catalogue("by content", _cluster_readers),

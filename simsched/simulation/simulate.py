@@ -241,6 +241,7 @@ def engine_of(
 
     Unless `counted`, the matcher decides each match, even where counts alone could.
     """
+    config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock)

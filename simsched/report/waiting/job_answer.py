@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
 MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
+ADVANCE = "advance-reservation"
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
@@ -28,6 +29,7 @@ CAUSES: dict[str, str] = {
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",
     MAINTENANCE: "it fits, but might still run when maintenance begins",
+    ADVANCE: "it fits, but an advance reservation has the nodes, or its own does not admit it at that time",
     RESERVATION: "it fits, but might delay a job with a reservation",
     ORDER: "it fits, but jobs before it in the queue have to start first",
     IN_LOG: "it fits, but the run plays a log that starts it later",

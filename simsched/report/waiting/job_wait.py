@@ -29,6 +29,7 @@ from simsched.report.columns import HELD
 from simsched.report.data.run_outages import outages_within
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
+    ADVANCE,
     BEGIN,
     DEPENDENCY,
     HELD_BACK,
@@ -47,6 +48,7 @@ from simsched.report.waiting.job_answer import (
 )
 from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.report.waiting.reserved_times import ReservedTimes
 from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.options.run_config import RECORDED
 from simsched.simulation.record.allocation_reader import read_records
@@ -104,6 +106,8 @@ class _Inquiry:
         self.whole = bool(run.meta.get("whole_nodes", False))
         self.submit = float(self.row["submit"])
         self.request = self._request(name)
+        ranks = cluster.index.ranks.tolist()
+        self.reserved = ReservedTimes(run.meta.get("reservations", ()), jobs[name], ranks)
         self.records = read_records(run.path / "allocations.jsonl")
         self.limits = LimitReplay(run, jobs[name], jobs, cluster)
         self.times = run.timeline["time"].to_numpy(dtype=np.float64)
@@ -194,6 +198,7 @@ class _Inquiry:
         stops = self._stops()
         instants = {self.eligible, self.end, *(time for stop in stops for time in stop)}
         instants |= {time for outage in self.outages for time in (outage.start, outage.end)}
+        instants |= self.reserved.times
         low, high = bisect_right(self.replay.times, self.eligible), bisect_left(self.replay.times, self.end)
         instants |= set(self.replay.times[low:high])
         chosen = sorted(time for time in instants if self.eligible <= time <= self.end)
@@ -219,6 +224,9 @@ class _Inquiry:
             return self._cause_in(state), None
         if not self._fits_before_maintenance(time, state):
             return MAINTENANCE, None
+        closed = self.reserved.closed(time, float(self.row["duration"]))
+        if closed and not self._fits_without(closed, state):
+            return ADVANCE, None
         if self.run.config.get("queue_policy") == RECORDED:
             return IN_LOG, None
         head = self._head_at(time)
@@ -290,7 +298,11 @@ class _Inquiry:
         ]
         if not closed:
             return True
-        targets = {at for outage in closed for at in targets_of_ranks(self.cluster.index, outage.ranks)}
+        return self._fits_without({rank for outage in closed for rank in outage.ranks}, state)
+
+    def _fits_without(self, ranks: Iterable[int], state: Availability) -> bool:
+        """Whether the request fits in a state without some ranks, which are taken out of it."""
+        targets = set(targets_of_ranks(self.cluster.index, ranks))
         state.set_status(np.array(sorted(targets), dtype=np.int64), up=False)
         return can_match(self.request, state)
 

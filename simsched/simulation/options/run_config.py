@@ -149,10 +149,12 @@ class RunConfig:
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
-        self._refuse_contradictions()
 
-    def _refuse_contradictions(self) -> None:
-        """Raise a `ConfigError` for preemption and checkpoints beside options that exclude them."""
+    def refuse_contradictions(self) -> None:
+        """Raise a `ConfigError` for options that exclude each other, or need another one.
+
+        A study reads its options one by one, so that this is asked of the configuration of a run alone.
+        """
         if self.preemption is not None:
             refuse_idle_rules(self.preemption, None if self.queues is None else self.queues.queues)
             if self.plays_log:

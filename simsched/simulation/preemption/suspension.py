@@ -178,9 +178,8 @@ def is_free(selection: Selection, available: Availability) -> bool:
         pool, free = index.pool_types[draw.type], available.free[draw.type]
         if draw in selection.held and (free[draw.pools] < draw.units).any():
             return False
-        if draw.masks is not None and not _masks_free(
-            draw, pool.name, available, shared=draw in selection.shared
-        ):
+        named = draw.masks is not None and available.partial is not None
+        if named and not _masks_free(draw, pool.name, available, shared=draw in selection.shared):
             return False
     return all(_hold_free(hold, selection, index, available) for hold in selection.holds)
 

@@ -250,7 +250,8 @@ class Maker:
         given = {key: entry[key] for key in _ATTRIBUTES if key in entry}
         for key, value in given.items():
             if not isinstance(value, _ATTRIBUTES[key]):
-                expected = " or ".join({str: "a text", dict: "a mapping"}[kind] for kind in _ATTRIBUTES[key])
+                words = ["a text" if kind is str else "a mapping" for kind in _ATTRIBUTES[key]]
+                expected = " or ".join(words)
                 raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected=expected)
         if not given:
             return jobspec

@@ -290,7 +290,7 @@ def test_rules_that_nothing_can_follow_are_refused():
     with pytest.raises(ConfigError, match="no queue preempts another"):
         run(machine(1), job("A", 0, "slot=1/core", 1), preemption={})
     with pytest.raises(ConfigError, match="mode suspend with the predictor"):
-        run(machine(1), queues=QUEUES, preemption={"mode": "suspend"}, predictor="mean-last-two")
+        run(machine(1), queues=QUEUES, preemption={"mode": "suspend"}, predictor="last-two")
     with pytest.raises(ConfigError, match="candidates=actual"):
         run(machine(1), job_checkpoints={"interval": 5}, candidates="actual")
     odd = Job(
@@ -302,3 +302,27 @@ def test_rules_that_nothing_can_follow_are_refused():
     )
     with pytest.raises(SimschedError, match=r"job odd: attributes.system.checkpoint.interval"):
         run(machine(1), odd, job_checkpoints={})
+
+
+def test_the_tables_are_axes_of_a_study(tmp_path):
+    from simsched.cli import main
+
+    text = """
+cluster: tiny
+workload: first-steps
+config:
+  queues: {batch: {hosts: all}, urgent: {hosts: all, priority: 5, preempts: true}}
+axes:
+  preemption:
+    - {label: requeue, value: {mode: requeue}}
+    - {label: cancel, value: {mode: cancel, grace: 30s}}
+  job-checkpoints:
+    - {label: hourly, value: {interval: 1h, cost: 30}}
+  licenses:
+    - {label: two, value: {matlab: 2}}
+  reservations:
+    - {label: none, value: []}
+"""
+    (tmp_path / "study.yaml").write_text(text)
+    arguments = [str(tmp_path / "study.yaml"), "-o", str(tmp_path / "out"), "--workers", "1", "--quiet"]
+    assert main(["sweep", *arguments]) == 0

@@ -189,6 +189,22 @@ def test_a_resumed_run_is_the_same(tmp_path):
     assert starts(whole) == {"A": 0, "R": 9, "C": 14}
 
 
+def test_why_jobs_wait(tmp_path):
+    from simsched import load_run
+    from simsched.report.waiting.job_wait import why
+
+    found = run(
+        machine(2),
+        within("R", 0, "slot=1/core", 5, "r"),
+        job("B", 0, "slot=2/core", 25),
+        reservations={"name": "r", "start": 20, "duration": 10, "nodes": 1},
+    )
+    read = load_run(found.save(tmp_path / "run"))
+    for name in ("R", "B"):
+        answer = why(read, name, machine(2), found.workload)
+        assert [period.cause for period in answer.periods][:1] == ["advance-reservation"]
+
+
 @pytest.mark.parametrize("seed", range(14))
 def test_random_runs_are_clean(tmp_path, seed):
     rng = random.Random(seed)

@@ -1,0 +1,39 @@
+"""`ReservedTimes`: the nodes that advance reservations keep from a job of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.formats.rfc.idset import Idset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from simsched.workload.job import Job
+
+
+class ReservedTimes:
+    """The windows of a run, as ``run.json`` has them, for one job."""
+
+    def __init__(self, found: Sequence[Mapping[str, Any]], job: Job, ranks: Iterable[int]) -> None:
+        self._own = job.jobspec.system.get("reservation") if found else None
+        self._all = frozenset(ranks)
+        self._windows = [
+            (one["name"], window["start"], window["end"], frozenset(Idset.parse(str(window["ranks"]))))
+            for one in found
+            for window in one["windows"]
+        ]
+
+    @property
+    def times(self) -> set[float]:
+        """The times (s) at which a window begins or ends."""
+        return {time for _, start, end, _ in self._windows for time in (start, end)}
+
+    def closed(self, time: float, limit: float) -> frozenset[int]:
+        """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
+        others = [w for w in self._windows if w[0] != self._own and w[1] < time + limit and time < w[2]]
+        closed = frozenset[int]().union(*(ranks for *_, ranks in others))
+        if self._own is None:
+            return closed
+        mine = [w for w in self._windows if w[0] == self._own and w[1] <= time and time + limit <= w[2]]
+        return closed | (self._all - mine[0][3] if mine else self._all)
