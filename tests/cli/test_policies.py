@@ -62,3 +62,8 @@ def test_policies_of_installed_packages_are_listed(capsys, tmp_path, monkeypatch
         assert [line.split(maxsplit=1)[1] for line in lines if f"mine-{group}" in line] == [
             "of an installed package"
         ]
+
+
+def test_a_policy_in_place_of_a_kind_is_answered_with_its_kind(capsys):
+    assert main(["policies", "sjf"]) == 2
+    assert "unknown kind 'sjf'; it is one of the orders" in capsys.readouterr().err
