@@ -293,3 +293,11 @@ def test_validate_counts_no_jobs_and_knows_xml_from_yaml(run, tmp_path, monkeypa
 
 def _out_of_memory(*_):
     raise MemoryError
+
+
+def test_a_shape_in_place_of_a_file_is_converted(run, job):
+    status, out, _ = run("convert", "slot=4/[core=2;gpu]", "--to", "shape")
+    assert (status, out) == (0, "slot=4/[core=2;gpu]\n")
+    status, _, err = run("convert", "no-such-file", "--to", "shape")
+    assert status == 2
+    assert "no-such-file: no such file" in err

@@ -70,3 +70,8 @@ def test_kinds_without_plug_ins(capsys):
         "report-sections (--section)",
         "  none of an installed package",
     ]
+
+
+def test_a_policy_in_place_of_a_kind_is_answered_with_its_kind(capsys):
+    assert main(["policies", "sjf"]) == 2
+    assert "unknown kind 'sjf'; it is one of the orders" in capsys.readouterr().err

@@ -23,7 +23,7 @@ class RoomCharts {
   timeOf(bin) { return this.spec.from + (this.spec.until - this.spec.from) * bin / this.spec.bins; }
   textOf(x) {
     const s = this.charts.spec;
-    return s.clock ? this.charts.dateOf(s.clock.origin + x * s.unit_seconds).replace("T", " ").slice(0, 16) : `${x.toFixed(2)} ${s.unit}`;
+    return s.clock ? this.charts.dateOf(s.clock.origin + x * s.unit_seconds).replace("T", " ").slice(0, 16) : duration(x * s.unit_seconds);
   }
   draw() { this.drawTime(); this.drawNodes(true); }
   drawTime() {

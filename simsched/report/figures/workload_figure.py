@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SIZE = (12.0, 7.0)
 DPI = 144
+NUMBERS = "{x:,.10g}"
 
 
 def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
@@ -30,7 +31,8 @@ def draw_workload(data: Mapping[str, Any], *, dark: bool = False) -> Any:
             _jobs(data["run_times"]),
         )
         hours = data["hours_of_day"]
-        _bars(next(axes), "jobs by hour of day", [str(hour) for hour in range(24)], hours)
+        names = [str(hour) if hour % 3 == 0 else "" for hour in range(24)]  # as many as there is room for
+        _bars(next(axes), "jobs by hour of day", names, hours)
         _accuracy(next(axes), data["estimates"])
         users = data["users"]["top"]
         hours_of = [row["processor_hours"] for row in users]
@@ -61,13 +63,16 @@ def _weeks(axes: Any, data: Mapping[str, Any]) -> None:
     if known:
         axes.axhline(100, color=palette.VERMILION, linewidth=1)
     axes.set_title("offered load by week, %" if known else "processor hours by week")
+    axes.set_xlabel("week")
+    axes.yaxis.set_major_formatter(NUMBERS)
 
 
 def _bars(axes: Any, title: str, labels: Sequence[str], values: Sequence[float]) -> None:
     """Draw one bar per label; long or many labels are turned."""
     axes.bar(range(len(values)), values, width=0.9, color=palette.BLUE)
     axes.set_title(title)
-    turned = max(map(len, labels), default=0) * len(labels) > 40
+    axes.yaxis.set_major_formatter(NUMBERS)
+    turned = sum(map(len, labels)) > 40
     axes.set_xticks(
         range(len(labels)), labels, rotation=60 if turned else 0, ha="right" if turned else "center"
     )
@@ -81,6 +86,7 @@ def _accuracy(axes: Any, estimates: Mapping[str, Any] | None) -> None:
         return
     counts = estimates["accuracy_histogram"]
     axes.bar([0.05 + index / 10 for index in range(len(counts))], counts, width=0.09, color=palette.ORANGE)
+    axes.yaxis.set_major_formatter(NUMBERS)
     axes.set_title("jobs by run time / limit")
 
 

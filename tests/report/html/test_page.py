@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from simsched.report.data.series import curve
@@ -170,3 +172,23 @@ def test_more_rows_than_can_be_held_leave_the_machine_out(racked, monkeypatch):
     monkeypatch.setattr(allocations, "MAX_ROWS", 3)
     page = html.page([load_run(racked)])
     assert "No tables of the machine" in page
+
+
+@pytest.mark.parametrize(("most", "chosen"), [(3, "use"), (10_000, "job")])
+def test_many_boxes_are_first_shown_as_use(runs, monkeypatch, most, chosen):
+    monkeypatch.setattr("simsched.report.html.time_section.MAX_JOBS_SHOWN", most)
+    assert re.findall(r'<option value="(\w+)" selected', html.page(runs[:1])) == [chosen]
+
+
+def test_the_heat_map_has_the_waits_in_its_cells_and_times_at_its_scale(runs):
+    """One text per cell that has jobs, and no bare seconds at the colours."""
+    from simsched import human
+    from simsched.report.html.charts import heat_chart
+
+    waits = pd.DataFrame({"short": [30.0, 7200.0], "long": [np.nan, 90000.0]}, index=["1", "2"])
+    chart = heat_chart(waits, "run time", "cores", "mean wait", "s")
+    texts = [one.data_source.data["text"] for one in chart.renderers if "text" in one.data_source.data]
+    assert [sorted(column) for column in texts] == [sorted(map(human.seconds, (30.0, 7200.0, 90000.0)))]
+    bar = next(part for part in chart.right if type(part).__name__ == "ColorBar")
+    assert dict(bar.major_label_overrides) == {60: "1 min", 600: "10 min", 3600: "1 h", 21600: "6 h",
+                                               86400: "1 d"}  # fmt: skip
