@@ -21,7 +21,7 @@ from simsched.study.runs.study_folder import (
 )
 from simsched.study.runs.sweep_plan import is_shaken, log_uses
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.reality import reality_of_study
+from simsched.study.reality import reality_of_study
 from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
 from simsched.study.study_result import StudyResult
