@@ -55,7 +55,7 @@ def test_a_study_of_logs_writes_its_page_or_says_what_it_needs(name, tmp_path):
     assert not re.search(r"\bnan\b", page)
 
 
-@pytest.mark.parametrize("name", (*STUDIES, *OF_LOGS))
+@pytest.mark.parametrize("name", [*STUDIES, *OF_LOGS])
 def test_a_study_uses_the_public_interface_only(name):
     """No underscored module, no room of the engine: what a study does, its reader can do."""
     source = (REPOSITORY / "analysis" / "studies" / f"{name}.py").read_text()
