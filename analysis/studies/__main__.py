@@ -5,7 +5,16 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages", "coverage")
+STUDIES = (
+    "queue_policies",
+    "match_policies",
+    "how_many_nodes",
+    "estimates",
+    "outages",
+    "coverage",
+    "forecasts",
+    "four_logs",
+)
 
 
 def main(names: list[str]) -> None:

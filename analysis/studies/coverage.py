@@ -171,9 +171,26 @@ def within_a_run(page: Page, found: list[list[dict]]) -> None:
         for comparison; no command prints it.""",
     )
     page.table(["setting", "interval", "nominal", "measured coverage", "replicates", "holds 0"], rows)
+    all_settings(page, found)
     page.figure(
         picture(shown), "runs", "Measured coverage of 95 % intervals of the mean difference in waits."
     )
+
+
+def all_settings(page: Page, found: list[list[dict]]) -> None:
+    """The intervals of all settings together: the share of all replicates."""
+    kinds = [(what, figure, f"{what}: {NAMES[figure]}") for what in DIFFERENCES for figure in FIGURES]
+    kinds.append(("EASY", "wait", "EASY: mean wait of one run"))
+    number = [len(made) for made in found]
+    rows, apart = [], []
+    for what, figure, name in kinds:
+        share = float(np.average([held_by(made, what, figure)[0] for made in found], weights=number))
+        apart.append(abs(share - 0.95))
+        rows.append([name, "95 %", human.share(share), str(sum(number))])
+    page.parts.append(
+        f"Over all settings together the coverage is within {100 * max(apart):.1f} points of the claimed one:"
+    )
+    page.table(["interval", "nominal", "measured coverage", "replicates"], rows)
 
 
 def held_by(made: list[dict], what: str, figure: str) -> tuple[float, float]:

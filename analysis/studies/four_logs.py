@@ -29,13 +29,17 @@ class Log:
     file: str
     part: str  # a transform; empty for the whole log
     told: str
+    knobs: tuple[str, ...]
 
 
+#: those that are quick also for a large machine
+FEW = ("queue-priority", "user-limits", "kill-grace", "capacity")
+KNOBS = (*FEW, "backfill", "depth", "order", "priority", "overrun", "epilog")
 LOGS = (
-    Log("KTH-SP2", "KTH-SP2-1996-2.1-cln.swf.gz", "", "the whole log"),
-    Log("SDSC-SP2", "SDSC-SP2-1998-4.2-cln.swf.gz", "", "the whole log"),
-    Log("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", "slice(364d, 728d)", "weeks 53 to 104"),
-    Log("CEA Curie", "CEA-Curie-2011-2.1-cln.swf.gz", "slice(84d, 168d)", "weeks 13 to 24"),
+    Log("KTH-SP2", "KTH-SP2-1996-2.1-cln.swf.gz", "", "the whole log", KNOBS),
+    Log("SDSC-SP2", "SDSC-SP2-1998-4.2-cln.swf.gz", "", "the whole log", KNOBS),
+    Log("HPC2N", "HPC2N-2002-2.2-cln.swf.gz", "slice(364d, 728d)", "weeks 53 to 104", KNOBS),
+    Log("CEA Curie", "CEA-Curie-2011-2.1-cln.swf.gz", "slice(84d, 126d)", "weeks 13 to 18", FEW),
 )
 
 
@@ -57,7 +61,8 @@ def main() -> None:
         """The logs are those of the Parallel Workloads Archive, as cleaned by the archive. The machines are
         those that `cluster make --for` makes. `run --queue-policy recorded --audit` plays the log and checks
         the result. The other runs have requests of processors, the order of submission and no further
-        setting. `calibrate` begins with EASY and tries all knobs but `queue-policy`; two thirds of the weeks
+        setting. `calibrate` begins with EASY and tries all knobs but `queue-policy` (of
+        CEA Curie those that are quick); two thirds of the weeks
         choose, the last third tests. [The log beside the simulation](../../docs/reality.md) explains the
         columns and the error.""",
     )
@@ -113,15 +118,9 @@ def of_policies(_: Log, file: str, machine: str, folder: Path) -> dict:
 def of_calibration(log: Log, file: str, machine: str, _: Path) -> dict:
     """The calibration of the part of a log."""
     part = ("first(2000)",) if QUICK else (log.part,) if log.part else ()
-    knobs = ("order", "epilog") if QUICK else KNOBS
+    knobs = ("order", "epilog") if QUICK else log.knobs
     found = ss.calibrate(machine, file, transforms=part, knobs=knobs, workers=WORKERS, progress=told)
     return found.to_dict()
-
-
-KNOBS = (
-    "backfill", "depth", "order", "queue-priority", "priority", "user-limits", "overrun", "kill-grace",
-    "epilog", "capacity",
-)  # fmt: skip
 
 
 def told(done: int, known: int) -> None:

@@ -217,7 +217,7 @@ def run_report(args: argparse.Namespace) -> int:
 
 def _over_seeds(args: argparse.Namespace, runs: Sequence[RunTables], kind: str) -> int:
     """Print or write the comparison of runs over seeds."""
-    from simsched.study.seed_comparison import SeedSource, compare_over_seeds
+    from simsched.study.sizing.seed_comparison import SeedSource, compare_over_seeds
 
     if kind not in ("text", "json"):
         raise ConfigError(
@@ -314,7 +314,7 @@ def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
 
 def _promises(runs: Sequence[RunTables], kind: str) -> str:
     """Return promised beside real starts in one of the formats."""
-    from simsched.report import promises
+    from simsched.report import promise_report as promises
 
     if kind not in promises.FORMATS:
         raise ConfigError(

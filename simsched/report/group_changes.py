@@ -14,7 +14,7 @@ from simsched.report.metrics.metrics import ran, wait
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from simsched.report.data.tables import RunTables
 
@@ -73,7 +73,7 @@ def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False)
     return "".join(made)
 
 
-def verdict(row: Mapping[str, Any]) -> str:
+def verdict(row: Any) -> str:
     """Return ``within noise`` for a row of `changes` whose interval contains zero."""
     return noise_text(Interval(row["difference"], row["low"], row["high"]))
 

@@ -89,7 +89,7 @@ def summary(result: StudyResult) -> str:
 
 def reality_notes(record: Mapping[str, Any]) -> list[str]:
     """Return how near the first setting is to the log of a study, and whether its rules are calibrated."""
-    from simsched.study.sizing.reality import notes_of
+    from simsched.study.reality import notes_of
 
     return [line[0].upper() + line[1:] + "." for line in notes_of(record)]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched._version import version
 from simsched.arguments import check, check_callable, check_whole
 from simsched.folders import replace_folder, sync_disk
+from simsched.study.reality import reality_of_study
 from simsched.study.runs.dataset import write_dataset, write_timings
 from simsched.study.runs.dispatch import FailedRun, FinishedRun, run_tasks
 from simsched.study.runs.study_folder import (
@@ -21,7 +22,6 @@ from simsched.study.runs.study_folder import (
 )
 from simsched.study.runs.sweep_plan import is_shaken, log_uses
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.sizing.reality import reality_of_study
 from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
 from simsched.study.study_result import StudyResult

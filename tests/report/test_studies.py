@@ -14,6 +14,9 @@ from tests import REPOSITORY
 
 STUDIES = ("queue_policies", "match_policies", "how_many_nodes", "estimates", "outages", "coverage")
 
+OF_LOGS = ("forecasts", "four_logs")
+"""Studies that need logs of the Parallel Workloads Archive."""
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
@@ -35,7 +38,24 @@ def test_a_study_writes_its_page_and_figures(name, tmp_path):
         assert (tmp_path / figure).read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_LOGS)
+def test_a_study_of_logs_writes_its_page_or_says_what_it_needs(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    environment = {**os.environ, "SIMSCHED_STUDIES": str(tmp_path), "SIMSCHED_STUDIES_QUICK": "1"}
+    command = [sys.executable, "-m", f"analysis.studies.{name}"]
+    without = {key: value for key, value in environment.items() if key != "SIMSCHED_TRACES"}
+    done = subprocess.run(command, cwd=REPOSITORY, env=without, capture_output=True, text=True, check=True)
+    assert "needs SIMSCHED_TRACES" in done.stdout
+    if "SIMSCHED_TRACES" not in os.environ:
+        pytest.skip("no logs")
+    subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    page = (tmp_path / f"{name}.md").read_text()
+    assert "## Question" in page
+    assert not re.search(r"\bnan\b", page)
+
+
+@pytest.mark.parametrize("name", [*STUDIES, *OF_LOGS])
 def test_a_study_uses_the_public_interface_only(name):
     """No underscored module, no room of the engine: what a study does, its reader can do."""
     source = (REPOSITORY / "analysis" / "studies" / f"{name}.py").read_text()

@@ -66,9 +66,16 @@ class PastForecasts:
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> PastForecasts:
         """Return some of the forecasts."""
-        columns = (self.times, self.horizons, self.waits, self.started, self.places, self.sizes)
-        times, horizons, waits, started, places, sizes = (column[rows] for column in columns)
-        return PastForecasts(times, horizons, waits, started, places, sizes, self.begin, self.end)
+        return PastForecasts(
+            self.times[rows],
+            self.horizons[rows],
+            self.waits[rows],
+            self.started[rows],
+            self.places[rows],
+            self.sizes[rows],
+            self.begin,
+            self.end,
+        )
 
     def known_at(self, time: float) -> PastForecasts:
         """Return what was known at a time (s): earlier forecasts, and starts up to then."""

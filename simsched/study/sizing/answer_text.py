@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from simsched import human
+from simsched.study.reality import notes_of
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
-from simsched.study.sizing.reality import notes_of
 from simsched.study.sizing.search_axis import listed
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.stats import prediction

@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.study.reality import reality_of
 from simsched.study.search_request import check_number
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
-from simsched.study.sizing.reality import reality_of
 from simsched.study.sizing.search import Search, smallest
 from simsched.study.sizing.search_axis import LoadAxis
 from simsched.study.sizing.search_result import HEADROOM

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.study.reality import reality_of
 from simsched.study.search_request import check_number
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
-from simsched.study.sizing.reality import reality_of
 from simsched.study.sizing.search import Scan, Search, smallest
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.sizing.size_axis import NODES, size_axis_of

@@ -144,7 +144,7 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
         return {}
     names = ["id", "submit", "eligible", "promised", "start", "end", "duration", "reason"]
     plain = jobs[names].astype(object)
-    rows = plain.where(plain.notna(), None).to_dict("records")
+    rows: list[Any] = plain.where(plain.notna(), None).to_dict("records")
     return {late.job: late.cause or "" for late in late_starts(recorded_run(run.path), rows)}
 
 
@@ -227,7 +227,7 @@ def _size_row(key: str, rows: pd.DataFrame) -> list[str]:
     return [key, f"{len(rows):,}", human.share(float((late <= 0).mean())), *means, longest]
 
 
-def _job_row(row: dict[str, Any]) -> list[str]:
+def _job_row(row: Any) -> list[str]:
     user, queue = (human.MISSING if pd.isna(row[name]) else str(row[name]) for name in ("user", "queue"))
     times = [f"{row['promised']:.10g}", human.seconds(round(row["late"]))]
     return [str(row["id"]), user, queue, str(row["size"]), *times, row["cause"]]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from simsched.cli import main
-from simsched.report.promises import promises_of
+from simsched.report.promise_report import promises_of
 from simsched.report.run_views import load_run
 from simsched.simulation.forecast.reserved_starts import reserved_starts
 from simsched.simulation.forecast.start_times import forecast

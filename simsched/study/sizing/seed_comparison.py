@@ -99,13 +99,13 @@ class SeedComparison:
                     {"run": name, "figure": figure, "difference": ends, "verdict": found.verdict}
                 )
         runs = [{"run": name, **values} for name, values in zip(self.names, self.values, strict=True)]
-        found = {
+        document = {
             "seeds": self.source.text,
             "against": self.names[0],
             "runs": runs,
             "differences": differences,
         }
-        return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def compare_over_seeds(
