@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
     job: int
     end: float
-    selection: AnySelection
+    selection: Selection
     released: bool
 
 
@@ -162,7 +162,7 @@ class Plan:
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
         if self.log is not None:
-            self._note(Entry(job, end, selection, released=False))
+            self._note(Entry(job, end, _full(selection), released=False))
 
     def release(self, job: int) -> AnySelection:
         """End a job, release its claim and return the selection."""
@@ -180,7 +180,7 @@ class Plan:
         del self._ends[at]
         del self._jobs[at]
         if self.log is not None:
-            self._note(Entry(job, end, selection, released=True))
+            self._note(Entry(job, end, _full(selection), released=True))
         return selection
 
     def _release(self, selection: Selection) -> None:
