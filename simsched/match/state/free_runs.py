@@ -1,18 +1,19 @@
 """`FreeRuns`: the free units of a whole machine as runs of consecutive ones.
 
-It serves runs in which every request is a number of units of one pool type, or of whole targets, anywhere, and
-the first in graph order are taken.  Then an allocation is the lowest free units, a handful of runs, and the
-arrays of `Availability` are not needed until something else asks for them.
+It serves simulations in which every request is a number of units of one pool type, or of whole targets,
+anywhere, and the first in graph order are taken.  Then an allocation is the lowest free units, a handful of
+runs, and the arrays of `Availability` are not needed until something else asks for them.
 
-Unit ``n`` is unit ``n % each`` of target ``n // each``.  Runs are one ascending list of numbers: the first unit
-of a run, the unit behind its last one, the first unit of the next run, and so on.
+Unit ``n`` is unit ``n % each`` of target ``n // each``.  Runs are one ascending list of numbers: the first
+unit of a run, the unit behind its last one, the first unit of the next run, and so on.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from sys import maxsize
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
@@ -44,7 +45,7 @@ class UnitKind(NamedTuple):
 
 
 class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """The lowest free units for a request; its other attributes are those of `Selection`, made when asked for.
+    """The lowest free units for a request; the attributes of a `Selection` are made when asked for.
 
     Attributes
     ----------
@@ -82,10 +83,10 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
                 yield part, part, mask
                 part, mask = -1, 0
             if first == last:
-                part, mask = first, mask | (1 << more) - (1 << skipped)
+                part, mask = first, mask | ((1 << more) - (1 << skipped))
                 continue
             if skipped:
-                yield first, first, mask | full - (1 << skipped) + 1
+                yield first, first, mask | (full + 1 - (1 << skipped))
                 first += 1
             if first < last:
                 yield first, last - 1, full
@@ -146,6 +147,10 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
     counted = False
 
 
+AnySelection: TypeAlias = Selection | RunSelection
+"""A selection, or one that has only the numbers of its units so far."""
+
+
 class FreeRuns:
     """The free units; nothing on the machine is down, shared or claimed in any other way.
 
@@ -164,7 +169,7 @@ class FreeRuns:
         self.idle = targets
         self._each = kind.each
         self._content = tuple(kind.content.items())
-        # The last number is no run: it is larger than any, so that there is always a next one to compare with.
+        # The last number is no run but larger than any: there is always a next one to compare with.
         self._runs = [0, targets * kind.each, maxsize]
 
     def lowest(self, request: Request, units: int) -> RunSelection:
@@ -225,7 +230,7 @@ class FreeRuns:
             self.total[type_] += number * units
 
     def _lost(self, found: list[int], end: int) -> int:
-        """Return how many targets are no longer idle once these runs are claimed; the last one is free to `end`."""
+        """Return how many targets a claim of runs takes from the idle ones; the last run is free to `end`."""
         each = self._each
         lost, runs = -_whole(found[-1], end, each), iter(found[:-1])
         for low in runs:
@@ -244,6 +249,22 @@ class FreeRuns:
             end = runs[after + 1]
             gained -= _whole(high, end, each)
         return gained + _whole(start, end, each)
+
+    def check(self, claims: Iterable[RunSelection], targets: int) -> None:
+        """Assert that the free runs and those of the claims are all units of the machine, each once."""
+        runs = self._runs[:-1]
+        assert all(low < high for low, high in pairwise(self._runs))
+        each = self._each
+        free = np.zeros(targets * each, dtype=np.bool_)
+        for low, high in zip(runs[::2], runs[1::2], strict=True):
+            free[low:high] = True
+        idle = int(free.reshape(targets, each).all(axis=1).sum())
+        assert self.idle == idle, (self.idle, idle)
+        for selection in claims:
+            for low, high in zip(selection.runs[::2], selection.runs[1::2], strict=True):
+                assert not free[low:high].any()
+                free[low:high] = True
+        assert free.all()
 
 
 def _whole(low: int, high: int, each: int) -> int:

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError
 from simsched.match.requests.request import SLOT
 from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import FreeRuns, RunSelection
+from simsched.match.state.free_runs import AnySelection, FreeRuns, RunSelection
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class Plan:
     The ends are sorted. The availability at a later time is the availability of now without the claims
     that end by then. An expected end that has passed counts as now.
 
-    Where numbers of units decide, the claims are kept as runs of units (`keep_runs`), until something asks for
-    `available` or `held`: both are brought up to date then, and kept from then on.
+    Where numbers of units decide, the claims are kept as runs of units (`keep_runs`), until something asks
+    for `available` or `held`: both are brought up to date then, and kept from then on.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Plan:
         self.total = available.total
         self.runs: FreeRuns | None = None
         self._available = available
-        self._held: dict[int, Selection | RunSelection] = {}
+        self._held: dict[int, AnySelection] = {}
         self.all_up = bool(available.up.all())
         self.recount()
         self._until: dict[int, float] = {}
@@ -117,14 +117,12 @@ class Plan:
         return [(job, self._until[job], _full(selection)) for job, selection in self._held.items()]
 
     def keep_runs(self, kind: UnitKind) -> None:
-        """Keep the free units of one kind as runs, if everything is up and free and all claims are of this kind."""
+        """Keep the free units as runs, if all units of the machine are of this kind and free."""
         if self.runs is None or self.runs.kind != kind:
-            available, targets = self.available, len(self.index)
-            free = all(
-                available.total[name] == each * kind.each * targets for name, each in kind.content.items()
-            )
+            total, targets = self.available.total, len(self.index)
+            free = all(total[name] == each * kind.each * targets for name, each in kind.content.items())
             if free and self.all_up and not self._held and self.idle == targets:
-                self.runs = FreeRuns(kind, targets, self.total)
+                self.runs = FreeRuns(kind, targets, total)
 
     def _spell_out(self) -> None:
         """Bring the state of the cluster up to date, and change it itself from now on."""
@@ -153,7 +151,7 @@ class Plan:
         if self._content is not None:
             self.copies = capacity(self._content, self.available).total
 
-    def claim(self, job: int, selection: Selection | RunSelection, end: float) -> None:
+    def claim(self, job: int, selection: AnySelection, end: float) -> None:
         """Start a job on `selection`; its expected end is `end` (seconds; inf if unknown)."""
         runs = self.runs
         if runs is not None and type(selection) is RunSelection:
@@ -169,9 +167,9 @@ class Plan:
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
         if self.log is not None:
-            self._note(Entry(job, end, selection, released=False))
+            self._note(Entry(job, end, _full(selection), released=False))
 
-    def release(self, job: int) -> Selection | RunSelection:
+    def release(self, job: int) -> AnySelection:
         """End a job, release its claim and return the selection."""
         selection = self._held.pop(job)
         runs = self.runs
@@ -187,7 +185,7 @@ class Plan:
         del self._ends[at]
         del self._jobs[at]
         if self.log is not None:
-            self._note(Entry(job, end, selection, released=True))
+            self._note(Entry(job, end, _full(selection), released=True))
         return selection
 
     def _release(self, selection: Selection) -> None:
@@ -304,9 +302,14 @@ class Plan:
     def check(self) -> None:
         """Assert that all that is counted agrees with the claims."""
         assert self._ends == sorted(self._ends)
-        assert len(self._ends) == len(self._jobs) == len(self.held) == len(self._until)
-        assert set(self._jobs) == set(self.held)
+        assert len(self._ends) == len(self._jobs) == len(self._held) == len(self._until)
+        assert set(self._jobs) == set(self._held)
         assert all(self._until[job] == end for end, job in self.running())
+        if self.runs is not None:
+            claims = [selection for selection in self._held.values() if type(selection) is RunSelection]
+            self.runs.check(claims, len(self.index))
+            assert self.idle == self.runs.idle
+            return
         assert self.idle == idle_targets(self.available)
         assert self._content is None or self.copies == capacity(self._content, self.available).total
         self.available.check()
@@ -317,7 +320,7 @@ def idle_targets(available: Availability) -> int:
     return int(count_nonzero((available.use == 0) & available.up))
 
 
-def _full(selection: Selection | RunSelection) -> Selection:
+def _full(selection: AnySelection) -> Selection:
     """Return a selection with arrays."""
     return selection.full() if type(selection) is RunSelection else cast("Selection", selection)
 

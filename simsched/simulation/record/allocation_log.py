@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.graph.index.index import Index
+    from simsched.match.state.free_runs import AnySelection
     from simsched.match.state.selection import Selection
 
-    _Event: TypeAlias = tuple[int, int, float, Selection | None]
+    _Event: TypeAlias = tuple[int, int, float, AnySelection | None]
     """Kind, job, time in seconds, and the selection that is claimed or released in part."""
 
 #: Events that are collected before they are made lines and written to the file.
@@ -89,7 +90,7 @@ class AllocationLog:
         made._schedulers, made._attributes = list(self._schedulers), list(self._attributes)
         return made
 
-    def alloc(self, job: int, now: float, selection: Selection) -> None:
+    def alloc(self, job: int, now: float, selection: AnySelection) -> None:
         """Write the allocation of `selection` to a job."""
         self._note((ALLOC, job, now, selection))
 
@@ -168,16 +169,16 @@ class AllocationLog:
                     f'"attributes":{{"system":{{"scheduler":{self._attributes[job]}}}}}}}'
                 )
 
-    def _document_again(self, job: int, selection: Selection) -> str:
+    def _document_again(self, job: int, selection: AnySelection) -> str:
         """Return the R of a job that runs already."""
         (start, suspended), duration = self._starts.pop(job), self._durations[job]
         end = 0 if duration == inf else start + suspended + (duration or MOMENT)
         return self._document(job, selection, start, end)
 
-    def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
+    def _document(self, job: int, selection: AnySelection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
         scheduler = self._schedulers[job]
-        if type(selection) is RunSelection:
+        if isinstance(selection, RunSelection):
             selection = selection.full()
         found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
         return _encode(found).decode()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
-    from simsched.match.state.free_runs import UnitKind
+    from simsched.match.state.free_runs import AnySelection, UnitKind
     from simsched.match.state.masks import Words
     from simsched.match.state.selection import Draw, Selection
 
@@ -70,24 +70,25 @@ class PlainText:
         self._of_mask: dict[int, str] = {}
         """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
 
-    def resources(self, selections: Sequence[Selection]) -> list[str | None]:
+    def resources(self, selections: Sequence[AnySelection]) -> list[str | None]:
         """Return ``"R_lite":…,"nodelist":…,"nslots":…`` of each selection; None where R is not plain."""
         found: list[str | None] = [None] * len(selections)
         alike: dict[tuple[str, ...], list[int]] = {}
-        draws: list[tuple[Draw, ...] | None] = []
+        with_arrays: list[Selection | None] = [None] * len(selections)
+        draws: list[tuple[Draw, ...]] = [()] * len(selections)
         for at, selection in enumerate(selections):
-            if type(selection) is RunSelection:
+            if isinstance(selection, RunSelection):
                 found[at] = self._of_runs(selection)
-                draws.append(None)
                 continue
+            with_arrays[at] = selection
             drawn = self._plain_draws(selection)
-            draws.append(drawn)
             if drawn is not None:
+                draws[at] = drawn
                 kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in drawn])
                 alike.setdefault(kinds, []).append(at)
         for kinds, places in alike.items():
-            group = [selections[at] for at in places]
-            texts = self._entries(kinds, group, [draws[at] or () for at in places])
+            group = [each for each in map(with_arrays.__getitem__, places) if each is not None]
+            texts = self._entries(kinds, group, [draws[at] for at in places])
             for at, selection, (entries, hosts, single) in zip(places, group, texts, strict=True):
                 found[at] = (
                     f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts if single else f"[{hosts}]"}"],'
@@ -116,7 +117,7 @@ class PlainText:
         )
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
-        """Return what `_entries` yields, for runs of units on more than one target or in more than one run."""
+        """Return what `_entries` yields, for units on several targets or in several runs."""
         kind, hosts = selection.kind, list[int]()
         groups: dict[int, list[int]] = {}
         behind = -1
