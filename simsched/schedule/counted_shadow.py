@@ -119,8 +119,8 @@ class CountedShadow:
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
         self._in_the_way: dict[int, bytes] = {}
-        """Kinds that counts refused beside the first job at the rows of the shadow time, each with the copies on
-        the targets at that time: with the same copies it is refused again."""
+        """Kinds that counts refused beside these rows at the shadow time, each with its copies on the targets
+        at that time: with the same copies it is refused again."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 

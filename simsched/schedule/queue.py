@@ -121,8 +121,9 @@ class WaitingQueue:
 
     def behind_first_by_number(self) -> Integers:
         """Return the jobs behind the first, in no particular order; only if the queue `sorts_parts`."""
-        jobs = np.array(self.ranks, dtype=np.int64)
-        return jobs[jobs != self.first]
+        jobs: Integers = np.array(self.ranks, dtype=np.int64)
+        others: Integers = jobs[jobs != self.first]
+        return others
 
     def first_of(self, jobs: Integers, count: int) -> tuple[list[int], Bools]:
         """Return the first jobs of some, in order, at least `count`, and which of them are behind these.

@@ -137,7 +137,7 @@ class Supply(ABC):
         return [job for job in jobs if self.could_start(job)]
 
     def rules_out_all(self, queue: WaitingQueue) -> bool:
-        """Whether sums rule out every job of a queue whose order changes with time; nothing is sorted for it."""
+        """Whether sums rule out every job of a queue whose order changes with time, without sorting any."""
         if self.table.single is not None:
             return not self.free_units()
         return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()
@@ -155,7 +155,7 @@ class Supply(ABC):
         return chosen
 
     def _in_turn(self, queue: WaitingQueue, shadow: Shadow) -> Iterator[int]:
-        """Yield the jobs behind the first as `candidates_behind_first` does, sorted as far as they are asked for.
+        """Yield the jobs behind the first as `candidates_behind_first` does, sorted as far as is asked for.
 
         Less is free after each start, so the jobs that are not sorted yet are ruled out again first.
         """

@@ -166,6 +166,21 @@ def test_a_run_equals_one_where_the_matcher_is_asked_for_every_candidate(seed, t
     check(seed, tmp_path, monkeypatch, count=40)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_run_without_allocations_has_the_same_jobs(seed, tmp_path):
+    rng = random.Random(seed)
+    cluster = drawn_cluster(rng, tmp_path)
+    workload = drawn_workload(rng, 40)
+    options = drawn_options(rng, cluster, workload)
+    if options["queue_policy"] != "fcfs":
+        options["queue_policy"] = "easy"
+    full, bare = (simulate(cluster, workload, allocations=each, **options) for each in (True, False))
+    for one, other in ((full.jobs, bare.jobs), (full.timeline, bare.timeline)):
+        assert {name: list(map(str, column)) for name, column in one.items()} == {
+            name: list(map(str, column)) for name, column in other.items()
+        }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 400))
 def test_many_runs_equal_those_where_the_matcher_is_asked_for_every_candidate(seed, tmp_path, monkeypatch):

@@ -51,7 +51,7 @@ class CountColumns:
 
     Attributes
     ----------
-    known : for each target the columns of its class by state; targets that pass the same constraints share them.
+    known : for each target the columns of its class by state; targets of one class pass the same constraints.
     """
 
     def __init__(self, contents: Sequence[Content], types: Sequence[str], eligible: Bools) -> None:
@@ -61,7 +61,7 @@ class CountColumns:
             groups.setdefault((draws, most_copies(content), gate(content)), []).append(number)
         self._count = len(contents)
         classes, of = np.unique(eligible, axis=1, return_inverse=True)
-        of = of.reshape(-1).tolist()
+        self._class: list[int] = of.reshape(-1).tolist()
         self._groups = [
             [
                 (*demand, [number for number in numbers if row[number]])
@@ -72,8 +72,7 @@ class CountColumns:
         ]
         """For each class of targets that pass the same constraints: demands, and the contents with each."""
         classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
-        self._class: list[int] = of
-        self.known = [classes_known[class_] for class_ in of]
+        self.known = [classes_known[class_] for class_ in self._class]
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
 
     def add(self, target: int, state: tuple[int, ...]) -> CountColumn:

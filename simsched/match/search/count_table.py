@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 MAX_ENTRIES = 1 << 22
 """Contents times targets that a table has at most; further contents are counted one by one."""
 
-FEW = 16
+FEW = 64
 """Up to this many touched targets are counted one by one, each by its column if its state is known."""
 
 MAX_COLUMN = 128
@@ -119,7 +119,7 @@ class CountTable:
         self.pending: list[Ints] = [np.arange(width)]
         self.seen = 0
         self.demands = [RowDemand.of(content, self._at) for content in chosen]
-        self._up = avail.up
+        self._up, self._all_up = avail.up, bool(avail.up.all())
         self._may_serve: dict[int, Ints] = {}
         """Content → 1 for each target that is up and passes its constraint."""
         self._taken: dict[tuple[int, int, int], tuple[Ints | None, tuple[Ints, Ints | int]]] = {}
@@ -304,7 +304,9 @@ class CountTable:
 
     def sums(self, rows: Ints) -> dict[str, int]:
         """Return the free units of each type of which all are on targets, in a state of these rows."""
-        sums = np.add.reduce(rows[: self._use] * self._avail.up, axis=1).tolist()
+        up = self._up_now()
+        units = rows[: self._use] if self._all_up else rows[: self._use] * up
+        sums = np.add.reduce(units, axis=1).tolist()
         named = zip(self._leaves.values(), sums, strict=True)
         return {leaves.type: units for leaves, units in named if not leaves.loose}
 
@@ -325,12 +327,17 @@ class CountTable:
         assert least is not None
         return (np.minimum(least, 1) if most == 1 else least) * may
 
-    def _may(self, number: int) -> Ints:
-        """Return 1 for each target that is up and passes the constraint of a content, else 0."""
+    def _up_now(self) -> Bools:
+        """Return which targets are up."""
         up = self._avail.up
         if up is not self._up:  # targets went down or came up
-            self._up = up
+            self._up, self._all_up = up, bool(up.all())
             self._may_serve.clear()
+        return up
+
+    def _may(self, number: int) -> Ints:
+        """Return 1 for each target that is up and passes the constraint of a content, else 0."""
+        up = self._up_now()
         may = self._may_serve.get(number)
         if may is None:
             may = self._may_serve[number] = (self._eligible[number] & up).astype(np.int64)

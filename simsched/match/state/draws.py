@@ -24,7 +24,7 @@ def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -
 
 
 def with_masks(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
-    """Return draws, one per type, with the lowest (or highest) free units chosen unless the state only counts."""
+    """Return draws, one per type, with the lowest (or highest) free units, unless the state only counts."""
     if avail.partial is not None:
         pick, pools = highest_bits if highest else lowest_bits, avail.index.pool_types
         for at, draw in enumerate(draws):

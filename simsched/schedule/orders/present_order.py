@@ -104,7 +104,7 @@ class PresentOrder:
         """The first jobs in order, as far as they were sorted in this pass to find the first one."""
         self._first: int | None = None
         self._turn: int | None = None
-        """The place of the first job in `_places` or `_front`; None: the first job was not yet searched in this pass."""
+        """The place of the first job in `_places` or `_front`; None: it was not yet searched in this pass."""
 
     def begin(self, waiting: array[int], now: float) -> None:
         """Begin a pass over the jobs that wait, given by ascending number."""
@@ -200,7 +200,7 @@ class PresentOrder:
         return self._parts
 
     def first_of(self, jobs: Integers, count: int, waiting: array[int]) -> tuple[list[int], Bools]:
-        """Return the first of some waiting jobs, in order, at least `count`, and which ones are behind these."""
+        """Return the first of some waiting jobs, in order, at least `count`, and which are behind these."""
         self._compute(waiting)
         chosen = np.ones(len(jobs), dtype=np.bool_)
         if len(jobs) > 2 * count and self._table.tiers is None:

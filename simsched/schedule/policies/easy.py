@@ -71,10 +71,9 @@ class Easy:
         if not queue.ranks:
             return
         shadow = self._shadow
-        if queue.sorts_parts and self.options.refresh == "always" and supply.is_steady:
-            if supply.rules_out_all(queue):  # then the first job need not be known
-                self._shadow = None if context.moved else shadow
-                return
+        if queue.sorts_parts and self._is_pointless(context):
+            self._shadow = None if context.moved else shadow
+            return
         if shadow is not None and self._still_blocked(context, shadow):
             if not self._starves(context, shadow.job):
                 new = in_order(self._order, context.table, queue.new_jobs(), context.now)
@@ -87,6 +86,12 @@ class Easy:
                 _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
+
+    def _is_pointless(self, context: PassContext) -> bool:
+        """Whether no waiting job can start, so that even the first one need not be known."""
+        supply = context.supply
+        steady = self.options.refresh == "always" and supply.is_steady
+        return steady and supply.rules_out_all(context.queue)
 
     def _starves(self, context: PassContext, job: int) -> bool:
         """Whether a job has waited longer than the threshold, so that no other may pass it."""

@@ -34,8 +34,8 @@ def drawn_table(seed, folder):
 
 def fits_now(table, counted):
     number = table.number_of(counted.content)
-    have = table.totals[number] if counted.copies else table.some[number]
-    return have >= counted.amount
+    total, some = table.sums_of(number)
+    return (total if counted.copies else some) >= counted.amount
 
 
 def after(rows, change):

@@ -40,9 +40,29 @@ def test_the_first_and_any_part_are_those_of_the_whole_order(keys, data):
         found = waiting.behind_first(lambda jobs, chosen=chosen: chosen[jobs])
         assert found.tolist() == [job for job in expected[1:] if chosen[job]]
         assert waiting.behind(2) == expected[2:]
+        assert_first_of(waiting, expected, data.draw(st.integers(1, 4)))
         gone = data.draw(st.sampled_from(expected))
         waiting.remove(gone)
         expected.remove(gone)
+
+
+def assert_first_of(waiting, expected, count):
+    jobs = np.array(sorted(expected))
+    part, others = waiting.first_of(jobs, count)
+    assert part == expected[: len(part)]
+    assert len(part) >= min(count, len(expected))
+    assert jobs[others].tolist() == sorted(expected[len(part) :])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_next_job_of_a_long_queue_is_the_first_of_those_that_are_left(seed):
+    rng = np.random.default_rng(seed)
+    waiting, expected = queue_of(rng.integers(0, 30, 300).astype(float).tolist())
+    while expected:
+        assert waiting.first == expected[0]
+        for at in {0, int(rng.integers(0, len(expected)))}:
+            if at < len(expected):
+                waiting.remove(expected.pop(at))
 
 
 def test_hidden_jobs_are_not_first_until_they_are_shown():

@@ -1,0 +1,24 @@
+"""The least values over windows of a table of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.schedule.lasting import room
+from simsched.schedule.lasting.room import Room
+
+
+@pytest.mark.parametrize("cells", [1 << 22, 100])  # at once, and in parts
+@pytest.mark.parametrize("seed", range(20))
+def test_least_values_of_windows_are_those_of_each_window_by_itself(seed, cells, monkeypatch):
+    monkeypatch.setattr(room, "CELLS", cells)
+    rng = np.random.default_rng(seed)
+    rows, count = int(rng.integers(1, 40)), int(rng.integers(0, 20))
+    table = rng.integers(0, 9, (rows, 5)).astype(np.int16)
+    steps = np.unique(rng.integers(0, rows, count))
+    stops = np.maximum.accumulate(np.minimum(steps + rng.integers(1, 12, len(steps)), rows))
+    found = Room._least(table, steps, stops)
+    assert found.tolist() == [
+        table[low:high].min(axis=0).sum() for low, high in zip(steps.tolist(), stops.tolist(), strict=True)
+    ]
