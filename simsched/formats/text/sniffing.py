@@ -94,8 +94,10 @@ _MACHINES: tuple[tuple[str, str], ...] = (
     (FLUX_STATUS, _COLUMNS),
     (
         SACCTMGR,
-        r"(?i)\A\s*(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
-        r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|(?<=Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b",
+        (
+            r"(?i)\A\s*(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
+            r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|(?<=Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
+        ),
     ),
     (SACCTMGR_DUMP, r"(?m)^(?:Cluster|Parent|Account|User) - '"),
     (FLUX_ACCOUNTING, r"(?i)\A\s*(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b"),

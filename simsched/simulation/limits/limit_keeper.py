@@ -226,8 +226,8 @@ class LimitKeeper:
 
     def _first_over(self, cohort: Cohort) -> tuple[LimitCounter, int] | None:
         if not cohort.decaying:
-            for used, at, _, free, _ in cohort.steps:
-                if used[at] > free:
+            for used, place, _, free, _ in cohort.steps:
+                if used[place] > free:
                     break
             else:
                 return None  # no cohort is over a limit of these counters

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.slurm_json import QueuedJob
 
-_FORESEEN = frozenset(("", "None", "Priority", "Resources", "BeginTime", "Dependency"))
+_FORESEEN = frozenset(("", "None", "Priority", "Resources", "BeginTime", "Dependency", "JobArrayTaskLimit"))
 """Reasons of waiting jobs that a forecast takes into account."""
 
 

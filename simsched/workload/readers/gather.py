@@ -94,6 +94,7 @@ class Gather:
     unknown_states: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     array_limits: dict[str, int] = field(default_factory=dict)
+    has_tasks: bool = False
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -222,8 +223,8 @@ class Gather:
 
     def _note_arrays(self) -> None:
         """Note how many job arrays there are, and of how many the tasks at a time are limited."""
-        arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
-        if arrays:
+        if self.has_tasks and self.array_limits:
+            arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
             limited = sum(array in self.array_limits for array in arrays)
             self.notes.append(
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
@@ -248,11 +249,14 @@ class Gather:
             assert not isinstance(jobspec, str)
             if duration is None and on_site is not None:
                 duration = on_site.limit(queue)
+            at, wait = submit - base, None if start is None else start - submit
+            if type(at) is not int or type(wait) is not int:
+                at, wait = moved(submit, base), None if start is None else moved(start, submit)
             yield Job(
-                id=id_, submit=moved(submit, base), jobspec=jobspec, runtime=runtime, duration=duration,
+                id=id_, submit=at, jobspec=jobspec, runtime=runtime, duration=duration,
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
-                wait=None if start is None else moved(start, submit), nodelist=nodelist, qos=qos,
+                wait=wait, nodelist=nodelist, qos=qos,
                 dependencies=tuple(_on_our_clock(item, base) for item in after) if after else (),
                 array_task=None if task is None else ArrayTask(*task, self.array_limits.get(task[0])),
             )  # fmt: skip

@@ -63,7 +63,7 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
         first ignored record under `strict`.
     """
     reading = reading or ReadOptions(source="sacct")
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    numbered = ((number, line) for number, line in enumerate(lines, 1) if line and not line.isspace())
     first, head = next(numbered, (0, ""))
     layout = _layout(head, reading)
     reader = _Reader(
@@ -71,10 +71,11 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     )
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
+    read, limited = reader.line, reading.limit is not None
     for number, line in numbered:
-        if reader.gather.full:
+        if limited and reader.gather.full:
             break
-        reader.line(number, line)
+        read(number, line)
     return reader.finish()
 
 
@@ -102,6 +103,8 @@ class _Reader:
     cells: int = field(init=False)
     held: list[tuple[int, str]] = field(init=False)
     has_start: bool = field(init=False)
+    id_first: bool = field(init=False)
+    names: _Names = field(default_factory=lambda: _Names({"": None}))
 
     def __post_init__(self) -> None:
         layout = self.layout
@@ -110,10 +113,15 @@ class _Reader:
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
+        self.id_first = layout.places[0] == 0
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
         if self.mark:
+            is_step = self.id_first and "." in line[: line.find(self.mark)] and not self.held
+            if is_step and line.count(self.mark) == self.cells - 1:
+                self.steps += 1
+                return
             cells = line.split(self.mark)
             is_odd = bool(len(cells) != self.cells or self.held)
         else:
@@ -169,13 +177,14 @@ class _Reader:
         if any(more):
             jobspec = self._attributed(jobspec, *more)
         later = at(eligible, number) if eligible != submit_text else None
-        named = _text(partition)
+        names = self.names
+        named = names[partition]
         record = LogRecord(
-            id_, submit, jobspec, start, run, self._limit(limit_raw, limit), _text(user), _text(group),
-            named, _text(account), _text(name), named, flat.procs, flat.nodes,
+            id_, submit, jobspec, start, run, self._limit(limit_raw, limit), names[user], names[group],
+            named, names[account], names[name], named, flat.procs, flat.nodes,
             flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
-            eligible_at(later, submit, start), joules(energy) if energy else None, hosts_of(nodelist),
-            _text(qos), task,
+            () if later is None else eligible_at(later, submit, start),
+            joules(energy) if energy else None, hosts_of(nodelist), names[qos], task,
         )  # fmt: skip
         if "+" in shown_id and (part := part_of(shown_id)) is not None:
             self.gather.add_part(number, record, *part)
@@ -196,6 +205,7 @@ class _Reader:
             self.gather.array_limits[array] = limit
         if not (index.isascii() and index.isdigit() and len(index) < 8):
             return None
+        self.gather.has_tasks = True
         return intern(array), int(index)
 
     def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
@@ -208,7 +218,7 @@ class _Reader:
         """Return a request with the licences and the reservation of its record."""
         if isinstance(jobspec, str):
             return jobspec
-        key = (id(jobspec), _text(_plain(licences)), _text(_plain(reservation)))
+        key = (id(jobspec), self.names[_plain(licences)], self.names[_plain(reservation)])
         if key not in self.attributed:
             self.attributed[key] = with_attributes(jobspec, *key[1:])
         return self.attributed[key]
@@ -277,8 +287,12 @@ def unfinished(state: str, start: float | None, run: float | None) -> str | None
     return None
 
 
-def _text(text: str) -> str | None:
-    return intern(text) if text else None
+class _Names(dict[str, str | None]):
+    """Text → the one copy of it that is kept; a look-up takes less time than a call of `intern`."""
+
+    def __missing__(self, text: str) -> str:
+        kept = self[text] = intern(text)
+        return kept
 
 
 def _plain(text: str) -> str:
@@ -296,9 +310,14 @@ class TimeReader:
     zone: str | None = None
     days: dict[str, int] = field(default_factory=dict)
     zones: dict[bool, str] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
 
     def read(self, text: str, where: str) -> float | None:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
+        day = self.days.get(text[:10]) if self.zone is None else None
+        time = self.times.get(text[10:])
+        if day is not None and time is not None and False in self.zones:  # a date and a time of before
+            return day + time
         if text in NO_TIME:
             return None
         seconds = self._iso(text) if len(text) == 19 and text[10] == "T" else None
@@ -318,7 +337,9 @@ class TimeReader:
                 day = self.days[date] = (calendar.fromisoformat(date).toordinal() - 719163) * 86400
             if self.zone is not None:
                 return self._in_zone(text)
-            return day + int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
+            time = int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
+            self.times[text[10:]] = time
+            return day + time
         except ValueError:
             return None
 

@@ -282,6 +282,7 @@ def _task(
     found = queued_task(array, index, most)
     if found is not None and found.limit is not None:
         gather.array_limits[found.array] = found.limit
+    gather.has_tasks = gather.has_tasks or found is not None
     return None if found is None else (found.array, found.index)
 
 

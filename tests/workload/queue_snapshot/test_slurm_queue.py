@@ -88,3 +88,40 @@ def test_a_forecast_of_a_slurm_queue(tmp_path, capsys):
     starts = {job["id"]: job["start"] for job in found}
     assert starts["3"] == 5600  # when job 1 gives back its two nodes
     assert starts["5"] is None
+
+
+def task(id_, state, index, reason="None", **rest):
+    fields = {"array_job_id": number(20), "array_task_id": number(index), "array_max_tasks": number(2)}
+    return entry(id_, state, reason, **fields, **rest)
+
+
+def test_tasks_of_an_array_that_have_not_started_are_jobs(tmp_path):
+    """The record 20 stands for the tasks 2 to 4; at most two of the array run at a time."""
+    unset = {"set": False, "infinite": False, "number": 0}
+    rest = {"array_job_id": number(20), "array_task_id": unset, "array_max_tasks": number(2)}
+    queue = [
+        task(21, "RUNNING", 0, start_time=number(2000), nodes="node0"),
+        task(22, "RUNNING", 1, start_time=number(2000), nodes="node1"),
+        entry(20, "PENDING", "JobArrayTaskLimit", array_task_string="2-4%2", **rest),
+        entry(30, "PENDING", "Dependency", dependency="afterok:20_*(unfulfilled)"),
+        entry(31, "PENDING", "Dependency", dependency="afterany:20_1(unfulfilled),after:21+5(unfulfilled)"),
+    ]
+    found = load_queue_snapshot(written(tmp_path, queue))
+    assert [str(run.job.array_task) for run in found.running] == ["20_0%2", "20_1%2"]
+    waiting = {w.job.id: (str(w.job.array_task or ""), w.reason) for w in found.waiting}
+    assert waiting == {
+        "20_2": ("20_2%2", None),
+        "20_3": ("20_3%2", None),
+        "20_4": ("20_4%2", None),
+        "30": ("", None),
+        "31": ("", None),
+    }
+    after = {w.job.id: [str(item) for item in w.job.dependencies] for w in found.waiting}
+    assert after["30"] == ["afterok:20"]
+    assert after["31"] == ["afterany:20_1", "after:21?delay=300"]
+
+
+def test_a_list_of_tasks_that_is_cut_short_is_an_error(tmp_path):
+    cut = entry(20, "PENDING", array_task_string="1,3,5-...", array_job_id=number(20))
+    with pytest.raises(SimschedError, match="cut short"):
+        load_queue_snapshot(written(tmp_path, [cut]))
