@@ -65,6 +65,8 @@ class World:
         self.policy.run_pass(self.context)
         self.queue.check()
         self.plan.check()
+        # No policy asks for the arrays where numbers decide.
+        assert (self.plan.runs is None) == (self.context.table.single is None)
         return [(job, backfilled) for job, _, backfilled in self.context.close()]
 
 
