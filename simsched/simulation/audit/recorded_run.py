@@ -158,7 +158,7 @@ def _chance(config: Mapping[str, Any]) -> str | None:
     """Return a reason that may break a promise at any time."""
     if config.get("failures"):
         return "random failures"
-    return "a limit of its user, account, queue or QoS" if config.get("limits") else None
+    return "a limit of its user, account, queue, QoS or array" if config.get("limits") else None
 
 
 def _outage(outage: Mapping[str, Any]) -> RecordedOutage:
