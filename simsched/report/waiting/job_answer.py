@@ -24,7 +24,7 @@ CAUSES: dict[str, str] = {
     BEGIN: "may not start before its begin-time",
     HELD_BACK: "is held (urgency 0)",
     STOPPED: "its queue is stopped",
-    LIMIT: "a limit of its user, account, queue or QoS is used up",
+    LIMIT: "a limit of its user, account, queue, QoS or array is used up",
     SHORT: "fewer units of a type are free than it requests",
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",

@@ -66,6 +66,8 @@ def _explained(row: Mapping[str, Any], causes: list[_Cause], chance: str | None)
     name, begin, start = str(row["id"]), row["eligible"], row["start"]
     # a cause counts if it overlaps the wait of the job
     found = (c.cause for c in causes if c.begin < start and begin <= c.end)
+    if chance is None and "%" in str(row.get("array_task") or ""):
+        chance = "the limit of its job array"
     return LateStart(name, row["promised"], start, next(found, chance))
 
 

@@ -186,7 +186,7 @@ def _chance(config: Mapping[str, Any]) -> str | None:
         return "an advance reservation"
     if config.get("preemption"):
         return "a preemption"
-    return "a limit of its user, account, queue or QoS" if config.get("limits") else None
+    return "a limit of its user, account, queue, QoS or array" if config.get("limits") else None
 
 
 def _outage(outage: Mapping[str, Any]) -> RecordedOutage:

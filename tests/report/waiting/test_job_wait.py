@@ -188,7 +188,7 @@ def test_a_limit_that_is_used_up(story):
     jobs = [*alice, job("C", 5, "slot=1/node", 10, user="bob")]
     ask = story(machine(4), jobs, limits=[{"each": "user", "running-jobs": 1}])
     assert causes(ask("B")) == [(0, 20, "limit running-jobs of user alice", "A")]
-    assert "a limit of its user, account, queue or QoS is used up" in job_text(ask("B"))
+    assert "a limit of its user, account, queue, QoS or array is used up" in job_text(ask("B"))
     assert ask("C").wait == 0
 
 

@@ -162,6 +162,36 @@ def test_the_audit_finds_a_task_too_many(tmp_path):
     assert "running-jobs of array a is 2, of 1 allowed" in str(faults[0])
 
 
+@pytest.mark.parametrize("policy", ["easy", "conservative", "hybrid", "slack"])
+def test_the_audit_of_random_arrays_is_clean(policy, tmp_path):
+    from simsched.simulation.audit.auditor import audit_run
+
+    for seed in range(3):
+        rng = random.Random(f"audit {seed}")
+        jobs = [one._replace(array=rng.randint(0, 2)) for one in some_tasks(rng)]
+        arrays = {one.id: one.array for one in jobs}
+        load = workload_of_backfilling(jobs)
+        load = load.with_jobs([in_array(one, arrays[one.id], {1: 1, 2: 2}) for one in load], "arrays")
+        folder = tmp_path / str(seed)
+        ss.simulate(machine(8), load, policy).save(folder)
+        assert not audit_run(folder, machine(8), load).faults
+
+
+@pytest.mark.parametrize("policy", ["conservative", "hybrid"])
+def test_the_limit_of_its_array_explains_why_a_task_starts_late(policy, tmp_path):
+    """Both tasks are promised 100; at 100 the first starts and bars the second."""
+    from simsched.simulation.audit.auditor import audit_run
+
+    tasks = ss.job_array(job("a", 1, "slot=2/core", 100), "0-1%1")
+    load = ss.Workload(jobs=(job("f", 0, "slot=4/core", 100), *tasks), name="late")
+    ss.simulate(machine(4), load, policy).save(tmp_path / "run")
+    report = audit_run(tmp_path / "run", machine(4), load)
+    assert not report.faults
+    assert [(one.job, one.promised, one.start, one.cause) for one in report.explained] == [
+        ("a_1", 100, 200, "the limit of its job array")
+    ]
+
+
 def test_two_limits_of_one_array_are_refused():
     shape = ss.Jobspec.from_shape("slot=1/core")
     jobs = [
