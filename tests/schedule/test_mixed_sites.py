@@ -202,6 +202,17 @@ def test_a_run_resumes_behind_a_blocked_job(tmp_path):
     assert records(simulate(cluster, workload, "easy", resume=file)) == records(whole)
 
 
+def test_equal_jobs_without_units_wait_for_a_node_that_failed(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("groups:\n  - {name: n, count: 1, cores: 4}\n")
+    spec = Jobspec.from_shape("node=1{x}", duration=30)
+    jobs = tuple(Job(id=at, submit=20, runtime=20, duration=30, jobspec=spec) for at in range(3))
+    failure = Outage(Idset.parse("0"), 10, 100, "failure")
+    workload = Workload(jobs=jobs, name="bare nodes")
+    result = simulate(load_cluster(path), workload, "conservative", match_policy="high", outages=(failure,))
+    assert result.jobs["start"].tolist() == [100, 120, 140]
+
+
 def crowded(rng, cluster, requests, policy):
     """A state in which some requests have been claimed, some released and a target may be down."""
     state = Availability(cluster.index)

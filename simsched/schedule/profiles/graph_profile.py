@@ -140,7 +140,7 @@ class GraphProfile:
                 if found is None:
                     return None
                 begin = found
-        return at
+        return at if at < len(self.times) else None
 
     def _at(self, job: int, time: float) -> Gap | None:
         """Return the gap at one of the times, or None if the job could not run from then to its end."""
