@@ -74,20 +74,14 @@ def register(subparsers: Subparsers) -> None:
         help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
         "queue, size, user, hour (of the week) or day",
     )
-    report.add_argument(
-        "--section",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="add a section of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
-    )
-    report.add_argument(
-        "--metric",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="add a metric of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
-    )
+    for kind in ("section", "metric"):
+        report.add_argument(
+            f"--{kind}",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help=f"add a {kind} of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
+        )
     report.add_argument(
         "--promises",
         action="store_true",

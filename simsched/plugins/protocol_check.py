@@ -26,6 +26,7 @@ def is_function_protocol(protocol: type) -> bool:
 def lack_of(value: Any, protocol: type) -> Lack | None:
     """Return the first thing that a value lacks for a protocol, or None.
 
+    >>> from typing import Protocol
     >>> class Reads(Protocol):
     ...     def read(self, text: str) -> str: ...
     >>> class Wrong:

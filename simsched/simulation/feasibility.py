@@ -203,7 +203,7 @@ class QueueFeasibility:
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         duration = self._duration(queue, requested)
         seconds = INF if duration is None else duration
-        names = (ANY, ANY, None if queue is None else queue.name, ANY)
+        names = (ANY, ANY, None if queue is None else queue.name, ANY, None)
         name = "" if queue is None else queue.name
         for breach in self._limits.breaches(names, self._limits.demand(request, seconds), seconds):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)

@@ -20,7 +20,7 @@ from simsched.formats.rfc.clock import clock_of
 
 # A Struct's own signature evaluates its annotations, so these are imported at run time.
 from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
-from simsched.workload.array_tasks import ArrayTask  # noqa: TC001
+from simsched.workload.arrays.array_tasks import ArrayTask  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -439,14 +439,8 @@ class _Auditor:
 
     def _cleans_up(self, name: str) -> bool:
         """Whether a job had ended when the run was cut short, but may still have held its targets."""
-        cut, row = self.recorded.cut, self._rows.get(name, {})
-        end = row.get("end")
-        return (
-            cut is not None
-            and end is not None
-            and end + self.recorded.epilog >= cut
-            and self.recorded.epilog > 0
-        )
+        cut, end, epilog = self.recorded.cut, self._rows.get(name, {}).get("end"), self.recorded.epilog
+        return cut is not None and end is not None and epilog > 0 and end + epilog >= cut
 
     def _row(self, name: str, row: Mapping[str, Any]) -> None:
         job = self.jobs.get(name)

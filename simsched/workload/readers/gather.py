@@ -8,7 +8,7 @@ from math import floor, isfinite
 from sys import intern
 from typing import TYPE_CHECKING
 
-from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.arrays.array_tasks import ArrayTask
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 

@@ -29,7 +29,7 @@ import msgspec
 
 from simsched.errors import LimitError, SimschedError, WorkloadError, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.workload.array_tasks import ArrayTask, parse_tasks
+from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import ReadOptions

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
-from simsched.workload.array_tasks import limit_of_line
+from simsched.workload.arrays.array_tasks import limit_of_line
 from simsched.workload.heterogeneous_rows import part_of
 from simsched.workload.job_attributes import with_attributes
 from simsched.workload.log_record import LogRecord

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
-from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.arrays.array_tasks import ArrayTask
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers.gather import Gather, eligible_at, hosts_of

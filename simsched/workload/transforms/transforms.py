@@ -14,7 +14,7 @@ import msgspec
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import clock_header, later_header
 from simsched.formats.rfc.dependency import JOB_SCHEMES
-from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.arrays.array_tasks import ArrayTask
 from simsched.workload.dependencies import with_known_dependencies
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import MAX_JOBS, Job, Workload

@@ -120,7 +120,7 @@ FAULTS = {
     "a vertex key that is a number": (lambda g: g.add_node(7, pool=pool()), "7 is not the key of a vertex"),
     "no target": (
         lambda g: [put(g, f"node{n}", type="box") for n in range(2)],
-        "it has no execution target (expected a vertex of type node, or one with a rank)",
+        "it has no execution target (expected a vertex of type node or with a rank)",
     ),
     "an empty graph": (lambda g: g.clear(), "the cluster is empty: it has no vertices"),
     "ids that are no idset": (

@@ -128,7 +128,7 @@ def test_fair_share_needs_accounts(more):
 
 
 def test_a_log_is_not_played():
-    with pytest.raises(ConfigError, match="an open simulation does not play a log"):
+    with pytest.raises(ConfigError, match="does not have the option queue-policy recorded"):
         ss.Simulation("tiny", queue_policy="recorded")
 
 

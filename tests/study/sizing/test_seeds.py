@@ -150,7 +150,7 @@ def test_a_sweep_of_shaken_seeds_says_what_is_within_shaking(tmp_path):
     assert said[0].endswith(" of 2 combinations of the other axes")
     page = (tmp_path / "s" / "report.html").read_text()
     assert "within the effect of shaking: the 95 % interval contains 0" in page
-    assert "within noise" not in page
+    assert "within noise: the 95 % interval" not in page
 
 
 def test_other_seeds_are_no_shaken_ones(tmp_path):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, WorkloadError
 from simsched.garbage import collector_paused
-from simsched.workload.array_tasks import ArrayTask
+from simsched.workload.arrays.array_tasks import ArrayTask
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, Job, Skip, Workload
 from simsched.workload.job_attributes import with_attributes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from simsched.errors import WorkloadError
-from simsched.workload.array_tasks import ArrayTask, parse_tasks
+from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
