@@ -142,7 +142,7 @@ class Plan:
 
     def forget_ids(self) -> None:
         """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""
-        if self.counts_only and not self.held:
+        if self.runs is None and self.counts_only and not self.held:
             self.available.partial = None
 
     def recount(self) -> None:
