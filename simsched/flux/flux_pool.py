@@ -1,7 +1,7 @@
 """`FluxPool`: the resource pool of a Python scheduler of flux-core (``pool-class=simsched.flux:Pool``).
 
 It follows the interface of `flux.resource.ResourcePool` (flux-core 0.88), which wraps a
-`ResourcePoolImplementation`.  What a pool does is in `pool_state`; this module turns it into the framework's
+`ResourcePoolImplementation`.  The operations are in `pool_state`; this module turns them into the framework's
 values and exceptions.
 """
 

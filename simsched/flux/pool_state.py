@@ -207,7 +207,7 @@ class PoolState:
         self.ends[job] = end
 
     def free(self, job: int, document: Mapping[str, Any] | None, *, final: bool) -> None:
-        """Free what a job holds: on the ranks of an R, or everything.
+        """Free the resources of a job: on the ranks of an R, or all.
 
         ValueError if the job does not hold the ranks, or holds others too though this is the `final` part.
         """
@@ -227,7 +227,7 @@ class PoolState:
         self.ends.pop(job, None)
 
     def held(self, job: int) -> ResourceSet:
-        """Return what a job holds."""
+        """Return the allocation of a job."""
         return self.matcher.allocation(self._ids[job])
 
     # -- documents --------------------------------------------------------------------------------

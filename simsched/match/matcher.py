@@ -184,7 +184,7 @@ class Matcher:
         return Busy(start=start, reasons=found.reasons, select=answer.select, emit=answer.emit)
 
     def adopt(self, granted: ResourceSet, *, end: float | None = None) -> int:
-        """Claim what the R of a running job names, on targets up or down; return the id of the allocation.
+        """Claim the R of a running job, on targets up or down; return the id of the allocation.
 
         Errors as `ClaimsFromR.exact`.  `end` is the expected end, in seconds.
         """

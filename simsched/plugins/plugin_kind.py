@@ -2,7 +2,7 @@
 
 An entry point of the group of a kind names one of three things:
 
-- a value that has what the protocol of the kind asks for; it has no options;
+- a value that fits the protocol of the kind; it has no options;
 - a class, or a function that returns such a value; its parameters are the options;
 - where the protocol is a function: that function; its keyword-only parameters are the options.
 
@@ -43,14 +43,14 @@ class PluginKind:
     ----------
     word : its name in messages, such as ``match policy``.
     group : the entry-point group of other packages, such as ``simsched.match_policies``.
-    protocol : what a value must have (`typing.Protocol`).
+    protocol : the attributes and methods of a value (`typing.Protocol`).
     """
 
     word: str
     group: str
     protocol: type
 
-    # -- what is installed ------------------------------------------------------------------------
+    # -- installed plug-ins -----------------------------------------------------------------------
 
     def names(self) -> list[str]:
         """Return the names that installed packages have for this kind."""
@@ -118,7 +118,7 @@ class PluginKind:
         return self.checked(value, name)
 
     def checked(self, value: Any, name: str | None = None) -> Any:
-        """Return a value that has what the protocol asks for; PluginError with what it lacks otherwise."""
+        """Return a value that fits the protocol; otherwise PluginError with the missing part."""
         lack = lack_of(value, self.protocol)
         if lack is not None:
             raise misfit(self.word, name or name_of(value), value, lack)

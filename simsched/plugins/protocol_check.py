@@ -1,4 +1,4 @@
-"""Whether a value has what a protocol asks for: its attributes, its methods, and their arguments."""
+"""Whether a value fits a protocol: its attributes, its methods, and their arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class Lack(NamedTuple):
-    """What a value lacks: a phrase, the expected signature, and the place of its code if it has one."""
+    """The first missing part of a value: a phrase, the expected signature, and the place of its code."""
 
     text: str
     expected: str
@@ -78,7 +78,7 @@ def _members(protocol: type) -> dict[str, Any]:
 
 
 def _wrong_arguments(name: str, found: Any, places: int, shown: str) -> Lack | None:
-    """Return what is wrong if a function cannot be called with so many arguments by place."""
+    """Return the fault if a function cannot be called with this number of arguments by place."""
     try:
         own = signature(found)
     except (TypeError, ValueError):  # some functions in C do not state their arguments

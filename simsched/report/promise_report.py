@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
 
 RESERVING = ("easy", "easy+", "easy++")
-"""Policies whose first job has a reservation that is no promise."""
+"""Policies whose first job has a reservation that does not promise a start."""
 MOST_ROWS = 12
 #: upper ends (s) of the classes of real less promised starts, and their names
 CLASSES = (

@@ -36,7 +36,7 @@ MAX_RECIPES = 16_384
 
 
 class TargetRecipe(NamedTuple):
-    """What the selection of a simple request looks up, whatever the state.
+    """The values that the selection of a simple request looks up in any state.
 
     Attributes
     ----------

@@ -157,7 +157,7 @@ class FreeRuns:
     Attributes
     ----------
     kind : what one unit is.
-    total : pool type → free units; what is not part of a unit stays as it is.
+    total : pool type → free units; other types stay as they are.
     idle : targets of which every unit is free.
     """
 
@@ -169,11 +169,11 @@ class FreeRuns:
         self.idle = targets
         self._each = kind.each
         self._content = tuple(kind.content.items())
-        # The last number is no run but larger than any: there is always a next one to compare with.
+        # The last number is larger than any run: there is always a next one to compare with.
         self._runs = [0, targets * kind.each, maxsize]
 
     def lowest(self, request: Request, units: int) -> RunSelection:
-        """Return the lowest free units for a request; there must be as many."""
+        """Return the lowest free units for a request; at least that number must be free."""
         runs = self._runs
         low = runs[0]
         high = low + units

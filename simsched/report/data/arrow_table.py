@@ -15,7 +15,7 @@ class ArrowTable:
 
     Attributes
     ----------
-    name : what it has the rows of.
+    name : of the table.
     columns : the names of its columns.
     """
 

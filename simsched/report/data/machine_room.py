@@ -143,7 +143,7 @@ def levels_of(nodes: pd.DataFrame) -> tuple[RoomLevel, ...]:
 
 
 def _blocks(nodes: pd.DataFrame) -> RoomLevel:
-    """Return blocks of neighbouring ranks, about as many as there are ranks in each."""
+    """Return blocks of neighbouring ranks; n ranks become about √n blocks."""
     wide = ceil(sqrt(len(nodes)))
     ranks = nodes["rank"].to_numpy(dtype=np.int64)
     order = np.argsort(np.argsort(ranks, kind="stable"), kind="stable")

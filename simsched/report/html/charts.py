@@ -90,7 +90,7 @@ def dump(value: Any) -> str:
 
 
 def page_data(charts: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what the script of a page needs: its charts, the colours of categories, and those of shares."""
+    """Return the data for the script of a page: charts, colours of categories, and those of shares."""
     return {"charts": charts, "cycle": list(palette.CYCLE), "ramp": list(Cividis256[::4])}
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any] | None:
-    """Return what the page needs to explain waits: names, colours, and the packed columns of all jobs.
+    """Return the data by which the page explains waits: names, colours, and the packed columns of all jobs.
 
     None if the timeline does not have the free units.
     """

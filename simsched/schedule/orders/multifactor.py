@@ -205,7 +205,7 @@ class Multifactor:
         self._may_exceed, self._may_fall_short = self._rules.most < inf, self._rules.least > -inf
 
     def _double(self) -> None:
-        """Make room in the columns for as many jobs again."""
+        """Double the room in the columns."""
         room = max(len(self._since), 256)
         longer = np.zeros(room)
         self._since, self._fixed = (np.concatenate([old, longer]) for old in (self._since, self._fixed))

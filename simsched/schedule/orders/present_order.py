@@ -159,7 +159,7 @@ class PresentOrder:
         return places[at]
 
     def _next_in_front(self, waiting: array[int]) -> int:
-        """Return the same, and sort only as many jobs as may be needed."""
+        """Return the same, and sort only the jobs that may be needed."""
         front, at = self._front, self._turn or 0
         while at < len(front) and not _is_in(waiting, front[at]):
             at += 1

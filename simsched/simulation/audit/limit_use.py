@@ -59,7 +59,7 @@ class Attempts:
         self._released[key] = min(self._released.get(key, inf), time)
 
     def until(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Attempt]:
-        """Return the attempts; the last one of a job ends when the table says."""
+        """Return the attempts; the last one of a job ends at the end in the table."""
         found = []
         for (name, start), end in self._released.items():
             row = rows.get(name, {})

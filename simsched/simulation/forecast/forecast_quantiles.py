@@ -119,7 +119,7 @@ class StartQuantiles:
 
     @property
     def text(self) -> str:
-        """What was learnt, and the check."""
+        """The learnt ratios, and their check."""
         return f"quantiles learnt from {len(self.past):,} earlier forecasts; {self.check.text}"
 
     def of(self, horizons: Floats, places: Integers, sizes: Floats) -> Floats:

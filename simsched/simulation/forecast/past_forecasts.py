@@ -78,7 +78,7 @@ class PastForecasts:
         )
 
     def known_at(self, time: float) -> PastForecasts:
-        """Return what was known at a time (s): earlier forecasts, and starts up to then."""
+        """Return the forecasts before a time (s), and the starts up to then."""
         found = self.kept(self.times < time)
         left = time - found.times
         started = found.started & (found.waits <= left)

@@ -146,7 +146,7 @@ class LimitTable:
                 yield ScopeLimits(scope, tuple(limits), per_job)
 
     def _own_rule(self, array: str | None) -> tuple[LimitRule, ...]:
-        """Return the rule that at most so many tasks of an array run at a time, if it says so itself."""
+        """Return the rule for the limit of tasks at a time that an array states itself, if it does."""
         most = None if array is None else self._arrays.get(array)
         where = f"array {array}"
         return () if most is None else (LimitRule((), ("array",), ((RUNNING, most),), where=where),)

@@ -53,7 +53,7 @@ class LimitedJobs:
 
 
 def has_array_limits(jobs: Iterable[Job]) -> bool:
-    """Whether a job array of the workload runs at most so many of its tasks at a time."""
+    """Whether a job array of the workload limits its tasks at a time."""
     return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
 
 

@@ -86,7 +86,7 @@ def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> Prio
 
 
 class GrowthRecord(NamedTuple):
-    """What a run of the same cluster and rules needs to have the same jobs, as they are at present.
+    """The jobs of a run as they are at present, for another run of the same cluster and rules.
 
     handed_in : the jobs as they were submitted, in the order of their numbers.
     changes : number → (runtime, duration, cancel_at) of those that are different by now.

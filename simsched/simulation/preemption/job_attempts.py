@@ -149,7 +149,7 @@ class JobAttempts:
         return seconds - times.done(seconds, work - saved, restarted=saved > 0)
 
     def state(self) -> dict[str, Any]:
-        """Return what the attempts so far have kept and lost."""
+        """Return the work that the attempts so far have kept and lost."""
         return {
             "saved": self._saved,
             "lost": self._lost,

@@ -64,7 +64,7 @@ class VictimRule:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionRules:
-    """Who preempts whom, and how.
+    """Which jobs preempt which, and how.
 
     Attributes
     ----------

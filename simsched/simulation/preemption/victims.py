@@ -173,7 +173,7 @@ class Victims:
         return True
 
     def _soon(self, placed: Sequence[Selection]) -> Availability:
-        """Return what is free once the present victims are gone, beside jobs that are to start."""
+        """Return the free resources once the present victims are gone, beside jobs that are to start."""
         held = self._engine.plan.held
         state = self._engine.plan.available.copy()
         for job in (*self._leaving, *self._cleaning):

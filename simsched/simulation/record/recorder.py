@@ -143,7 +143,7 @@ class Recorder:
             self.log.release(job, now)
 
     def resume(self, job: int, now: float, selection: Selection, suspended: float) -> None:
-        """Record that a job got its resources back; it was suspended for so many seconds in all."""
+        """Record that a job got its resources back; it was suspended for this number of seconds in all."""
         if self.log is not None:
             self.log.again(job, now, selection, self.start[job], suspended)
 

@@ -94,7 +94,7 @@ class ReservationBook:
             group.context.supply.calendar = Calendar((*self._closures, *self._outside(at)), always=True)
 
     def _outside(self, at: int) -> list[Closure]:
-        """Return what is closed for the jobs of a reservation: all but its windows."""
+        """Return the closures for the jobs of a reservation: all times but its windows."""
         everything = np.arange(len(self._engine.plan.available.use), dtype=np.int64)
         windows = self._windows.get(at)
         if not windows:
@@ -112,7 +112,7 @@ class ReservationBook:
         """Make a pass as a window begins or ends; after the last one its waiting jobs stay behind."""
         engine, now = self._engine, self._engine.now
         if engine.is_over:
-            return  # no row of the timeline for a reservation that nobody waits for
+            return  # no row of the timeline for a reservation without waiting jobs
         if self._windows[at][-1].end <= now:
             group = engine.queues.groups[self._ordinary + at]
             for job in list(group.queue):

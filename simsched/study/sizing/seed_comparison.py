@@ -34,9 +34,9 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True, slots=True)
 class SeedSource:
-    """What a seed changes.
+    """The change of a workload by a seed.
 
-    `shake` moves submissions by up to that time. `block` is what is resampled: a time, ``users`` or
+    `shake` moves submissions by up to that time. `block` is the unit of resampling: a time, ``users`` or
     ``sessions``; without both, blocks of a length that suits the workload.
     """
 

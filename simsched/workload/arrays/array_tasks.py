@@ -27,7 +27,7 @@ _OPTION = re.compile(r"(?:^|\s)(?:--array[= ]\s*|-a\s*=?\s*)[\"']?([\d,:-]+)%(\d
 class ArrayTask(msgspec.Struct, frozen=True, gc=False, order=True):
     """The place of a job in a job array: the array's id, its own index, and the most tasks at a time.
 
-    `limit` is the most tasks of the array that run at a time; None: as many as fit.
+    `limit` is the most tasks of the array that run at a time; None: all that fit.
 
     >>> ArrayTask.parse("123_4%2"), str(ArrayTask("sim", 0))
     (ArrayTask(array='123', index=4, limit=2), 'sim_0')

@@ -304,7 +304,7 @@ class Maker:
 
 
 def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
-    """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is no array."""
+    """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is not an array."""
     if "array_task" in entry:
         if "array" in entry:
             raise WorkloadError("found array and array_task", where=place, expected="one of them")

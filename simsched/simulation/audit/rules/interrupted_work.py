@@ -84,7 +84,7 @@ class InterruptedWork(Attempts):
             self._units[name] = {rank: dict(masks) for rank, masks in units.items()}
 
     def release(self, name: str, start: float, time: float) -> None:
-        """Note that a job released resources; the first release after an alloc ends what it ran."""
+        """Note that a job released resources; the first release after an alloc ends the attempt."""
         super().release(name, start, time)
         begin, end = self._last.get(name, (time, inf))
         if end == inf and name in self.ran:

@@ -53,7 +53,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _is_given(value: Any) -> bool:
-    """Whether a cell has a value: not None or NaN, and not an infinite time, which is no limit."""
+    """Whether a cell has a value: not None or NaN, and not an infinite time, which means no limit."""
     if value is None or value in ("", float("inf")):
         return False
     return bool(value == value)  # noqa: PLR0124 (NaN)
