@@ -62,7 +62,8 @@ class Directory(NamedTuple):
     def task(self, value: str) -> Job | None:
         """Return the task of ``ARRAY_INDEX``; None if there is no such task."""
         array, _, index = value.rpartition("_")
-        return self.arrays.get(array, {}).get(int(index)) if index.isascii() and index.isdigit() else None
+        known = index.isascii() and index.isdigit() and len(index) < 8  # as the readers take it
+        return self.arrays.get(array, {}).get(int(index)) if known else None
 
 
 def resolve(drafts: Sequence[tuple[str, Job, Any]]) -> list[Job]:
