@@ -182,7 +182,8 @@ def _outages(run: RunTables, nodes: pd.DataFrame) -> pd.DataFrame:
     down = np.flatnonzero(~nodes["up"].to_numpy(dtype=bool))
     first = pd.DataFrame({"node": down, "start": -np.inf, "end": np.inf, "state": "down"})
     later = known.assign(node=known["rank"].map(row).astype("int64")).rename(columns={"kind": "state"})
-    return pd.concat([later[["node", "start", "end", "state"]], first], ignore_index=True)
+    parts = [part for part in (later[list(first.columns)], first) if len(part)]
+    return pd.concat(parts, ignore_index=True) if parts else first  # pandas 2 warns of empty parts
 
 
 def _states(
