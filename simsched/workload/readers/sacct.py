@@ -250,6 +250,7 @@ class _Reader:
             "account": {row.bank or "" for row in rows},
             "user": {row.user or "" for row in rows},
             "group": {row.group or "" for row in rows},
+            "nodelist": {row.nodelist or "" for row in rows},
         }
 
     def finish(self) -> Workload:

@@ -190,6 +190,18 @@ def test_a_feature_expression_with_a_pipe_is_read_whole():
     assert str(workload.jobs[1].jobspec.constraint) == "ib or big"
 
 
+def test_of_two_readings_the_one_with_known_hosts_is_taken():
+    head = "JobIDRaw|Submit|Elapsed|NCPUS|State|JobName|NodeList|Priority|Reason"
+    rows = [f"{id_}|2024-03-01T10:00:00|01:00|4|COMPLETED|{name}|cn[1-2]|100|None"
+            for id_, name in ((1, "a"), (2, "b|c"))]  # fmt: skip
+    workload = read(*rows, head=head)
+    assert [(job.id, job.name, job.nodelist) for job in workload] == [
+        (1, "a", "cn[1-2]"),
+        (2, "b|c", "cn[1-2]"),
+    ]
+    assert workload.skipped == ()
+
+
 def test_a_record_with_one_reading_is_counted_as_put_together():
     head = "JobIDRaw|JobName|Submit|Elapsed|NCPUS|State"
     lines = [f"{id_}|{name}|2024-03-01T10:00:00|60|4|COMPLETED" for id_, name in ((1, "a"), (2, "b|c"))]
