@@ -82,10 +82,7 @@ def make(setting: Setting) -> None:
     page.figure(
         picture(found["actual"]), "actual", "Average bounded slowdown of each sequence; actual run times."
     )
-    page.section("What the paper says, and what is found here", *verdict(found))
-    page.section("Why the numbers differ", *differences())
-    sources(page)
-    page.write(timed=not setting.quick)
+    page.conclude(verdict(found), differences(), sources)
 
 
 def sources_of(setting: Setting) -> list[Source]:

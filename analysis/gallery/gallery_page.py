@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from analysis.pages import ResultPage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from analysis.gallery.logs import Setting
 
 
@@ -15,8 +17,18 @@ class GalleryPage(ResultPage):
 
     def __init__(self, setting: Setting, name: str, title: str) -> None:
         super().__init__(name, title, setting.output, f"python -m analysis.gallery {name}")
+        self._timed = not setting.quick
         if setting.quick:
             self.text("**A quick run** on a few jobs of a bundled workload: its numbers say nothing.")
+
+    def conclude(
+        self, verdict: Iterable[str], differences: Iterable[str], sources: Callable[[GalleryPage], None]
+    ) -> None:
+        """Add what was found, why numbers differ, and the sources; write the page."""
+        self.section("What the paper says, and what is found here", *verdict)
+        self.section("Why the numbers differ", *differences)
+        sources(self)
+        self.write(timed=self._timed)
 
     def sources(self, *entries: str) -> None:
         """Add the section of sources, each an item of a list."""

@@ -46,10 +46,7 @@ def make(setting: Setting) -> None:
         f"Mean wait of each pair over that of EASY-FCFS-FCFS, first half of the log, threshold {THRESHOLD}."
         " A cross marks the chosen pair.",
     )
-    page.section("What the paper says, and what is found here", *verdict(found))
-    page.section("Why the numbers differ", *differences())
-    sources(page)
-    page.write(timed=not setting.quick)
+    page.conclude(verdict(found), differences(), sources)
 
 
 def introduction(page: GalleryPage) -> None:

@@ -44,10 +44,7 @@ def make(setting: Setting) -> None:
         "Mean bounded slowdown over the factor f. Bars: least and greatest of the draws. Dotted: the times"
         " that users requested.",
     )
-    page.section("What the paper says, and what is found here", *verdict(found))
-    page.section("Why the numbers differ", *differences())
-    sources(page)
-    page.write(timed=not setting.quick)
+    page.conclude(verdict(found), differences(), sources)
 
 
 def introduction(page: GalleryPage) -> None:

@@ -82,10 +82,7 @@ def make(setting: Setting) -> None:
     page.figure(
         picture(found), "slowdown", "Mean bounded slowdown over that of EASY. Less is better; 1 is EASY."
     )
-    page.section("What the paper says, and what is found here", *verdict(found))
-    page.section("Why the numbers differ", *differences())
-    sources(page)
-    page.write(timed=not setting.quick)
+    page.conclude(verdict(found), differences(), sources)
 
 
 def introduction(page: GalleryPage) -> None:

@@ -9,11 +9,10 @@ these seconds, a pass is entered for that instant.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.schedule.profiles.plan import first_fit
-from simsched.simulation.environment import SUBMISSION
+from simsched.simulation.preemption.ripe_times import RipeTimes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,13 +35,12 @@ class Preemption:
     def __init__(self, engine: Engine, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
         self._engine = engine
         self._of = of
-        self._ripe_at: set[float] = set()  # times at which a pass is entered
         self._after = {
             number: _whole(float(after))
             for number, job in enumerate(jobs)
             if (after := job.jobspec.system.get("preemptible-after")) is not None
         }
-        engine.future.handle("ripe", self._on_ripe)
+        self._ripe = RipeTimes(engine)
 
     def note(self, number: int, job: Job) -> None:
         """Note a job that arrives during the run."""
@@ -55,11 +53,11 @@ class Preemption:
 
     def state(self) -> dict[str, Any]:
         """Return the times at which passes are entered."""
-        return {"ripe_at": self._ripe_at}
+        return {"ripe_at": self._ripe.entered}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
-        self._ripe_at = state["ripe_at"]
+        self._ripe.entered = state["ripe_at"]
 
     def make_room(self, group: QueueGroup, now: float) -> None:
         """Preempt for each of the first jobs of the group that preempt, one after the other."""
@@ -77,7 +75,7 @@ class Preemption:
             if selection is None:
                 victims = self._victims(job, now, free)
                 if victims is None:
-                    self._come_back(job, now)
+                    self._ripe.expect(map(self._ripens, self._lower(job)), now)
                     return
                 for victim in victims:
                     free.release(engine.plan.held[victim])
@@ -87,18 +85,6 @@ class Preemption:
                 return
             free.claim(selection)
             served.append(job)
-
-    def _come_back(self, job: int, now: float) -> None:
-        """Enter a pass for the instant at which the next running job may be preempted by this one."""
-        running = self._lower(job)
-        ripe = min((time for time in map(self._ripens, running) if now < time < inf), default=now)
-        if ripe > now and ripe not in self._ripe_at:
-            self._ripe_at.add(ripe)
-            self._engine.future.at(ripe, SUBMISSION, "ripe")
-
-    def _on_ripe(self, _: None) -> None:
-        self._ripe_at.discard(self._engine.now)
-        self._engine.settle()
 
     def _ripens(self, job: int) -> float:
         """Return the time (seconds) from which a running job may be preempted."""

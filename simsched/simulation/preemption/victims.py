@@ -12,11 +12,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.schedule.profiles.plan import first_fit
-from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.outages.disruption import Disruption
 from simsched.simulation.preemption.preemption_rules import CANCEL, CHECKPOINT, OFF, QOS, REQUEUE, SUSPEND
 from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+from simsched.simulation.preemption.ripe_times import RipeTimes
 from simsched.simulation.preemption.suspension import Suspension
 from simsched.simulation.record.recorder import CANCELED
 
@@ -79,9 +80,8 @@ class Victims:
                 self._exempt[number] = float(after)
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
-        self._ripe_at: set[float] = set()
         engine.future.handle("evict", self._on_evict)
-        engine.future.handle("ripe", self._on_ripe)
+        self._ripe = RipeTimes(engine)
 
     # -- before a pass --------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class Victims:
         if first_fit(request, soon) is None:
             victims = self._victims(job, request, now, soon)
             if victims is None:
-                self._come_back(job, now)
+                self._ripe.expect(map(self._ripens, self._lower(job)), now)
                 return False
             for victim in victims:
                 self._preempt(victim, job, now)
@@ -243,17 +243,6 @@ class Victims:
         suspended = engine.attempts.suspended.get(victim, 0)
         return engine.recorder.start[victim] + suspended + self._exempt[victim]
 
-    def _come_back(self, job: int, now: float) -> None:
-        """Enter a pass for the instant at which the next running job may be preempted by this one."""
-        ripe = min((time for time in map(self._ripens, self._lower(job)) if now < time < inf), default=now)
-        if ripe > now and ripe not in self._ripe_at:
-            self._ripe_at.add(ripe)
-            self._engine.future.at(ripe, SUBMISSION, "ripe")
-
-    def _on_ripe(self, _: None) -> None:
-        self._ripe_at.discard(self._engine.now)
-        self._engine.settle()
-
     # -- how they go ------------------------------------------------------------------------------
 
     def _preempt(self, victim: int, job: int, now: float) -> None:
@@ -309,14 +298,14 @@ class Victims:
         return {
             "leaving": {job: tuple(leaving) for job, leaving in self._leaving.items()},
             "cleaning": self._cleaning,
-            "ripe_at": self._ripe_at,
+            "ripe_at": self._ripe.entered,
             "suspension": None if self.suspension is None else self.suspension.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
         self._leaving = {job: LeavingJob(*leaving) for job, leaving in state["leaving"].items()}
-        self._cleaning, self._ripe_at = state["cleaning"], state["ripe_at"]
+        self._cleaning, self._ripe.entered = state["cleaning"], state["ripe_at"]
         if self.suspension is not None:
             self.suspension.restore(state["suspension"])
 
