@@ -255,12 +255,6 @@ def engine_of(
         admission = admit_reserved(jobs, config.reservations, admission)
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
-    plain = all(outage.kind == FAILURE for outage in config.outages) and not config.epilog[1]
-    plain = (
-        plain
-        and not config.reservations
-        and not (config.preemption is not None and config.preemption.suspends)
-    )
     requested, never = with_requests(jobs, config.licenses)
     prepared = prepare(
         requested,
@@ -268,7 +262,7 @@ def engine_of(
         config,
         admission=admission,
         dependent=conditions.conditional,
-        counts_decide=counted and plain,
+        counts_decide=counted and _counts_suffice(config),
         never=never,
     )
     log = log_of(workload, prepared, index, config, sink) if allocations else None
@@ -286,6 +280,12 @@ def engine_of(
 
         add_victims(engine, config.preemption, jobs, [] if admission is None else admission.of)
     return engine, engine.prepared, workload
+
+
+def _counts_suffice(config: RunConfig) -> bool:
+    """Whether counts may decide matches: no target is closed at known times or for some jobs."""
+    only_failures = all(outage.kind == FAILURE for outage in config.outages)
+    return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
 
 
 def _engine(
@@ -331,8 +331,7 @@ def add_parts(
     begin = submits[0] if submits else 0
     if config.failures is not None and submits:
         refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
-    suspends = config.preemption is not None and config.preemption.suspends
-    if config.outages or config.failures is not None or open_ or suspends:
+    if config.outages or config.failures is not None or open_ or config.suspends:
         disruption = Disruption(
             engine, index, config.outages, config.failures, config.on_failure, config.seed
         )

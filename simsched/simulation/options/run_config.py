@@ -193,6 +193,11 @@ class RunConfig:
         """Whether jobs start when the log says, and not when a scheduler decides."""
         return self.queue_policy == RECORDED
 
+    @property
+    def suspends(self) -> bool:
+        """Whether jobs may be suspended."""
+        return self.preemption is not None and self.preemption.suspends
+
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""
         plain = {f.name: getattr(self, f.name) for f in fields(self)}
