@@ -91,6 +91,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _text(site: Site) -> Iterator[str]:
+    from simsched.site.preemption_tables import PREEMPTION, RESERVATIONS, preemption_rows, reservation_rows
     from simsched.site.site_tables import (
         LIMITS,
         NODES,
@@ -111,10 +112,14 @@ def _text(site: Site) -> Iterator[str]:
     if site.queues:
         yield ""
         yield from table_lines([QUEUES, *queue_rows(site)], right=[1, 2])
-    limits = limit_rows(site)
-    if limits:
-        yield ""
-        yield from table_lines([LIMITS, *limits])
+    for head, more in (
+        (LIMITS, limit_rows(site)),
+        (PREEMPTION, preemption_rows(site)),
+        (RESERVATIONS, reservation_rows(site)),
+    ):
+        if more:
+            yield ""
+            yield from table_lines([head, *([clip_end(cell, HOSTS) for cell in row] for row in more)])
     for heading, notes in notes_by_kind(site).items():
         yield ""
         yield f"{heading}:"

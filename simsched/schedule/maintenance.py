@@ -6,6 +6,7 @@ before, so the answer depends on the job and on the time.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ class Calendar:
     def __init__(self, closures: Sequence[Closure] = (), *, always: bool = False) -> None:
         self._always = always
         self._closures = sorted(closures, key=lambda closure: (closure.start, closure.end))
+        self._starts = [closure.start for closure in self._closures]
 
     def __bool__(self) -> bool:
         return bool(self._closures) or self._always
@@ -41,7 +43,8 @@ class Calendar:
 
         A window of zero seconds is the moment at which it begins.
         """
-        found = [c.targets for c in self._closures if (c.start < end or c.start <= begin) and begin < c.end]
+        begun = max(bisect_left(self._starts, end), bisect_right(self._starts, begin))
+        found = [c.targets for c in self._closures[:begun] if begin < c.end]
         return np.unique(np.concatenate(found)) if found else None
 
     def reopenings(self, after: float) -> list[float]:

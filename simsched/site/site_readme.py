@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from simsched.site.preemption_tables import PREEMPTION, RESERVATIONS, preemption_rows, reservation_rows
 from simsched.site.site_tables import (
     FACTORS,
     LIMITS,
@@ -65,6 +66,7 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield "## Limits"
         yield "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
         yield markdown_table(LIMITS, limits)
+    yield from _kept_for_some(site)
     rows = priority_rows(site)
     if rows:
         yield "## Priority"
@@ -78,3 +80,17 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield "Nothing was assumed or left out."
     log = shlex.quote(site.logs[0]) if site.logs else "LOG"
     yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)
+
+
+def _kept_for_some(site: Site) -> Iterator[str]:
+    """Yield the sections on preemption and advance reservations, where the site has them."""
+    rows = preemption_rows(site)
+    if rows:
+        yield "## Preemption"
+        yield "The table `preemption` of `queues.toml` says which jobs preempt which."
+        yield markdown_table(PREEMPTION, rows)
+    rows = reservation_rows(site)
+    if rows:
+        yield "## Reservations"
+        yield "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
+        yield markdown_table(RESERVATIONS, [tuple(clip_end(cell, HOSTS) for cell in row) for row in rows])

@@ -33,12 +33,19 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class QosRow:
-    """The values of a QOS that are not limits; `where` is its line."""
+    """The values of a QOS that are not limits; `where` is its line.
+
+    preempts : the QOS whose jobs it may preempt.
+    victims : ``mode``, ``grace`` and ``exempt`` (seconds) of its own jobs that are preempted, as far as they
+        are stated.
+    """
 
     name: str
     priority: int = 0
     usage_factor: float = 1.0
     where: str = ""
+    preempts: tuple[str, ...] = ()
+    victims: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +60,8 @@ class MachineDescription:
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
     qos : the values of QOS that are not limits.
-    awaits_qos : ``order`` and ``priority`` with a QOS factor without values (see `limits.qos_priorities`).
+    awaits_qos : ``order`` and ``priority`` with a QOS factor without values, and ``preemption`` without its
+        QOS (see `limits.qos_priorities`).
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """

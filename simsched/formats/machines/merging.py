@@ -12,6 +12,7 @@ from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.shared.node_groups import DOWN, DRAINED, UP, in_order, property_for
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.node_records import property_name
+from simsched.formats.machines.slurm.reservation_lines import joined
 from simsched.formats.machines.slurm.slurm_records import EVERY_NODE, UNSTATED_LIMITS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip
@@ -49,6 +50,9 @@ def merge(
     config: dict[str, Any] = {}
     for part in parts:
         config = _joined(config, part.config)
+    reserved = joined(parts)
+    if reserved:
+        config["reservations"] = reserved
     limits = [table for part in parts for table in _limits_of(part, parts[0].cpus_per_core)]
     if limits:
         config["limits"] = limits

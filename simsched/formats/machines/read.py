@@ -11,6 +11,7 @@ from simsched.errors import FormatError
 from simsched.formats.machines.limits.qos_priorities import with_qos
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
 from simsched.formats.text import sniffing
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_text import load_json
@@ -116,7 +117,7 @@ def _kind_of(document: dict[str, Any]) -> str:
         return SLURM_QOS_JSON
     if isinstance(nodes, list) or isinstance(document.get("sinfo"), list | dict):
         return SLURM_JSON
-    if isinstance(document.get("partitions"), list | dict):
+    if any(isinstance(document.get(key), list | dict) for key in ("partitions", "reservations")):
         return SLURM_JSON
     if _is_r(document):
         return R
@@ -176,7 +177,7 @@ def read_description(
         formats = " and ".join(part.format for part in parts) or "nothing"
         where = ", ".join(map(name_of, given))
         raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
-    return with_qos(merge(parts, notes))
+    return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
 
 
 def opener(path: str | Path) -> OpenFile | None:

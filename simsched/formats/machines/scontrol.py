@@ -1,7 +1,7 @@
-"""The text of ``scontrol show node``, ``show partition`` and ``show config``, also with ``--oneliner``.
+"""The text of ``scontrol show`` of nodes, partitions, reservations and config, also with ``--oneliner``.
 
-Records begin with ``NodeName=`` or ``PartitionName=``.  Several of them, of both kinds, may be in one
-text, so the outputs of several commands can be put together.
+Records begin with ``NodeName=``, ``PartitionName=`` or ``ReservationName=``.  Several of them, of all kinds,
+may be in one text, so the outputs of several commands can be put together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 FORMAT = "scontrol"
 
-_RECORD = re.compile(r"\s*(NodeName|PartitionName)=(\S+)", re.IGNORECASE)
+_RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName)=(\S+)", re.IGNORECASE)
+_CORES = re.compile(r"\sCoreIDs=", re.IGNORECASE)
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\[\d+\])?\s+=\s?(.*)")
 _QUIET = re.compile(r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|.*:\s*\Z", re.IGNORECASE)
@@ -41,8 +42,8 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
     Raises
     ------
     FormatError
-        if the text has no record of a node, of a partition or of the configuration, and for the first
-        fault if `strict`.
+        if the text has no record of a node, of a partition, of a reservation or of the configuration, and for
+        the first fault if `strict`.
     """
     notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, Settings(notes))
@@ -51,10 +52,12 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
             records.settings.add(values, place)
         elif kind == "nodename":
             _add_node(records, values, place)
+        elif kind == "reservationname":
+            records.add_reservation(values.pop(kind), values, place)
         else:
             records.add_partition(values.pop(kind), values, place)
     if records.is_empty:
-        expected = "NodeName=… or PartitionName=… records"
+        expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
     return records.describe(FORMAT)
 
@@ -77,6 +80,8 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
     for number, line in enumerate(text.split("\n"), 1):
         bare = line.strip()
         begin = _RECORD.match(line)
+        if begin is not None and kind == "reservationname" and _CORES.search(line):
+            begin = None  # a line of the reservation: its cores on one node
         if begin is not None or not bare:
             if values:
                 yield kind, values, place

@@ -1,8 +1,8 @@
-"""Slurm's JSON: ``scontrol show node --json``, ``show partition --json``, ``sinfo --json``, slurmrestd.
+"""Slurm's JSON: ``scontrol show node --json``, ``show partition``, ``show reservation``, sinfo, slurmrestd.
 
-All have lists ``nodes``, ``partitions`` or ``sinfo``.  Numbers are plain, or, from data_parser v0.0.39
-on, ``{"set": …, "infinite": …, "number": …}``.  States and features are texts or lists of texts.  The
-partitions of v0.0.38 and before are flat; later ones have sections such as ``maximums``.
+All have lists ``nodes``, ``partitions``, ``reservations`` or ``sinfo``.  Numbers are plain, or, from
+data_parser v0.0.39 on, ``{"set": …, "infinite": …, "number": …}``.  States and features are texts or lists of
+texts.  The partitions of v0.0.38 and before are flat; later ones have sections such as ``maximums``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simsched.formats.machines.description import MachineDescription
 
 FORMAT = "Slurm's JSON"
-LISTS = ("nodes", "partitions", "sinfo")
+LISTS = ("nodes", "partitions", "sinfo", "reservations")
 
 #: Key of slurm.conf → paths of its value in a node, the newest first.
 NODE_PATHS: Mapping[str, tuple[str, ...]] = {
@@ -79,6 +79,23 @@ PARTITION_PATHS: Mapping[str, tuple[str, ...]] = {
     "qos": ("qos/assigned", "qos"),
     "state": ("partition/state", "state"),
 }
+RESERVATION_PATHS: Mapping[str, tuple[str, ...]] = {
+    "accounts": ("accounts",),
+    "allowedpartitions": ("allowed_partitions",),
+    "burstbuffer": ("burst_buffer",),
+    "endtime": ("end_time",),
+    "features": ("features",),
+    "flags": ("flags",),
+    "groups": ("groups",),
+    "licenses": ("licenses",),
+    "maxstartdelay": ("max_start_delay",),
+    "nodecnt": ("node_count",),
+    "nodes": ("node_list",),
+    "qos": ("qos",),
+    "starttime": ("start_time",),
+    "users": ("users",),
+    "watts": ("watts",),
+}
 _PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
 _FORCED = 0x8000
 
@@ -94,11 +111,16 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
     rows = {key: value for key, value in lists.items() if isinstance(value, list)}
     if not rows:
-        expected = "an object with a list nodes, partitions or sinfo"
+        expected = "an object with a list nodes, partitions, reservations or sinfo"
         raise FormatError("this is not a document of Slurm", where=where, expected=expected)
     notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, Settings(notes))
-    add = {"nodes": _add_node, "partitions": _add_partition, "sinfo": _add_sinfo}
+    add = {
+        "nodes": _add_node,
+        "partitions": _add_partition,
+        "sinfo": _add_sinfo,
+        "reservations": _add_reservation,
+    }
     for key, items in rows.items():
         for number, item in enumerate(items):
             place = f"{where}: {key}[{number}]"
@@ -107,7 +129,8 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
             else:
                 notes.fault(f"found {shown(item)}", place, "an object")
     if records.is_empty:
-        raise FormatError("the document has no node and no partition", where=where, expected="at least one")
+        text = "the document has no node, no partition and no reservation"
+        raise FormatError(text, where=where, expected="at least one")
     if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
         notes.left_out("the default partition, which this JSON does not state", where)
     return records.describe(FORMAT)
@@ -162,6 +185,19 @@ def _sharing(shares: str) -> str:
     if jobs == 0:
         return "EXCLUSIVE"
     return f"FORCE:{jobs & ~_FORCED}" if jobs & _FORCED else "NO" if jobs == 1 else f"YES:{jobs}"
+
+
+def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a reservation without a name", place)
+        return
+    values = _values(row, RESERVATION_PATHS)
+    if row.get("core_specializations"):
+        values["coreids"] = "some"
+    if values.get("endtime") == "UNLIMITED":
+        values["duration"] = values.pop("endtime")
+    records.add_reservation(name, values, place)
 
 
 def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:

@@ -89,6 +89,7 @@ _COLUMNS = r"(?m)\A[ \t]*(?:[A-Z]+[ \t]+)*STATE\b(?=[^\n]*[ \t]NNODES\b)"
 _MACHINES: tuple[tuple[str, str], ...] = (
     (SCONTROL, r"(?s)\A\s*NodeName=\S+\s(?=.{0,2000}?\bCPUAlloc=)"),
     (SCONTROL, r"(?s)\A\s*PartitionName=\S+\s(?=.{0,4000}?\bTotalCPUs=)"),
+    (SCONTROL, r"\A\s*ReservationName=\S+\s+StartTime="),
     (FLUX_CONFIG, r"(?m)^[ \t]*\[\[?[ \t]*(?:resource|queues|policy|tbon|sched-fluxion-\w+)\b[\w.\" -]*\]"),
     (FLUX_LIST, _COLUMNS + r"(?=[^\n]*[ \t](?:NCORES|LIST)\b)"),
     (FLUX_STATUS, _COLUMNS),
@@ -96,7 +97,7 @@ _MACHINES: tuple[tuple[str, str], ...] = (
         SACCTMGR,
         (
             r"(?i)\A\s*(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
-            r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|(?<=Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
+            r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
         ),
     ),
     (SACCTMGR_DUMP, r"(?m)^(?:Cluster|Parent|Account|User) - '"),

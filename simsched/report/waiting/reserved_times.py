@@ -18,6 +18,7 @@ class ReservedTimes:
     def __init__(self, found: Sequence[Mapping[str, Any]], job: Job, ranks: Iterable[int]) -> None:
         self._own = job.jobspec.system.get("reservation") if found else None
         self._all = frozenset(ranks)
+        self._flags = {one["name"]: (bool(one.get("overlaps")), bool(one.get("flex"))) for one in found}
         self._windows = [
             (one["name"], window["start"], window["end"], frozenset(Idset.parse(str(window["ranks"]))))
             for one in found
@@ -35,5 +36,9 @@ class ReservedTimes:
         closed = frozenset[int]().union(*(ranks for *_, ranks in others))
         if self._own is None:
             return closed
+        overlaps, flex = self._flags.get(self._own, (False, False))
         mine = [w for w in self._windows if w[0] == self._own and w[1] <= time and time + limit <= w[2]]
-        return closed | (self._all - mine[0][3] if mine else self._all)
+        own = mine[0][3] if mine else frozenset[int]()
+        if overlaps:
+            closed -= own
+        return closed if flex else closed | (self._all - own)

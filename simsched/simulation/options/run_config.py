@@ -183,7 +183,7 @@ class RunConfig:
         """
         outages = tuple(found for outage in self.outages if (found := outage.on_clock(clock)) is not None)
         queues = None if self.queues is None else self.queues.on_clock(clock)
-        reservations = tuple(one.on_clock(clock) for one in self.reservations)
+        reservations = tuple(one for given in self.reservations if (one := given.on_clock(clock)) is not None)
         if outages == self.outages and queues is self.queues and reservations == self.reservations:
             return self
         return replace(self, outages=outages, queues=queues, reservations=reservations)

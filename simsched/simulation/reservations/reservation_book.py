@@ -30,7 +30,7 @@ from simsched.simulation.reservations.reservation_rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.simulation.engine import Engine
@@ -84,29 +84,61 @@ class ReservationBook:
     # -- the calendar ---------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        """Give each group its closures."""
-        groups = self._engine.queues.groups
-        kept = [Closure(*window, down=False) for windows in self._windows.values() for window in windows]
+        """Give each group its closures, those that are over left out."""
+        groups, now = self._engine.queues.groups, self._engine.now
+        lasting = {at: [w for w in windows if w.end > now] for at, windows in self._windows.items()}
+        kept = [Closure(*window, down=False) for windows in lasting.values() for window in windows]
         shared = Calendar((*self._closures, *kept), always=True)
         for group in groups[: self._ordinary]:
             group.context.supply.calendar = shared
         for at, group in enumerate(groups[self._ordinary :]):
-            group.context.supply.calendar = Calendar((*self._closures, *self._outside(at)), always=True)
+            outside = self._beside if self._reservations[at].flex else self._outside
+            closed = (*self._closures, *outside(at, lasting))
+            group.context.supply.calendar = Calendar(closed, always=True)
 
-    def _outside(self, at: int) -> list[Closure]:
-        """Return the closures for the jobs of a reservation: all times but its windows."""
+    def _outside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
+        """Yield the closures for the jobs of a reservation: all times but its windows.
+
+        The windows of reservations that overlap it are closed, too, unless it overlaps others itself.
+        """
         everything = np.arange(len(self._engine.plan.available.use), dtype=np.int64)
-        windows = self._windows.get(at)
+        windows = lasting.get(at)
         if not windows:
-            return [Closure(-inf, inf, everything, down=False)]
+            yield Closure(-inf, inf, everything, down=False)
+            return
         others = np.setdiff1d(everything, windows[0].targets)
-        found = [Closure(-inf, inf, others, down=False)] if len(others) else []
+        if len(others):
+            yield Closure(-inf, inf, others, down=False)
         begin = -inf
         for window in windows:
             if begin < window.start:
-                found.append(Closure(begin, window.start, everything, down=False))
+                yield Closure(begin, window.start, everything, down=False)
             begin = window.end
-        return [*found, Closure(begin, inf, everything, down=False)]
+        yield Closure(begin, inf, everything, down=False)
+        if not self._reservations[at].overlaps:
+            for other, found in lasting.items():
+                if other != at and self._reservations[other].overlaps:
+                    yield from (Closure(*window, down=False) for window in found)
+
+    def _beside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
+        """Yield the closures for the jobs of a flexible reservation: the windows of the others.
+
+        Within its own windows it has those of its nodes that others have, too, if it overlaps them.
+        """
+        own = lasting.get(at, []) if self._reservations[at].overlaps else []
+        for other, windows in lasting.items():
+            for start, end, targets in windows if other != at else ():
+                if not own:
+                    yield Closure(start, end, targets, down=False)
+                    continue
+                yield Closure(start, end, np.setdiff1d(targets, own[0].targets), down=False)
+                shared, begin = np.intersect1d(targets, own[0].targets), start
+                for window in own:
+                    if begin < min(window.start, end):
+                        yield Closure(begin, min(window.start, end), shared, down=False)
+                    begin = max(begin, window.end)
+                if begin < end:
+                    yield Closure(begin, end, shared, down=False)
 
     def _on_border(self, at: int) -> None:
         """Make a pass as a window begins or ends; after the last one its waiting jobs stay behind."""
@@ -115,9 +147,10 @@ class ReservationBook:
             return  # no row of the timeline for a reservation without waiting jobs
         if self._windows[at][-1].end <= now:
             group = engine.queues.groups[self._ordinary + at]
-            for job in list(group.queue):
+            for job in list(group.queue) if not self._reservations[at].flex else ():
                 engine.queues.remove(job)
                 engine.recorder.reasons[job] = self._ended(at)
+        self._plan()
         engine.queues.expect_later()
         engine.settle()
 
@@ -129,10 +162,10 @@ class ReservationBook:
         for start in self._starts(one):
             targets = self._targets(one, start)
             if targets is not None:
-                ends = [start + turn * one.repeat for turn in range(one.times)]
-                self._windows[at] = [Window(begin, begin + one.duration, targets) for begin in ends]
+                spans, now = _spans(one, start), engine.now
+                self._windows[at] = [Window(begin, end, targets) for begin, end in spans if end > now]
                 for window in self._windows[at]:
-                    engine.future.at(window.start, DISRUPTION, "reserved", at)
+                    engine.future.at(max(window.start, now), DISRUPTION, "reserved", at)
                     engine.future.at(window.end, DISRUPTION, "reserved", at)
                 break
         else:
@@ -163,13 +196,20 @@ class ReservationBook:
 
     def _targets(self, one: AdvanceReservation, start: float) -> Ints | None:
         """Return the targets of a reservation that begins at a time; None if there are too few."""
-        engine = self._engine
-        index = engine.plan.available.index
-        spans = [(start + n * one.repeat, start + n * one.repeat + one.duration) for n in range(one.times)]
-        free: Bools = (self._until() <= start) & index.targets_matching(constraint_of(one)) & index.up
-        taken = [Closure(*window) for windows in self._windows.values() for window in windows]
+        if not one.ignore_jobs:
+            return self._chosen(one, start, self._until() <= start)
+        # Targets without running jobs come first.
+        idle = None if one.hosts is not None else self._chosen(one, start, self._until() <= start)
+        everything = np.ones(len(self._engine.plan.available.use), dtype=np.bool_)
+        return self._chosen(one, start, everything) if idle is None else idle
+
+    def _chosen(self, one: AdvanceReservation, start: float, free: Bools) -> Ints | None:
+        """Return the targets of a reservation among those that are `free` of running jobs, or None."""
+        index = self._engine.plan.available.index
+        free = free & index.targets_matching(constraint_of(one)) & index.up
+        taken = (Closure(*window) for window in self._taken(one))
         for closed in (*self._closures, *taken):
-            if any(closed.start < end and begin < closed.end for begin, end in spans):
+            if any(closed.start < end and begin < closed.end for begin, end in _spans(one, start)):
                 free[closed.targets] = False
         if one.hosts is not None:
             wanted = np.flatnonzero(index.targets_matching(constraint_of(one)))
@@ -178,6 +218,17 @@ class ReservationBook:
             found = np.flatnonzero(free)[: one.nodes]
             return found if len(found) == one.nodes else None
         return self._by_shape(one, free)
+
+    def _taken(self, one: AdvanceReservation) -> Iterator[Window]:
+        """Yield the windows whose targets a reservation may not have.
+
+        Where a reservation overlaps another, their order does not matter: that of names may have been made
+        before or after it.  One of a number of nodes avoids all others.
+        """
+        for other, windows in self._windows.items():
+            apart = one.hosts is None or not self._reservations[other].overlaps
+            if apart and not one.overlaps:
+                yield from windows
 
     def _by_shape(self, one: AdvanceReservation, free: Bools) -> Ints | None:
         """Return the targets that a request takes, as a whole, among those that are free."""
@@ -207,7 +258,7 @@ class ReservationBook:
                 reason = self._refused[at]
             elif windows is None:
                 reason = f"the reservation {name!r} is not announced yet"
-            elif windows[-1].end <= engine.now:
+            elif windows[-1].end <= engine.now and not self._reservations[at].flex:
                 reason = self._ended(at)
             else:
                 reason = f"waits for resources of the reservation {name!r}"
@@ -220,6 +271,7 @@ class ReservationBook:
         found = []
         for at, one in enumerate(self._reservations):
             row: dict[str, Any] = {"name": one.name, "windows": []}
+            row |= {key: True for key in ("overlaps", "flex") if getattr(one, key)}
             for start, end, targets in self._windows.get(at, []):
                 ranks = sorted(index.ranks[targets].tolist())
                 hosts = encode_hosts([index.hosts[target] for target in targets.tolist()])
@@ -243,6 +295,12 @@ class ReservationBook:
         self._windows = {at: [Window(*window) for window in found] for at, found in state["windows"].items()}
         self._refused = state["refused"]
         self._plan()
+
+
+def _spans(one: AdvanceReservation, start: float) -> list[tuple[float, float]]:
+    """Return the begins and ends of the windows of a reservation whose first one begins at a time."""
+    begins = [start + turn * one.repeat for turn in range(one.times)]
+    return [(begin, begin + one.duration) for begin in begins]
 
 
 def admit_reserved(

@@ -9,11 +9,15 @@
     nodes = 8                  # or hosts = "n[0-7]", or shape = "node=4/slot=2/core=8"
     requires = ["gpu"]         # properties of the nodes
     users = ["alice"]          # who may use it: users, accounts, queues; without any, every job that names it
+    match = "all"              # its jobs have one of each of these; "any": of one of them
     announced = "1d"           # when it is made and known to the scheduler; from the beginning by default
     earliest = "2d"            # of a flexible start: not before, and at most until
     latest = "3d"
-    repeat = "daily"           # or "weekly"
+    repeat = "daily"           # or "hourly", "weekly"
     times = 5
+    ignore-jobs = true         # jobs that run on its nodes do not prevent it, and run on
+    overlaps = true            # it may have nodes of other reservations, whose jobs end before it begins
+    flex = true                # its jobs may also run before and after it, and on other nodes
 
 A job names its reservation in ``attributes.system.reservation``.
 """
@@ -39,12 +43,15 @@ if TYPE_CHECKING:
 ATTRIBUTE = "reservation"
 """The key in ``attributes.system`` of a jobspec."""
 FLEXIBLE = "flexible"
-REPEATS = {"daily": 86400, "weekly": 7 * 86400}
+REPEATS = {"hourly": 3600, "daily": 86400, "weekly": 7 * 86400}
 MOST_TIMES = 10_000
 WHO = ("users", "accounts", "queues")
 PLACES = ("nodes", "hosts", "shape")
 TIMES = ("start", "announced", "earliest", "latest")
-KEYS = ("name", *TIMES, "duration", *PLACES, "requires", *WHO, "repeat", "times")
+SWITCHES = {"ignore-jobs": "ignore_jobs", "overlaps": "overlaps", "flex": "flex"}
+"""Key → field of those that are true or false."""
+MATCHES = ("any", "all")
+KEYS = ("name", *TIMES, "duration", *PLACES, "requires", *WHO, "match", "repeat", "times", *SWITCHES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,10 @@ class AdvanceReservation:
     nodes, hosts, shape : its execution targets: their number, their names, or those that a request takes.
     requires : properties of the targets.
     users, accounts, queues : whose jobs may use it; all empty: every job that names it.
+    match : whether a job needs one of ``all`` of these that are given, or of ``any`` of them.
+    ignore_jobs : whether its nodes may have running jobs, which run on.
+    overlaps : whether its nodes may be those of other reservations; the jobs of these end before it begins.
+    flex : whether its jobs may also run before and after its windows, and on other nodes.
     repeat : seconds between its windows.
     times : the number of its windows.
     """
@@ -78,10 +89,16 @@ class AdvanceReservation:
     queues: tuple[str, ...] = ()
     repeat: float = 0
     times: int = 1
+    match: str = MATCHES[0]
+    ignore_jobs: bool = False
+    overlaps: bool = False
+    flex: bool = False
     where: str = "reservations"
 
-    def on_clock(self, clock: Clock | None) -> AdvanceReservation:
-        """Return the reservation with its dates as seconds of the run.
+    def on_clock(self, clock: Clock | None) -> AdvanceReservation | None:
+        """Return the reservation with its dates as seconds of the run; None if it ends before second 0.
+
+        One with a date that began before second 0 keeps its start, so that its windows remain where they are.
 
         Raises
         ------
@@ -95,7 +112,10 @@ class AdvanceReservation:
         }
         found = replace(self, **made)
         announced, start = found.seconds("announced"), found.start
-        if start is not None and found.seconds("start") < announced:
+        began = found.seconds("start") if start is not None else 0
+        if began < 0 and began + (found.times - 1) * found.repeat + found.duration <= 0:
+            return None
+        if start is not None and max(began, 0) < announced:
             text = f"it starts at {start} and is announced at {found.announced}"
             raise ConfigError(text, where=self.where, expected="an announcement before the start")
         if start is None and found.seconds("latest") < max(announced, found.seconds("earliest")):
@@ -112,10 +132,11 @@ class AdvanceReservation:
     def fault_of(self, job: Job) -> str | None:
         """Return why a job may not use it, or None."""
         mine = ((self.users, job.user), (self.accounts, job.bank), (self.queues, job.queue))
-        if any(names for names, _ in mine) and not any(one in names for names, one in mine if one):
+        known = [one in names for names, one in mine if names]
+        if known and not (all(known) if self.match == "all" else any(known)):
             allowed = [f"{key} {', '.join(getattr(self, key))}" for key in WHO if getattr(self, key)]
             return f"the reservation {self.name!r} is for {' and '.join(allowed)}"
-        if job.duration is None or job.duration > self.duration:
+        if not self.flex and (job.duration is None or job.duration > self.duration):
             return f"the reservation {self.name!r} lasts {self.duration:g} s, and the job may run longer"
         return None
 
@@ -127,6 +148,8 @@ class AdvanceReservation:
         found |= {} if self.latest == inf else {"latest": _plain(self.latest)}
         found |= {key: getattr(self, key) for key in PLACES if getattr(self, key) is not None}
         found |= {key: list(getattr(self, key)) for key in ("requires", *WHO) if getattr(self, key)}
+        found |= {key: True for key, field in SWITCHES.items() if getattr(self, field)}
+        found |= {} if self.match == MATCHES[0] else {"match": self.match}
         word = next((word for word, seconds in REPEATS.items() if seconds == self.repeat), None)
         return found | ({} if word is None else {"repeat": word})
 
@@ -180,7 +203,13 @@ def _reservation(item: Any, where: str) -> AdvanceReservation:
         raise ConfigError(f"{odd[0]} of a fixed start", where=f"{where}.{odd[0]}", expected=expected)
     texts = {key: _texts(item[key], f"{where}.{key}") for key in ("requires", *WHO) if key in item}
     repeat, times = _repetition(item, duration, where)
-    fields: dict[str, Any] = {"start": None, **whens, **_places(item, where), **texts}
+    fields: dict[str, Any] = {
+        "start": None,
+        **whens,
+        **_places(item, where),
+        **texts,
+        **_switches(item, where),
+    }
     return AdvanceReservation(name=name, duration=duration, repeat=repeat, times=times, where=where, **fields)
 
 
@@ -215,6 +244,21 @@ def _places(item: Mapping[str, Any], where: str) -> dict[str, Any]:
     else:
         Jobspec.from_shape(value)
     return {key: value}
+
+
+def _switches(item: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the fields that are true or false, and `match`."""
+    found: dict[str, Any] = {}
+    for key, field in SWITCHES.items():
+        found[field] = value = item.get(key, False)
+        if not isinstance(value, bool):
+            raise ConfigError(
+                f"{value!r} is not true or false", where=f"{where}.{key}", expected="true or false"
+            )
+    found["match"] = match = item.get("match", MATCHES[0])
+    if match not in MATCHES:
+        raise ConfigError(f"unknown value {match!r}", where=f"{where}.match", expected=" or ".join(MATCHES))
+    return found
 
 
 def _repetition(item: Mapping[str, Any], duration: float, where: str) -> tuple[float, int]:

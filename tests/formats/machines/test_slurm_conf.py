@@ -469,8 +469,7 @@ PartitionName=high Nodes=n1 PriorityTier=3
     assert found.config["preemption"] == {
         "mode": "suspend",
         "order": "youngest",
-        "exempt": 600,
-        "queues": {"low": {"mode": "cancel", "grace": 120}, "mid": {"mode": "off"}},
+        "queues": {"low": {"mode": "cancel", "grace": 120, "exempt": 600}, "mid": {"mode": "off"}},
     }
     assert found.config["licenses"] == {"matlab": 4, "ansys": 1}
     assert texts(found, "left out") == []

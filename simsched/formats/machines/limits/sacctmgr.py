@@ -16,6 +16,7 @@ from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limits.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.notation import time_limit
+from simsched.formats.machines.slurm.preemption_lines import grace_time, mode_of, note_words
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.text.excerpts import clip
 
@@ -192,15 +193,31 @@ class _Reader:
             self.limits.minutes(each, values.get(f"maxtresrunminsper{long}", ""), where, "running-", over)
         self._single(scope, values, where, over)
         priority = self._plain(values, "priority", 0, where)
-        self.qos.append(QosRow(name, round(priority), self._plain(values, "usagefactor", 1, where), where))
-        preempts, mode = values.get("preempt", ""), values.get("preemptmode", "")
-        if preempts:
-            text = f"QOS {clip(name)} preempts {clip(preempts)}" + (f" (PreemptMode {mode})" if mode else "")
-            self.notes.left_out(text, where, cause="qos preempt")
-        grace = values.get("gracetime", "")
-        if grace not in ("", "0", "00:00:00"):
-            text = f"GraceTime of QOS {clip(name)}: {clip(grace)}"
-            self.notes.left_out(text, where, cause="qos gracetime")
+        used = self._plain(values, "usagefactor", 1, where)
+        preempts = tuple(
+            dict.fromkeys(part.strip() for part in values.get("preempt", "").split(",") if part.strip())
+        )
+        self.qos.append(QosRow(name, round(priority), used, where, preempts, self._victims(values, where)))
+
+    def _victims(self, values: Mapping[str, str], where: str) -> dict[str, Any]:
+        """Return what becomes of preempted jobs of a QOS, as far as it states that."""
+        found: dict[str, Any] = {}
+        text = values.get("preemptmode", "").lower()
+        note_words(self.notes, text, where, "PreemptMode of QOS")
+        mode = mode_of(text)
+        if mode not in (None, "off"):  # OFF stands for the mode of the cluster
+            found["mode"] = mode
+        for key, name, read in (
+            ("gracetime", "grace", grace_time),
+            ("preemptexempttime", "exempt", time_limit),
+        ):
+            given = values.get(key, "")
+            if given.lower() in UNLIMITED:
+                continue
+            seconds = self.notes.attempt(read, given, where, key)
+            if seconds is not None and (seconds or name == "exempt") and seconds < float("inf"):
+                found[name] = seconds
+        return found
 
     def _plain(self, values: Mapping[str, str], key: str, usual: float, where: str) -> float:
         """Return a value of a QOS that is a number of 0 or more."""
@@ -283,8 +300,12 @@ def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
         names, modes = preempt.get("list"), preempt.get("mode")
         found["preempt"] = ",".join(map(str, names)) if isinstance(names, list) else ""
         found["preemptmode"] = ",".join(map(str, modes)) if isinstance(modes, list) else ""
+        exempt = _text(preempt.get("exempt_time"))
+        found["preemptexempttime"] = f"0:{exempt}" if exempt else ""  # seconds
+    limits = item.get("limits")
+    found["gracetime"] = _text(limits.get("grace_time") if isinstance(limits, dict) else None)
     for key, path in _PATHS.items():
-        value: Any = item.get("limits")
+        value: Any = limits
         for step in path.split("/"):
             value = value.get(step) if isinstance(value, dict) else None
         found[key] = _text(value)

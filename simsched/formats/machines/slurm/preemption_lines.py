@@ -1,7 +1,8 @@
 """Slurm's lines about preemption as the table ``preemption`` of a configuration.
 
-PreemptType, PreemptMode and PreemptExemptTime of the cluster, PreemptMode and GraceTime of partitions, and
-``preempt_youngest_first`` of SchedulerParameters.
+PreemptType, PreemptMode, PreemptExemptTime and PreemptParameters of the cluster, PreemptMode and GraceTime of
+partitions.  With ``preempt/qos`` the accounting database says which QOS preempts another: `qos_preemption` is
+the part of slurm.conf, and `limits.qos_priorities` adds the QOS.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.machines.slurm.notation import stated, time_limit, whole_number
-from simsched.formats.machines.slurm.settings import YOUNGEST
+from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.formats.machines.slurm.settings import Settings
 
+BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
+YOUNGEST = "preempt_youngest_first"
+"""The word of SchedulerParameters for the order of preempted jobs."""
 MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
+ENDING = ("requeue", "cancel")
+"""The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
+WAITS_FOR_QOS = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
+"""The note of a slurm.conf without the QOS of the accounting database."""
 
 
 def preemption_of(
@@ -28,41 +35,95 @@ def preemption_of(
     `tiers` is partition → PriorityTier, `partitions` partition → its keys and their place.
     """
     kind, mode = settings.get("preempttype"), settings.get("preemptmode")
-    if kind in ("", "preempt/none") or (kind != "preempt/partition_prio" and mode in ("", "off")):
+    if kind in ("", "preempt/none"):
         return {}
     where = settings.where("preempttype")
-    if kind != "preempt/partition_prio":
-        text = f"preemption with {settings.values['preempttype']}: which QOS preempts another is in the"
-        settings.notes.left_out(f"{text} accounting database", where)
+    if kind == BY_QOS:
+        _note_rest(settings, mode)
+        settings.notes.left_out(WAITS_FOR_QOS, where)
+        return {}
+    if kind != BY_PARTITION:
+        settings.notes.left_out(f"PreemptType={settings.values['preempttype']}", where)
         return {}
     if len(set(tiers.values())) < 2:
         return {}
-    common = _mode(mode) or "off"
-    found: dict[str, Any] = {"mode": common, "order": "priority"}
-    exempt = settings.notes.attempt(
-        time_limit,
-        stated(settings.values, "preemptexempttime") or "0:00",
-        settings.where("preemptexempttime"),
-        "preemptexempttime",
-    )
-    if exempt is not None and 0 < exempt < inf:
-        found["exempt"] = exempt
-    if YOUNGEST in settings.get("schedulerparameters"):
-        found["order"] = "youngest"
+    common, exempt = mode_of(mode) or "off", _exempt(settings)
+    found = _common(settings, common, exempt)
     tables = {}
     for name, (values, place) in partitions.items():
         table = _victims(settings, values, place)
         if table and name in tiers:
-            tables[name] = table
+            tables[name] = with_exempt(table, common, exempt)
     if tables:
         found["queues"] = tables
     used = {common, *(table["mode"] for table in tables.values() if "mode" in table)}
     if used == {"off"}:
         return {}
+    _note_rest(settings, mode)
     if "suspend" in used:
-        text = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
-        settings.notes.assumed(text, where)
+        settings.notes.assumed(SUSPENDS, where)
     return found
+
+
+SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
+
+
+def qos_preemption(settings: Settings) -> dict[str, Any]:
+    """Return the table ``preemption`` that a slurm.conf with ``preempt/qos`` states, without its QOS.
+
+    Its key ``exempt`` is the PreemptExemptTime whatever the mode is: that of a QOS may be another.
+    """
+    if settings.get("preempttype") != BY_QOS:
+        return {}
+    found = _common(settings, mode_of(settings.get("preemptmode")) or "off", 0)
+    exempt = _exempt(settings)
+    return {"by": "qos", **found, **({"exempt": exempt} if exempt else {})}
+
+
+def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
+    """Return the values for all victims."""
+    youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
+    found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
+    return found | ({"exempt": exempt} if exempt and mode in ENDING else {})
+
+
+def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, Any]:
+    """Return a table of victims with its exempt time where it differs from that of the common mode."""
+    mode = table.get("mode", common)
+    if exempt and (mode in ENDING) != (common in ENDING) and mode != "off":
+        return {**table, "exempt": exempt if mode in ENDING else 0}
+    return table
+
+
+def _exempt(settings: Settings) -> float:
+    """Return the seconds of PreemptExemptTime; 0 without a time, and for -1."""
+    text = stated(settings.values, "preemptexempttime") or "0:00"
+    where = settings.where("preemptexempttime")
+    found = settings.notes.attempt(time_limit, text, where, "preemptexempttime")
+    return 0 if found is None or found == inf else found
+
+
+def _parameters(settings: Settings) -> list[str]:
+    return comma_parts(settings.get("preemptparameters"))
+
+
+def _note_rest(settings: Settings, mode: str) -> None:
+    """Note the parts of the lines that affect who is preempted, and are not held."""
+    left = [name for name in _parameters(settings) if name != "youngest_first"]
+    if left:
+        settings.notes.left_out(f"PreemptParameters: {', '.join(left)}", settings.where("preemptparameters"))
+    note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
+
+
+def note_words(notes: Any, text: str, where: str, what: str) -> None:
+    """Note the words of a PreemptMode that are not held; GANG is a part of every mode SUSPEND."""
+    words = text.lower().split(",")
+    if "within" in words:
+        notes.left_out(f"{what}=WITHIN (jobs preempt others of their own QOS)", where, cause="within")
+    if "priority" in words:
+        notes.left_out(f"{what}=PRIORITY (only jobs of a higher priority preempt)", where, cause="priority")
+    if "gang" in words and "suspend" not in words:
+        notes.left_out(f"{what}=GANG (jobs that share nodes take turns)", where, cause="gang")
 
 
 def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[str, Any]:
@@ -70,19 +131,24 @@ def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[
     table: dict[str, Any] = {}
     own = stated(values, "preemptmode")
     if own:
-        mode = _mode(own.lower())
+        mode = mode_of(own.lower())
         if mode is None:
             settings.notes.left_out(f"PreemptMode={own}", place, cause="partition preemptmode")
         else:
             table["mode"] = mode
     grace = stated(values, "gracetime")
     if grace:
-        seconds = settings.notes.attempt(whole_number, grace, place, "gracetime")
+        seconds = settings.notes.attempt(grace_time, grace, place, "gracetime")
         if seconds:
             table["grace"] = seconds
     return table
 
 
-def _mode(text: str) -> str | None:
+def grace_time(text: str) -> float:
+    """Return the seconds of a GraceTime, which is a number of seconds or a time.  Raises `FormatError`."""
+    return whole_number(text) if ":" not in text and "-" not in text else time_limit(text)
+
+
+def mode_of(text: str) -> str | None:
     """Return the mode of victims in a PreemptMode, which may state GANG, PRIORITY and WITHIN beside it."""
-    return next((word for word in text.split(",") if word in MODES), None)
+    return next((word for word in text.lower().split(",") if word in MODES), None)

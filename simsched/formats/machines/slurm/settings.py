@@ -19,6 +19,7 @@ from simsched.formats.machines.slurm.notation import (
     whole_number,
 )
 from simsched.formats.machines.slurm.partition_records import LEFT_OUT
+from simsched.formats.machines.slurm.preemption_lines import BY_PARTITION, BY_QOS, YOUNGEST
 from simsched.formats.machines.slurm.priority_lines import PriorityLines
 from simsched.formats.machines.slurm.scheduler_parameters import scheduler_options
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
-YOUNGEST = "preempt_youngest_first"
-"""The word of SchedulerParameters for the order of preempted jobs."""
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 #: Keys that affect the schedule, and are not held → what they state.
@@ -139,7 +138,7 @@ class Settings:
         }
 
     def _note_parameters(self, left: list[str]) -> None:
-        if self.get("preempttype") == "preempt/partition_prio":
+        if self.get("preempttype") in (BY_PARTITION, BY_QOS):
             left = [name for name in left if name != YOUNGEST]
         if left:
             self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))

@@ -15,7 +15,8 @@ from simsched.formats.machines.shared.node_groups import by_kind, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
 from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
-from simsched.formats.machines.slurm.preemption_lines import preemption_of
+from simsched.formats.machines.slurm.preemption_lines import preemption_of, qos_preemption
+from simsched.formats.machines.slurm.reservation_lines import reservation_of
 from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text.excerpts import clip
@@ -78,6 +79,7 @@ class SlurmRecords:
     nodes: dict[str, NodeFacts] = field(default_factory=dict)
     partitions: dict[str, PartitionFacts] = field(default_factory=dict)
     node_sets: dict[str, PartitionFacts] = field(default_factory=dict)
+    reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
     switches: SwitchTree | None = None
     reader: NameReader = field(init=False)
     _planned: set[str] = field(default_factory=set)
@@ -90,7 +92,8 @@ class SlurmRecords:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was understood."""
-        return not (self.nodes or self.partitions or self.node_sets or self.settings.values)
+        found = self.nodes or self.partitions or self.node_sets or self.reservations
+        return not (found or self.settings.values)
 
     # --- reading
 
@@ -171,6 +174,18 @@ class SlurmRecords:
             raise LimitError("too many partitions", where=where, expected=f"at most {MAX_PARTITIONS:,}")
         self.partitions[name] = PartitionFacts(dict(values), where)
 
+    def add_reservation(self, name: str, values: Mapping[str, str], where: str) -> None:
+        """Add an advance reservation; of a name twice, the first one counts."""
+        if name in self.reservations:
+            text = f"the reservation {clip(name)!r} occurs twice; the first one counts"
+            self.notes.fault(text, where, cause="a reservation twice")
+            return
+        text = stated(values, "nodes")
+        hosts = [] if text.upper() == "ALL" else self.hosts(text, where, "nodes")
+        found = reservation_of(name, values, self.notes, where, hosts)
+        if found is not None:
+            self.reservations[name] = found
+
     def set_states(self, text: str, state: str, where: str) -> None:
         """Give nodes another state (DownNodes)."""
         status = status_of(state)
@@ -197,6 +212,10 @@ class SlurmRecords:
         config, cpus_per_core = self._config(members, properties), self._cpus_per_core()
         if recipe.pools:
             config["licenses"] = {pool.type: pool.amount.size for pool in recipe.pools}
+        if self.reservations:
+            config["reservations"] = list(self.reservations.values())
+        preemption = qos_preemption(self.settings)
+        awaits_qos = {**self.settings.awaits_qos, **({"preemption": preemption} if preemption else {})}
         notes = self.notes.notes()
         return MachineDescription(
             recipe=recipe,
@@ -204,7 +223,7 @@ class SlurmRecords:
             notes=notes,
             format=form,
             cpus_per_core=cpus_per_core,
-            awaits_qos=self.settings.awaits_qos,
+            awaits_qos=awaits_qos,
         )
 
     def _cpus_per_core(self) -> int:

@@ -49,22 +49,28 @@ class ReservedNodes:
         until = time + (inf if job.duration is None else job.duration)
         if name is not None:
             yield from self._wrong_own(job, str(name), time, until, ranks)
+        own = [window for window in self._windows if window.name == name]
+        table = self._tables.get(name, {})
         for window in self._windows:
-            if window.name == name or time < window.announced or window.ranks.isdisjoint(ranks):
+            closed = window.ranks & ranks
+            if window.name == name or time < window.announced or not closed:
                 continue
-            if time < window.end and later(until, window.start):
-                rank = min(window.ranks & ranks)
-                yield f"is allocated rank {rank} at {time:g}, which is reserved for {window.name!r}"
+            if table.get("overlaps"):  # within its windows it has nodes that others have, too
+                inside = (w.ranks for w in own if not later(w.start, time) and not later(until, w.end))
+                closed = closed.difference(*inside)
+            if closed and time < window.end and later(until, window.start):
+                yield f"is allocated rank {min(closed)} at {time:g}, which is reserved for {window.name!r}"
 
     def _wrong_own(self, job: Job, name: str, time: float, until: float, ranks: set[int]) -> Iterator[str]:
+        table = self._tables.get(name, {})
         mine = [window for window in self._windows if window.name == name]
         fitting = (
             w for w in mine if not later(w.start, time) and not later(until, w.end) and ranks <= w.ranks
         )
-        if next(fitting, None) is None:
+        if not table.get("flex") and next(fitting, None) is None:
             yield f"runs from {time:g} outside of its reservation {name!r}"
-        table = self._tables.get(name, {})
         lists = [(table.get("users", ()), job.user), (table.get("accounts", ()), job.bank)]
         lists.append((table.get("queues", ()), job.queue))
-        if any(names for names, _ in lists) and not any(one in names for names, one in lists):
+        found = [one in names for names, one in lists if names]
+        if found and not (all(found) if table.get("match") == "all" else any(found)):
             yield f"runs in the reservation {name!r}, which it may not use"
