@@ -32,13 +32,15 @@ class ReservedTimes:
 
     def closed(self, time: float, limit: float) -> frozenset[int]:
         """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
-        others = [w for w in self._windows if w[0] != self._own and w[1] < time + limit and time < w[2]]
-        closed = frozenset[int]().union(*(ranks for *_, ranks in others))
-        if self._own is None:
-            return closed
+        until = time + limit
         overlaps, flex = self._flags.get(self._own, (False, False))
-        mine = [w for w in self._windows if w[0] == self._own and w[1] <= time and time + limit <= w[2]]
-        own = mine[0][3] if mine else frozenset[int]()
-        if overlaps:
-            closed -= own
-        return closed if flex else closed | (self._all - own)
+        own = [w for w in self._windows if w[0] == self._own]
+        closed = frozenset[int]()
+        for name, start, end, ranks in self._windows:
+            if name != self._own and start < until and time < end:
+                shared = (w[3] for w in own if w[1] <= max(time, start) and min(until, end) <= w[2])
+                closed |= ranks.difference(*shared) if overlaps else ranks
+        if self._own is None or flex:
+            return closed
+        mine = next((w[3] for w in own if w[1] <= time and until <= w[2]), frozenset[int]())
+        return closed | (self._all - mine)

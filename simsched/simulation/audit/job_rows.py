@@ -113,6 +113,7 @@ def wrong_backfills(
         recorded.order == "fifo"
         and not recorded.each_event
         and not recorded.queues
+        and not recorded.reservations  # each has a queue of its own
         and not recorded.limits  # a job that waits for a limit is passed by others
         and not any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
         and recorded.queue_policy in TELL_BACKFILLS

@@ -164,9 +164,6 @@ class RunConfig:
             if self.preemption.suspends and self.predictor != "limit":
                 text = f"the mode suspend with the predictor {self.predictor}"
                 raise ConfigError(text, where="preemption", expected="one of the two")
-            if self.reservations:
-                text = "preemption with advance reservations"
-                raise ConfigError(text, where="preemption", expected="one of the two")
         if self.reservations and self.plays_log:
             text = "advance reservations in a run that plays a log"
             raise ConfigError(text, where="reservations", expected="one of the two")

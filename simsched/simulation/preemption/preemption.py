@@ -71,20 +71,28 @@ class Preemption:
             if limits is not None and not limits.allows_beside(job, served):
                 continue
             request = group.context.request(job)
-            selection = first_fit(request, free)
+            open_ = self._open_to(group, job, now, free)
+            selection = first_fit(request, open_)
             if selection is None:
-                victims = self._victims(job, now, free)
+                victims = self._victims(job, now, open_)
                 if victims is None:
                     self._ripe.expect(map(self._ripens, self._lower(job)), now)
                     return
                 for victim in victims:
                     free.release(engine.plan.held[victim])
                     engine.requeue(victim, now, f"preempted by {engine.name_of(job)}")
-                selection = first_fit(request, free)
+                selection = first_fit(request, self._open_to(group, job, now, free))
             if selection is None:
                 return
             free.claim(selection)
             served.append(job)
+
+    def _open_to(self, group: QueueGroup, job: int, now: float, state: Availability) -> Availability:
+        """Return a state without the targets that close before the limit of a job that starts now."""
+        supply = group.context.supply
+        if not supply.calendar:
+            return state
+        return supply.calendar.within(state, now, now + supply.table.limits[job])
 
     def _ripens(self, job: int) -> float:
         """Return the time (seconds) from which a running job may be preempted."""

@@ -1,9 +1,10 @@
 """`Suspension`: jobs that were suspended for others, and when they go on.
 
 A suspended job gives its resources to the jobs that preempt it, and goes on, on the same ones, before a
-pass that finds all of them free.  Its time limit and its run time stand still meanwhile.  Execution targets
-that it holds as a whole stay out of service for all jobs but those that may preempt it.  Of targets that it
-shares with other jobs, any job may take the units.
+pass that finds all of them free until its limit.  Its time limit and its run time stand still meanwhile.
+Execution targets that it holds as a whole stay out of service for all jobs but those that may preempt it, and
+those of a reservation whose window has begun.  Of targets that it shares with other jobs, any job may take
+the units.
 """
 
 from __future__ import annotations
@@ -45,11 +46,14 @@ class SuspendedJob(NamedTuple):
 class Suspension:
     """The suspended jobs of one run, in the order of their suspension."""
 
-    def __init__(self, engine: PreemptiveEngine, disruption: Disruption) -> None:
+    def __init__(
+        self, engine: PreemptiveEngine, disruption: Disruption, reserved: Callable[[int], Ints] | None = None
+    ) -> None:
         self._engine = engine
         self._disruption = disruption
+        self._reserved = reserved  # job → the targets of the reservations of others that have begun
         self.jobs: dict[int, SuspendedJob] = {}
-        self._closed: set[int] = set()  # suspended jobs whose kept targets are out of service
+        self._closed: dict[int, Ints] = {}  # suspended job → its kept targets that are out of service
         self.times: dict[int, int] = {}
         """Job → how often it was suspended."""
 
@@ -74,9 +78,19 @@ class Suspension:
         for job in list(self.jobs):
             self._open(job)
             found = self.jobs[job]
-            if is_free(found.selection, self._engine.plan.available):
+            if is_free(found.selection, self._engine.plan.available) and not self._closes(job, found, now):
                 self._go_on(job, found, now)
         self.close()
+
+    def _closes(self, job: int, found: SuspendedJob, now: float) -> bool:
+        """Whether maintenance or a reservation of others begins on its targets before its limit."""
+        engine = self._engine
+        calendar = engine.queues.group_of(job).context.supply.calendar
+        if not calendar:
+            return False
+        rest = engine.prepared.table.limits[job] - engine.ran(job, found.since)
+        closed = calendar.closed(now, now + max(rest, 0))
+        return closed is not None and bool(np.isin(found.selection.targets, closed).any())
 
     def _go_on(self, job: int, found: SuspendedJob, now: float) -> None:
         engine = self._engine
@@ -114,19 +128,27 @@ class Suspension:
             self._open(other)
         return bool(mine)
 
+    def reopen(self) -> None:
+        """Keep targets anew, because a window of a reservation begins or ends."""
+        for job in self.jobs:
+            self._open(job)
+        self.close()
+
     def close(self) -> None:
         """Take the kept targets of all suspended jobs out of service."""
         for job, found in self.jobs.items():
             if job not in self._closed:
-                self._closed.add(job)
-                if len(found.kept):
-                    self._disruption.take_down(DRAIN, found.kept, "")
+                kept = found.kept
+                if self._reserved is not None and len(kept):
+                    kept = np.setdiff1d(kept, self._reserved(job))
+                self._closed[job] = kept
+                if len(kept):
+                    self._disruption.take_down(DRAIN, kept, "")
 
     def _open(self, job: int) -> None:
-        if job in self._closed:
-            self._closed.discard(job)
-            if len(self.jobs[job].kept):
-                self._disruption.bring_up(self.jobs[job].kept)
+        kept = self._closed.pop(job, None)
+        if kept is not None and len(kept):
+            self._disruption.bring_up(kept)
 
     def on_failed(self, failed: Bools) -> dict[int, Selection]:
         """Return the suspended jobs that have resources on failed targets, with all their resources."""

@@ -20,11 +20,11 @@ from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
 from simsched.simulation.preemption.ripe_times import RipeTimes
 from simsched.simulation.preemption.suspension import Suspension
 from simsched.simulation.record.recorder import CANCELED
+from simsched.simulation.reservations.reservation_book import ReservationBook
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
@@ -129,7 +129,7 @@ class Victims:
                 return
             if not awaited and self._start(group, job, now):
                 continue
-            found = first_fit(group.context.request(job), self._soon(awaited))
+            found = self._place(group, job, self._soon(awaited), ())
             if found is None:
                 return
             awaited.append(found)
@@ -159,18 +159,37 @@ class Victims:
 
     def _make_room(self, group: QueueGroup, job: int, now: float, others: list[Selection]) -> bool:
         """Preempt for a job, unless it fits once the present victims are gone; return whether it will fit."""
-        request = group.context.request(job)
         if self.suspension is not None:
             self.suspension.open_for(job, self._may_preempt)
         soon = self._soon(others)
-        if first_fit(request, soon) is None:
-            victims = self._victims(job, request, now, soon)
+        if self._place(group, job, soon, ()) is None:
+            victims = self._victims(group, job, now, soon)
             if victims is None:
                 self._ripe.expect(map(self._ripens, self._lower(job)), now)
                 return False
             for victim in victims:
                 self._preempt(victim, job, now)
         return True
+
+    def _place(
+        self, group: QueueGroup, job: int, state: Availability, victims: Sequence[int]
+    ) -> Selection | None:
+        """Return resources for a job once these victims are gone from the state, too, or None.
+
+        They do not close before its limit: nothing is preempted on nodes of a reservation or of maintenance,
+        where the job could not start.
+        """
+        supply = group.context.supply
+        if supply.calendar:
+            begin = self._gone_at(victims)
+            state = supply.calendar.within(state, begin, begin + supply.table.limits[job])
+        return first_fit(group.context.request(job), state)
+
+    def _gone_at(self, victims: Sequence[int]) -> float:
+        """Return the time (s) at which the victims so far and these will be gone."""
+        now = self._engine.now
+        times = [leaving.time for leaving in self._leaving.values()]
+        return max((now, *times, *(now + self._grace(one) + self._cost(one) for one in victims)))
 
     def _soon(self, placed: Sequence[Selection]) -> Availability:
         """Return the free resources once the present victims are gone, beside jobs that are to start."""
@@ -185,7 +204,7 @@ class Victims:
 
     # -- victims ----------------------------------------------------------------------------------
 
-    def _victims(self, job: int, request: Request, now: float, free: Availability) -> list[int] | None:
+    def _victims(self, group: QueueGroup, job: int, now: float, free: Availability) -> list[int] | None:
         """Return the first running jobs in the order of victims without which the job fits, or None.
 
         Of these, the last ones are spared first whose going does not help.
@@ -195,19 +214,18 @@ class Victims:
         for victim in sorted(self._candidates(job, now), key=lambda victim: self._key(job, victim)):
             state.release(held[victim])
             chosen.append(victim)
-            if first_fit(request, state) is not None:
-                return self._needed(request, chosen, free)
+            if self._place(group, job, state, chosen) is not None:
+                return self._needed(group, job, chosen, free)
         return None
 
-    def _needed(self, request: Request, chosen: list[int], free: Availability) -> list[int]:
+    def _needed(self, group: QueueGroup, job: int, chosen: list[int], free: Availability) -> list[int]:
         needed = list(chosen)
         for spared in chosen[-2::-1]:
-            state = free.copy()
-            for victim in needed:
-                if victim != spared:
-                    state.release(self._engine.plan.held[victim])
-            if first_fit(request, state) is not None:
-                needed.remove(spared)
+            state, others = free.copy(), [victim for victim in needed if victim != spared]
+            for victim in others:
+                state.release(self._engine.plan.held[victim])
+            if self._place(group, job, state, others) is not None:
+                needed = others
         return needed
 
     def _key(self, job: int, victim: int) -> tuple[float, ...]:
@@ -245,6 +263,17 @@ class Victims:
 
     # -- how they go ------------------------------------------------------------------------------
 
+    def _grace(self, victim: int) -> float:
+        """Return the seconds for which a victim keeps running."""
+        rule = self._rules[victim]
+        return 0 if rule.mode == SUSPEND else rule.grace
+
+    def _cost(self, victim: int) -> float:
+        """Return the seconds in which a victim writes its checkpoint."""
+        if self._rules[victim].mode != CHECKPOINT:
+            return 0
+        return self._engine.attempts.cost_of(victim) or 0
+
     def _preempt(self, victim: int, job: int, now: float) -> None:
         """Let a victim go now, or at the end of its grace time and of its last checkpoint."""
         engine, rule = self._engine, self._rules[victim]
@@ -252,8 +281,7 @@ class Victims:
         cost = engine.attempts.cost_of(victim) if mode == CHECKPOINT else None
         if mode == CHECKPOINT and cost is None:
             mode = REQUEUE
-        stop = now + (0 if mode == SUSPEND else rule.grace)
-        ends = engine.progress.ends
+        stop, ends = now + self._grace(victim), engine.progress.ends
         if cost is not None and ends[victim] > stop:
             engine.attempts.stop(victim, engine.ran(victim, stop))
             ends[victim] = inf  # it works no more, and does not end while it writes
@@ -317,8 +345,11 @@ def add_victims(
     assert isinstance(engine, PreemptiveEngine)
     suspension = None
     if rules.suspends:
-        disruption = engine.parts["disruption"]
+        disruption, book = engine.parts["disruption"], engine.parts.get("reservations")
         assert isinstance(disruption, Disruption)
-        suspension = disruption.suspended = Suspension(engine, disruption)
+        reserved = book.begun_for if isinstance(book, ReservationBook) else None
+        suspension = disruption.suspended = Suspension(engine, disruption, reserved)
+        if isinstance(book, ReservationBook):
+            book.on_border.append(suspension.reopen)
     victims = Victims(engine, rules, jobs, of, suspension)
     engine.victims = engine.parts["victims"] = victims

@@ -30,7 +30,7 @@ from simsched.simulation.reservations.reservation_rules import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.simulation.engine import Engine
@@ -56,6 +56,8 @@ class ReservationBook:
         self._closures = tuple(closures)
         self._windows: dict[int, list[Window]] = {}
         self._refused: dict[int, str] = {}
+        self.on_border: list[Callable[[], None]] = []
+        """What is called when a window begins or ends."""
         self._ordinary = len(engine.queues.groups) - len(found)
         for one in found:
             self._refuse_impossible(one)
@@ -151,8 +153,22 @@ class ReservationBook:
                 engine.queues.remove(job)
                 engine.recorder.reasons[job] = self._ended(at)
         self._plan()
+        for listener in self.on_border:
+            listener()
         engine.queues.expect_later()
         engine.settle()
+
+    def begun_for(self, job: int) -> Ints:
+        """Return the targets of the reservations whose windows have begun, that of the job left out."""
+        now, own = self._engine.now, self._engine.queues.group_of(job)
+        groups = self._engine.queues.groups[self._ordinary :]
+        found = [
+            window.targets
+            for at, windows in self._windows.items()
+            for window in windows
+            if groups[at] is not own and window.start <= now < window.end
+        ]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
     # -- announcements ----------------------------------------------------------------------------
 

@@ -305,9 +305,3 @@ def test_wrong_tables(tmp_path, table, message):
 def test_more_than_the_cluster_has(place, message):
     with pytest.raises(SimschedError, match=re.escape(f"reservations[0]: {message}")):
         run(machine(2), reservations=[{"name": "r", "duration": 5, **place}])
-
-
-def test_reservations_exclude_preemption():
-    queues = {"a": {"hosts": "all"}, "b": {"hosts": "all", "priority": 1, "preempts": True}}
-    with pytest.raises(SimschedError, match="preemption with advance reservations"):
-        run(machine(2), queues=queues, preemption={}, reservations={"name": "r", "duration": 5, "nodes": 1})

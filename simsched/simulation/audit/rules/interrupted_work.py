@@ -4,7 +4,8 @@ The times of all attempts come from the lines of the allocations.  The work that
 again from the rules in ``run.json`` and the job:
 
 W1  a job loses and keeps as much work as its interrupted attempts allow, and its last attempt does the rest
-V1  a preempted job has a rule that allows it: its mode, its exempt time, and the QoS of the other job
+V1  a preempted job has a rule that allows it: its mode, its exempt time, and the QoS of the other job; in its
+    reservation only jobs that are in it, too, preempt it
 V2  a suspended job goes on with the resources that it had
 """
 
@@ -18,7 +19,7 @@ import msgspec
 from simsched.simulation.audit.job_life import DONE, wrong_end
 from simsched.simulation.audit.limit_use import Attempts
 from simsched.simulation.audit.rules.licence_use import LicenceUse
-from simsched.simulation.audit.rules.reserved_nodes import ReservedNodes
+from simsched.simulation.audit.rules.reserved_nodes import ReservedNodes, reservation_named
 from simsched.simulation.audit.tolerance import differs, later
 from simsched.simulation.preemption.checkpoint_rules import ATTRIBUTE
 
@@ -48,6 +49,7 @@ class InterruptedWork(Attempts):
         self._units: dict[str, Any] = {}
         self._licences = LicenceUse(recorded.licences)
         self._reserved = ReservedNodes(recorded.reservations, recorded.windows)
+        self._jobs: dict[str, Job] = {}
         self.faults: list[tuple[str, str, str]] = []
         """(rule, job, fault) of licences, and of jobs that went on with other resources than they had."""
 
@@ -66,9 +68,12 @@ class InterruptedWork(Attempts):
 
     def note(self, name: str, job: Job, start: float, time: float, units: Any) -> None:
         """Note an alloc; `start` is the start of the job, before `time` if it was suspended."""
-        if start == time:
-            self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, set(units)))
-        if start < time and self.suspends:
+        self._jobs[name] = job
+        goes_on = start < time and self.suspends
+        ran = self.ran[name][-1] if goes_on else 0
+        if start == time or goes_on:
+            self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, set(units), ran))
+        if goes_on:
             self.gaps[name] = self.gaps.get(name, 0) + time - self._last[name][1]
             if units != self._units[name]:
                 self.faults.append(("V2", name, f"goes on at {time:g} with other resources than it had"))
@@ -186,6 +191,9 @@ class InterruptedWork(Attempts):
         allowed = (rule.mode, "requeue") if rule.mode == "checkpoint" else (rule.mode,)
         if mode not in allowed:
             yield f"was preempted with {mode}, its rule is {rule.mode}"
+        own, taker = reservation_named(job), self._jobs.get(other.removesuffix(_CHECKPOINT))
+        if own and taker is not None and self._reserved.is_kept(own, reservation_named(taker)):
+            yield f"was preempted in its reservation {own!r} by {taker.id}, which is not in it"
         after = job.jobspec.system.get("preemptible-after")
         least = (rule.exempt if after is None else float(after)) + (0 if mode == "suspend" else rule.grace)
         last = before[-1] if how and mode != "suspend" and before else ran[-1] if ran else inf

@@ -24,6 +24,12 @@ class ReservedWindow(NamedTuple):
     announced: float
 
 
+def reservation_named(job: Job) -> str | None:
+    """Return the reservation that a job names."""
+    name = job.jobspec.system.get("reservation")
+    return None if name is None else str(name)
+
+
 class ReservedNodes:
     """The windows of a run, and the jobs that may use them."""
 
@@ -41,22 +47,28 @@ class ReservedNodes:
             for window in row["windows"]
         ]
 
-    def wrong(self, job: Job, time: float, ranks: set[int]) -> Iterator[str]:
-        """Yield why a job may not have these ranks from a time on."""
+    def is_kept(self, name: str, other: str | None) -> bool:
+        """Whether the nodes of a reservation are kept from the jobs of another one, or of none."""
+        free = self._tables.get(name, {}).get("flex") or self._tables.get(other or "", {}).get("overlaps")
+        return name != other and name in self._tables and not free
+
+    def wrong(self, job: Job, time: float, ranks: set[int], ran: float = 0) -> Iterator[str]:
+        """Yield why a job, which `ran` for some seconds before, may not have these ranks from a time on."""
         if not self._tables:
             return
-        name = job.jobspec.system.get("reservation")
-        until = time + (inf if job.duration is None else job.duration)
+        name = reservation_named(job)
+        until = time + (inf if job.duration is None else job.duration - ran)
         if name is not None:
-            yield from self._wrong_own(job, str(name), time, until, ranks)
+            yield from self._wrong_own(job, name, time, until, ranks)
         own = [window for window in self._windows if window.name == name]
-        table = self._tables.get(name, {})
+        table = self._tables.get(name or "", {})
         for window in self._windows:
             closed = window.ranks & ranks
             if window.name == name or time < window.announced or not closed:
                 continue
             if table.get("overlaps"):  # within its windows it has nodes that others have, too
-                inside = (w.ranks for w in own if not later(w.start, time) and not later(until, w.end))
+                begin, end = max(time, window.start), min(until, window.end)
+                inside = (w.ranks for w in own if not later(w.start, begin) and not later(end, w.end))
                 closed = closed.difference(*inside)
             if closed and time < window.end and later(until, window.start):
                 yield f"is allocated rank {min(closed)} at {time:g}, which is reserved for {window.name!r}"
