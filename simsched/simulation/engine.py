@@ -83,10 +83,9 @@ class Engine:
         self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
         self._epilogs = np.random.default_rng([config.seed, 2])
         self.generators = {"match": np.random.default_rng(config.seed), "epilogs": self._epilogs}
-        rng = self.generators["match"]
         self.expected = expected_ends(self)
         predictions = None if self.expected is None else self.expected.predictions
-        calendar = Calendar(closures)
+        calendar, rng = Calendar(closures), self.generators["match"]
         self.queues = QueueGroups(prepared, self.plan, config, calendar, rng, admission, predictions)
         self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
         self.parts: dict[str, Stateful] = {} if self.expected is None else {"expected": self.expected}
@@ -156,6 +155,10 @@ class Engine:
     def is_running(self, job: int) -> bool:
         """Whether a job is in state RUN; one that cleans up holds resources and is not."""
         return self.progress.states[job] is JobState.RUN
+
+    def began(self, job: int) -> float:
+        """Return the start of a running job (seconds), later by the time for which it was suspended."""
+        return self.recorder.start[job]
 
     def name_of(self, job: int) -> str:
         """Return the job's id, for people."""
@@ -463,10 +466,7 @@ class Engine:
                 at(now, SUBMISSION, "started", job)
 
     def _enter_wake(self, time: float) -> None:
-        """Enter a pass for the start of a reservation, unless an earlier one is entered.
-
-        Nothing else need happen at that instant.
-        """
+        """Enter a pass for the start of a reservation, where nothing else need happen, unless one is earlier."""
         if self.future.now < time < self.progress.wake:
             self.progress.wake = time
             self.future.at(time, WAKE, "wake")

@@ -32,6 +32,9 @@ class RunsJobs(Protocol):
     def now(self) -> float:
         """The simulated time, in seconds."""
 
+    def began(self, job: int) -> float:
+        """Return the start of a running job, later by the seconds for which it was suspended."""
+
     def settle(self) -> None:
         """See that a pass follows."""
 
@@ -60,7 +63,7 @@ class ExpectedEnds:
     def learn(self, job: int, now: float, *, ended: bool) -> None:
         """Note that a job does not run any more; learn from it if it `ended` by itself or at its limit."""
         if ended:
-            self.predictions.learn(job, now - self._engine.recorder.start[job])
+            self.predictions.learn(job, now - self._engine.began(job))
         else:
             self.predictions.forget(job)
 
@@ -75,13 +78,14 @@ class ExpectedEnds:
     def _on_overrun(self, job: int) -> None:
         """Correct the prediction of a job that is still running, and plan again."""
         engine = self._engine
-        # An event of a job that was interrupted or requeued stays in the list.
-        if job not in engine.progress.ends or engine.plan.expected_end(job) != engine.now:
+        # An event of a job that was interrupted, suspended or requeued stays in the list.
+        known = job in engine.progress.ends and job in engine.plan.held
+        if not known or engine.plan.expected_end(job) != engine.now:
             return
         seconds = self.predictions.correct(job)
         if seconds is None:
             return  # it runs beyond its limit
-        engine.plan.move_end(job, engine.recorder.start[job] + seconds)
+        engine.plan.move_end(job, engine.began(job) + seconds)
         engine.queues.expect_later()
         self.enter(job)
         engine.settle()

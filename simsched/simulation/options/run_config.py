@@ -161,9 +161,6 @@ class RunConfig:
                 raise ConfigError(
                     "preemption in a run that plays a log", where="preemption", expected="one of the two"
                 )
-            if self.preemption.suspends and self.predictor != "limit":
-                text = f"the mode suspend with the predictor {self.predictor}"
-                raise ConfigError(text, where="preemption", expected="one of the two")
         if self.reservations and self.plays_log:
             text = "advance reservations in a run that plays a log"
             raise ConfigError(text, where="reservations", expected="one of the two")

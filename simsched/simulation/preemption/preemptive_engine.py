@@ -61,13 +61,19 @@ class PreemptiveEngine(Engine):
         self.attempts.lose(job, self.ran(job, now))
         super().requeue(job, now, reason)
 
+    def began(self, job: int) -> float:
+        """Return the start of a running job, later by the seconds for which it was suspended."""
+        return self.recorder.start[job] + self.attempts.suspended.get(job, 0)
+
     def ran(self, job: int, now: float) -> float:
         """Return the seconds for which the present attempt of a job has run, suspensions left out."""
-        return now - self.recorder.start[job] - self.attempts.suspended.get(job, 0)
+        return now - self.began(job)
 
     def go_on(self, job: int, end: float) -> None:
         """Let a suspended job, whose claim is in the plan again, run until `end`."""
         self._enter_end(job, end)
+        if self.expected is not None:
+            self.expected.enter(job)
 
     def begin(self, started: list[Start], now: float) -> None:
         """Let jobs run that started before the policies start others."""
