@@ -466,7 +466,7 @@ class Engine:
                 at(now, SUBMISSION, "started", job)
 
     def _enter_wake(self, time: float) -> None:
-        """Enter a pass for the start of a reservation, where nothing else need happen, unless one is earlier."""
+        """Enter a pass for the start of a reservation, when nothing else may happen; the earliest counts."""
         if self.future.now < time < self.progress.wake:
             self.progress.wake = time
             self.future.at(time, WAKE, "wake")

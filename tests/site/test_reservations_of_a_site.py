@@ -225,3 +225,19 @@ def test_an_imported_site_keeps_its_nodes(tmp_path, capsys):
     assert (start["2"], start["5"], start["1"]) == (hour, 40 * 60, 5 * hour)
     assert "is for users ann, bob and accounts bio" in jobs["reason"]["4"]
     assert jobs["result"]["3"] == "PENDING" or start["3"] > 7 * 86400
+
+
+def test_the_log_of_a_site_is_played_without_its_reservations_and_preemption(tmp_path):
+    """The recorded starts had to do with both; a job of an unknown reservation starts when the log says."""
+    site_of(tmp_path)
+    (tmp_path / "etc" / "slurm.conf").write_text(
+        CONF.replace("NodeName", "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\nNodeName")
+        + "PartitionName=spare Nodes=n[1-4] PriorityTier=0\n"
+    )
+    (tmp_path / "jobs.sacct").write_text(JOBS.replace("|course", "|older"))
+    assert main(["site", "import", str(tmp_path / "etc"), "-o", str(tmp_path / "site"), "--quiet"]) == 0
+    run = ["run", "--site", str(tmp_path / "site"), str(tmp_path / "jobs.sacct"), "--quiet", "--audit"]
+    assert main([*run, "--queue-policy", "recorded", "-o", str(tmp_path / "run")]) == 0
+    found = ss.load_run(tmp_path / "run")
+    assert found.jobs["start"].tolist() == [0, 3600, 3600, 3600, 5400]  # 16 cores are too few for all
+    assert not {"preemption", "reservations"} & found.meta["config"].keys()

@@ -87,10 +87,10 @@ class RunConfig:
     limits : limits of users, accounts, queues, QoS and all jobs.
     priority : the factors of the order ``multifactor``; other orders do not use them.
     preemption : which jobs preempt others, and what becomes of the victims; None: only jobs with
-        ``preemptible-after`` are preempted, and start over.
+        ``preemptible-after`` are preempted, and start over. None under the queue policy ``recorded``.
     job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed.
     licenses : counted resources that are not on nodes.
-    reservations : nodes that are kept at a time for the jobs that name them.
+    reservations : nodes that are kept at a time for the jobs that name them; none under ``recorded``.
     """
 
     queue_policy: str | QueuePolicy = "easy"
@@ -118,6 +118,9 @@ class RunConfig:
     kill_grace: float = 0
 
     def __post_init__(self) -> None:
+        if self.plays_log:  # its starts had to do with both; a site is played as it is
+            object.__setattr__(self, "preemption", None)
+            object.__setattr__(self, "reservations", ())
         if self.overrun is None:
             object.__setattr__(self, "overrun", "allow" if self.plays_log else "timeout")
         if self.passes is None:
@@ -130,6 +133,10 @@ class RunConfig:
             raise ConfigError(
                 f"candidates=actual with the predictor {name_of(self.predictor)}", expected="one of the two"
             )
+        self._refuse_times()
+
+    def _refuse_times(self) -> None:
+        """Raise a `ConfigError` for times and a seed that are out of range."""
         least, most = self.epilog
         if not 0 <= least <= most <= MAX_SECONDS:
             raise ConfigError(
@@ -157,13 +164,6 @@ class RunConfig:
         """
         if self.preemption is not None:
             refuse_idle_rules(self.preemption, None if self.queues is None else self.queues.queues)
-            if self.plays_log:
-                raise ConfigError(
-                    "preemption in a run that plays a log", where="preemption", expected="one of the two"
-                )
-        if self.reservations and self.plays_log:
-            text = "advance reservations in a run that plays a log"
-            raise ConfigError(text, where="reservations", expected="one of the two")
         if self.job_checkpoints is not None and self.candidates == "actual":
             raise ConfigError("job-checkpoints with candidates=actual", expected="one of the two")
 
