@@ -158,15 +158,19 @@ class QueueGroups:
                 if isinstance(order, FairShare):  # an open simulation refuses the other
                     order.enlarge(table)
 
-    def merge(self) -> None:
-        """Put all jobs into one group, because a job that is in no queue may run anywhere."""
+    def merge(self, apart: int = 0) -> None:
+        """Put all jobs into one group, because a job that is in no queue may run anywhere.
+
+        The last groups are kept `apart`: those of advance reservations.
+        """
         assert self._admission is not None
-        first, *others = self.groups
+        ordinary = len(self.groups) - apart
+        first, *others = self.groups[:ordinary]
         for group in others:
             for job in sorted(group.queue):
                 first.queue.add(job)
-        self._admission.groups[:] = [0] * len(self._admission.groups)
-        self.groups = [first]
+        self._admission.groups[:] = [max(0, group - ordinary + 1) for group in self._admission.groups]
+        self.groups = [first, *self.groups[ordinary:]]
         self.shares = self.shares[:1]
         self.touch(released=True)
 

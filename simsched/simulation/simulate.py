@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
+    from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
@@ -184,8 +185,8 @@ class RunSession:
         if self.engine.queues.limits is not None and recorder is self.engine.recorder:
             self.engine.queues.limits.note_reasons()
         book = self.engine.parts.get("reservations")
-        if isinstance(book, ReservationBook):
-            book.note_reasons()
+        if isinstance(book, ReservationBook) and recorder is self.engine.recorder:
+            recorder.reasons.update(book.reasons())
         jobs = job_columns(workload, prepared, recorder)
         jobs.update(attempt_columns(self.engine, jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
@@ -273,12 +274,7 @@ def engine_of(
     attempts = attempts_of(config, jobs, prepared)
     engine = _engine(jobs, prepared, index, config, recorder, more, attempts)
     add_parts(engine, config, index, admission)
-    if config.reservations:
-        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures)
-    if config.preemption is not None:
-        from simsched.simulation.preemption.victims import add_victims
-
-        add_victims(engine, config.preemption, jobs, [] if admission is None else admission.of)
+    add_rules(engine, config, jobs, admission, closures)
     return engine, engine.prepared, workload
 
 
@@ -343,6 +339,22 @@ def add_parts(
         preemption = Preemption(engine, admission.jobs, admission.of)
         if preemption or open_:
             engine.parts["preemption"] = engine.preemption = preemption
+
+
+def add_rules(
+    engine: Engine,
+    config: RunConfig,
+    jobs: Sequence[Job],
+    admission: Admission | None,
+    closures: Sequence[Closure],
+) -> None:
+    """Give an engine advance reservations, and preemption by the rules of a run, where there are any."""
+    if config.reservations:
+        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures)
+    if config.preemption is not None:
+        from simsched.simulation.preemption.victims import add_victims
+
+        add_victims(engine, config.preemption, jobs, [] if admission is None else admission.of)
 
 
 def _horizon(prepared: Prepared, config: RunConfig) -> float:

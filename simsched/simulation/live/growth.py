@@ -32,7 +32,11 @@ from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.preemption.preemption import Preemption
+from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+from simsched.simulation.preemption.victims import Victims
 from simsched.simulation.record.recorder import DROPPED, INFEASIBLE
+from simsched.simulation.reservations.reservation_book import ReservationBook, rejection_by
+from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -56,14 +60,9 @@ def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     ConfigError
         for an option that needs all jobs of a run at its beginning.
     """
-    for needless, option in (
-        (config.preemption is None, "preemption"),
-        (config.job_checkpoints is None, "job-checkpoints"),
-        (not config.reservations, "reservations"),
-        (not config.plays_log, "queue-policy recorded"),
-    ):
-        if not needless:
-            raise ConfigError(f"an open simulation does not have the option {option}", expected="simulate")
+    if config.plays_log:
+        text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
+        raise ConfigError(text, expected="simulate")
     table = GrowingTable(judged_apart=config.candidates == "actual", tiered=config.queues is not None)
     priority = None
     if config.order == MULTIFACTOR and config.priority is not None:
@@ -134,14 +133,15 @@ class Growth:
         drained = any(outage.kind != FAILURE for outage in self._config.outages)
         self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
-        self._counts_decide = not drained and not self._config.epilog[1]
+        by_graph = drained or self._config.epilog[1] or self._config.reservations or self._config.suspends
+        self._counts_decide = not by_graph
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
         self._conditional.coming = coming
         self.jobs: list[Job] = []
         self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
-        self._expected = expected if admission is None else self._placed(expected)
+        self._expected = expected if self._config.queues is None else self._placed(expected)
         self._expected, _ = with_requests(self._expected, self._config.licenses)
         self._kinds.numbers(self._expected)
         if self._expected:
@@ -162,6 +162,8 @@ class Growth:
         tier = 0
         if self._admission is not None:
             job, tier = self._admit(number, job)
+        if self._config.reservations:
+            self._reserve(number, job)
         self.jobs.append(job)
         requested, never = with_requests((job,), self._config.licenses)
         self._requested += requested
@@ -185,11 +187,19 @@ class Growth:
         ))  # fmt: skip
         if self._limits is not None:
             self._limits.add(number, job)
+        if isinstance(engine, PreemptiveEngine):
+            engine.attempts.note(number, job)
+            if isinstance(engine.victims, Victims):
+                engine.victims.note(job, None if self._admission is None else self._admission.of[number])
         engine.progress.states.append(JobState.NEW)
         return number
 
     def refuse(self, job: Job) -> None:
-        """Raise a ConfigError for a job that has no place among the accounts, or no priority."""
+        """Raise a ConfigError for a job without an account or a priority, or with a wrong attribute."""
+        if self._config.reservations:
+            reservation_of(job)
+        if isinstance(self._engine, PreemptiveEngine):
+            self._engine.attempts.refuse(job)
         if self._config.priority is not None and self._prepared.priority is not None:
             refuse_job(job, self._config.priority, self._prepared.priority.tree)
 
@@ -330,20 +340,37 @@ class Growth:
     def _admit(self, number: int, job: Job) -> tuple[Job, int]:
         """Put a job into its queue; return it as the queue has it, and the priority of the queue."""
         mine: Any = self._admission
-        assert self._config.queues is not None
+        if self._config.queues is None:  # there are reservations alone
+            mine.of.append(None)
+            mine.tiers.append(0)
+            mine.groups.append(0)
+            return job, 0
+        apart = len(self._config.reservations)
         one: Any = admit((job,), self._config.queues, self._index, no_limit=self._config.no_limit)
         if 0 in one.rejected:
             mine.rejected[number] = one.rejected[0]
-        elif one.of[0] is None and len(self._engine.queues.groups) > 1:
-            self._engine.queues.merge()  # the job may run anywhere
+        elif one.of[0] is None and len(self._engine.queues.groups) - apart > 1:
+            self._engine.queues.merge(apart)  # the job may run anywhere
         mine.of.append(one.of[0])
         mine.tiers.append(one.tiers[0])
-        together = len(self._engine.queues.groups) == 1 or one.of[0] is None
+        together = len(self._engine.queues.groups) - apart == 1 or one.of[0] is None
         mine.groups.append(0 if together else self._group_of[one.of[0].name])
         preemption = self._engine.parts.get("preemption")
         if isinstance(preemption, Preemption):
             preemption.note(number, one.jobs[0])
         return one.jobs[0], one.tiers[0]
+
+    def _reserve(self, number: int, job: Job) -> None:
+        """Put a job that names an advance reservation into the group of this."""
+        mine: Any = self._admission
+        name = reservation_of(job)
+        fault = rejection_by(name, job, self._config.reservations)
+        if fault is not None:
+            mine.rejected.setdefault(number, fault)
+        book = self._engine.parts["reservations"]
+        assert isinstance(book, ReservationBook)
+        if name is not None and any(one.name == name for one in self._config.reservations):
+            mine.groups[number] = book.group_of(name)
 
     @property
     def _group_of(self) -> dict[str, int]:

@@ -27,6 +27,20 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.simulation.live.growth import Growth
     from simsched.simulation.live.open_engine import OpenEngine
+    from simsched.simulation.options.run_config import RunConfig
+
+
+def refuse_changes(config: RunConfig, change: str) -> None:
+    """Raise a RunError for a change of a job if a rule of the run goes by jobs as they were submitted."""
+    for given, rule in (
+        (config.limits, "limits"),
+        (config.preemption, "preemption"),
+        (config.job_checkpoints, "job-checkpoints"),
+        (config.reservations, "reservations"),
+    ):
+        if given:
+            text = f"{rule} count a job as it was submitted, and {change}"
+            raise RunError(text, expected=f"no {rule}")
 
 
 class JobChanges:

@@ -100,6 +100,11 @@ class LiveJob:
         return JobState(self._sim.engine.progress.states[self.number]).name
 
     @property
+    def suspended(self) -> bool:
+        """Whether the job is suspended for others: its state is RUN, and it holds no resources."""
+        return self.state == JobState.RUN.name and self.number not in self._sim.engine.plan.held
+
+    @property
     def result(self) -> str | None:
         """How the job ended, as in the table of jobs; None before its end."""
         if self.number is None:

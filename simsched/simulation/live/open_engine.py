@@ -9,13 +9,20 @@ from simsched.simulation.environment import LAST, SUBMISSION
 from simsched.simulation.limits.limited_engine import LimitedEngine
 from simsched.simulation.live.arrivals import NEVER, Arrivals
 from simsched.simulation.outages.disruption import Disruption
+from simsched.simulation.preemption.job_attempts import attempts_of
+from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine, PreemptiveLimitedEngine
+from simsched.simulation.reservations.reservation_book import ReservationBook
 
 if TYPE_CHECKING:
     from simpy import Event
 
+    from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
+    from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.live.growth import Growth
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job
 
 
@@ -158,3 +165,30 @@ class OpenEngine(Engine):
 
 class LimitedOpenEngine(OpenEngine, LimitedEngine):
     """The engine of an open simulation with limits: each method goes on to the next class."""
+
+
+class PreemptiveOpenEngine(OpenEngine, PreemptiveEngine):
+    """The same with the attempts of jobs, and preemption by the rules of a run."""
+
+
+class PreemptiveLimitedOpenEngine(OpenEngine, PreemptiveLimitedEngine):
+    """The same with both."""
+
+
+def open_engine(
+    prepared: Prepared, index: Index, config: RunConfig, recorder: Recorder, more: dict[str, Any]
+) -> OpenEngine:
+    """Return the engine of an open simulation, with limits (in `more`) and attempts if there are any."""
+    attempts = attempts_of(config, (), prepared)
+    if attempts is None:
+        kind: type[OpenEngine] = LimitedOpenEngine if "limited" in more else OpenEngine
+        return kind(prepared, index, config, recorder, **more)
+    kind = PreemptiveLimitedOpenEngine if "limited" in more else PreemptiveOpenEngine
+    return kind(prepared, index, config, recorder, attempts=attempts, **more)
+
+
+def waiting_reasons(engine: OpenEngine) -> dict[int, str]:
+    """Return for each job that waits for a limit or for an advance reservation why it waits."""
+    book, limits = engine.parts.get("reservations"), engine.queues.limits
+    found = {} if limits is None else limits.reasons()
+    return found | (book.reasons() if isinstance(book, ReservationBook) else {})

@@ -28,11 +28,11 @@ from simsched.simulation.environment import SUBMISSION, came_through_a_run
 from simsched.simulation.limits.limited_jobs import GrowingLimits
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.interrupts import between_events
-from simsched.simulation.live.job_changes import JobChanges
+from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
 from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
-from simsched.simulation.live.open_engine import LimitedOpenEngine, OpenEngine
+from simsched.simulation.live.open_engine import OpenEngine, open_engine, waiting_reasons
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
@@ -41,7 +41,8 @@ from simsched.simulation.outages.disruption import closures_of
 from simsched.simulation.outages.outages import DRAIN
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.simulate import RunSession, add_parts, log_of, pools_of
+from simsched.simulation.reservations.reservation_book import admit_reserved
+from simsched.simulation.simulate import RunSession, add_parts, add_rules, log_of, pools_of
 from simsched.workload.job import Job, Workload
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class OpenSimulation(NodeCommands, RunSession):
         **options: Any,
     ) -> None:
         config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
+        config.refuse_contradictions()
+        config = config.on_clock(None)  # dates need the clock of a log
         super().__init__(cluster, config)
         self._expected = tuple(expect)
         self._written = {"allocations": allocations, "eventlog": eventlog}
@@ -115,6 +118,8 @@ class OpenSimulation(NodeCommands, RunSession):
         if config.queues is not None:
             admission = admit((), config.queues, index, no_limit=config.no_limit)
             admission = replace(admission, rejected={})
+        if config.reservations:
+            admission = admit_reserved((), config.reservations, admission)
         ids: list[int | str] = []
         log = events = None
         if self._written["allocations"]:
@@ -127,10 +132,8 @@ class OpenSimulation(NodeCommands, RunSession):
         limits = None
         if config.limits:
             limits = GrowingLimits(config.limits, prepared, index, admission and admission.groups)
-            self.engine = LimitedOpenEngine(prepared, index, config, recorder, limited=limits.limited, **more)
-        else:
-            self.engine = OpenEngine(prepared, index, config, recorder, **more)
-        engine = self.engine
+            more["limited"] = limits.limited
+        self.engine = engine = open_engine(prepared, index, config, recorder, more)
         engine.growth = Growth(
             engine,
             index,
@@ -140,6 +143,7 @@ class OpenSimulation(NodeCommands, RunSession):
             limits=limits,
         )
         add_parts(engine, config, index, admission, open_=True)
+        add_rules(engine, config, (), admission, closures)
         disruption: Any = engine.parts["disruption"]
         self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
         self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
@@ -285,7 +289,7 @@ class OpenSimulation(NodeCommands, RunSession):
     def update(self, job: LiveJob, duration: float | str) -> None:
         """Change the requested seconds of a job now (`LiveJob.update`)."""
         self._refuse_gone(job)
-        self._refuse_limits("its requested time changes")
+        refuse_changes(self.config, "its requested time changes")
         seconds = read_seconds("duration", duration)
         found = float("inf") if seconds is None else seconds
         if job.start is not None and job.start + found < self.now:
@@ -300,7 +304,7 @@ class OpenSimulation(NodeCommands, RunSession):
     def resize(self, job: LiveJob, size: int, *, beside_queue: bool = False) -> Event:
         """Let a running malleable job have `size` execution targets from now on (`LiveJob.resize`)."""
         self._refuse_gone(job)
-        self._refuse_limits("its resources change")
+        refuse_changes(self.config, "its resources change")
         check_whole("size", size, 1)
         if job.number is None:
             raise RunError(f"job {job.id} does not run", expected="a running job")
@@ -308,10 +312,6 @@ class OpenSimulation(NodeCommands, RunSession):
         event = self.env.event()
         self._enter("resize", (job.number, size, beside_queue, event))
         return event
-
-    def _refuse_limits(self, change: str) -> None:
-        if self.config.limits:
-            raise RunError(f"limits count a job as it was submitted, and {change}", expected="no limits")
 
     def _refuse_gone(self, job: LiveJob) -> None:
         self._refuse_broken()
@@ -461,8 +461,8 @@ class OpenSimulation(NodeCommands, RunSession):
         self._refuse_broken()
         engine = self.engine
         recorder = engine.recorder.detached()
-        if engine.queues.limits is not None:  # a job that starts later has no such reason
-            recorder.reasons = {**recorder.reasons, **engine.queues.limits.reasons()}
+        # a job that starts later has no such reason
+        recorder.reasons = {**recorder.reasons, **waiting_reasons(engine)}
         until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)

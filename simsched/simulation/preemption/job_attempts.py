@@ -8,6 +8,7 @@ attempts, so that nothing changes for the engine.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -34,53 +35,71 @@ class CheckpointedJob(NamedTuple):
     known: bool
 
 
-def checkpointed_jobs(
-    jobs: Sequence[Job], prepared: Prepared, rules: CheckpointRules
-) -> dict[int, CheckpointedJob]:
-    """Return the jobs that write checkpoints.
+class CheckpointReader:
+    """Reads the times of checkpoints of jobs; those of equal jobspecs once."""
 
-    Raises
-    ------
-    ConfigError, FormatError
-        for an attribute of a job that is not valid.
-    """
-    found = {}
-    parsed: dict[tuple[int, str | None], CheckpointTimes | None] = {}
-    for number, job in enumerate(jobs):
+    def __init__(self, rules: CheckpointRules) -> None:
+        self._rules = rules
+        self._parsed: dict[tuple[int, str | None], tuple[Any, CheckpointTimes | None]] = {}
+
+    def read(self, job: Job, runtime: float) -> CheckpointedJob | None:
+        """Return a job that writes checkpoints, None for any other; `runtime` is that of a run.
+
+        Raises
+        ------
+        ConfigError, FormatError
+            for an attribute of the job that is not valid.
+        """
         key = (id(job.jobspec), job.queue)
-        if key not in parsed:
+        if key not in self._parsed:
             own = job.jobspec.system.get(ATTRIBUTE)
             place = f"job {job.id}: attributes.system.{ATTRIBUTE}"
-            parsed[key] = rules.times_of(job.queue, own, place)
-        times = parsed[key]
-        work = prepared.runtimes[number] if job.runtime is None else job.runtime
-        if times is not None and 0 < work <= MAX_SECONDS:
-            if times.number(work) > 10**9:
-                raise ConfigError(
-                    f"more than {10**9:,} checkpoints of job {job.id}",
-                    where="job-checkpoints.interval",
-                    expected="a longer interval",
-                )
-            found[number] = CheckpointedJob(times, work, job.runtime is not None)
-    return found
+            # The jobspec stays with its times, so that no other one gets its identity.
+            self._parsed[key] = job.jobspec, self._rules.times_of(job.queue, own, place)
+        times = self._parsed[key][1]
+        work = runtime if job.runtime is None else job.runtime
+        if times is None or not 0 < work <= MAX_SECONDS:
+            return None
+        if times.number(work) > 10**9:
+            raise ConfigError(
+                f"more than {10**9:,} checkpoints of job {job.id}",
+                where="job-checkpoints.interval",
+                expected="a longer interval",
+            )
+        return CheckpointedJob(times, work, job.runtime is not None)
 
 
 class JobAttempts:
     """The attempts of the jobs of one run; a part of the engine's state."""
 
-    def __init__(self, prepared: Prepared, config: RunConfig, jobs: dict[int, CheckpointedJob]) -> None:
-        self.jobs = jobs
+    def __init__(self, prepared: Prepared, config: RunConfig, jobs: Sequence[Job] = ()) -> None:
+        self.jobs: dict[int, CheckpointedJob] = {}
+        rules = config.job_checkpoints
+        self._reader = None if rules is None else CheckpointReader(rules)
         self.suspended: dict[int, float] = {}
         """Job → seconds for which its present attempt was suspended."""
         self._prepared = prepared
-        self._may_overrun = config.overrun == "allow"
+        self._grace = inf if config.overrun == "allow" else config.kill_grace
         self._saved: dict[int, float] = {}
         self._lost: dict[int, float] = {}
         self._counts: dict[int, int] = {}
         self._stopped: dict[int, float] = {}  # job that writes a checkpoint before it goes → s of its attempt
         self._written: set[int] = set()  # jobs whose last checkpoint is complete
-        for job in jobs:
-            self._prepare(job)
+        for number, job in enumerate(jobs):
+            self.note(number, job)
+
+    def note(self, number: int, job: Job) -> None:
+        """Note a job of the run, which may write checkpoints; errors as `CheckpointReader.read`."""
+        if self._reader is not None:
+            found = self._reader.read(job, self._prepared.runtimes[number])
+            if found is not None:
+                self.jobs[number] = found
+                self._prepare(number)
+
+    def refuse(self, job: Job) -> None:
+        """Raise the errors of `CheckpointReader.read` for a job that is not noted yet."""
+        if self._reader is not None:
+            self._reader.read(job, 0)
 
     def cost_of(self, job: int) -> float | None:
         """Return the seconds in which a job writes a checkpoint; None if it writes none."""
@@ -117,8 +136,8 @@ class JobAttempts:
         times, work, known = self.jobs[job]
         saved = self._saved.get(job, 0)
         runtime = times.length(work - saved, restarted=saved > 0)
-        limit = self._prepared.table.durations[job]
-        over = runtime > limit and not self._may_overrun
+        limit = self._prepared.table.limits[job] + self._grace
+        over = runtime > limit
         self._prepared.timeouts[job] = 1 if over and known else 0
         self._prepared.runtimes[job] = limit if over else runtime
 
@@ -172,10 +191,7 @@ def attempts_of(config: RunConfig, jobs: Sequence[Job], prepared: Prepared) -> J
     """Return the attempts of the jobs of a run; None if no option is about them."""
     if config.preemption is None and config.job_checkpoints is None:
         return None
-    found = (
-        {} if config.job_checkpoints is None else checkpointed_jobs(jobs, prepared, config.job_checkpoints)
-    )
-    return JobAttempts(prepared, config, found)
+    return JobAttempts(prepared, config, jobs)
 
 
 def attempt_columns(engine: Engine, jobs: Mapping[str, Any]) -> dict[str, Any]:

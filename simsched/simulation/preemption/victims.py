@@ -57,31 +57,40 @@ class Victims:
         self._engine = engine
         self._youngest = rules.order == "youngest"
         self.suspension = suspension
-        by_qos = rules.by == QOS
-        names = [job.qos for job in jobs] if by_qos else [None if one is None else one.name for one in of]
-        preempts = dict(rules.preempts)
-        self._ranks: list[dict[str | None, int]] | None = None
+        self._rules_of = rules
+        self._known: dict[str | None, tuple[VictimRule, dict[str | None, int]]] = {}
+        self._ranks: list[dict[str | None, int]] | None = [] if rules.by == QOS else None
         """By QoS: job → the QoS that it may preempt, with their order."""
-        if by_qos:
-            known: dict[str | None, dict[str | None, int]] = {
-                name: {other: at for at, other in enumerate(preempts.get(name or "", ()))} for name in names
-            }
-            self._ranks = [known[name] for name in names]
-            self._takes = bytearray(bool(ranks) for ranks in self._ranks)
-        else:
-            self._takes = bytearray(one is not None and one.preempts for one in of)
-        self._names = names
-        self._priorities = [0 if one is None else one.priority for one in of] or [0] * len(jobs)
-        self._rules: list[VictimRule] = [rules.rule_of(name) for name in names]
-        self._exempt = [rule.exempt for rule in self._rules]
+        self._takes = bytearray()
+        self._names: list[str | None] = []
+        self._priorities: list[int] = []
+        self._rules: list[VictimRule] = []
+        self._exempt: list[float] = []
         for number, job in enumerate(jobs):
-            after = job.jobspec.system.get("preemptible-after")
-            if after is not None:
-                self._exempt[number] = float(after)
+            self.note(job, of[number] if of else None)
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
         engine.future.handle("evict", self._on_evict)
         self._ripe = RipeTimes(engine)
+
+    def note(self, job: Job, queue: Queue | None) -> None:
+        """Note the next job of the run, in its queue if it is in one."""
+        name = job.qos if self._ranks is not None else None if queue is None else queue.name
+        if name not in self._known:
+            preempts = dict(self._rules_of.preempts).get(name or "", ())
+            ranks: dict[str | None, int] = {other: at for at, other in enumerate(preempts)}
+            self._known[name] = self._rules_of.rule_of(name), ranks
+        rule, ranks = self._known[name]
+        if self._ranks is not None:
+            self._ranks.append(ranks)
+            self._takes.append(bool(ranks))
+        else:
+            self._takes.append(queue is not None and queue.preempts)
+        self._names.append(name)
+        self._priorities.append(0 if queue is None else queue.priority)
+        after = job.jobspec.system.get("preemptible-after")
+        self._rules.append(rule)
+        self._exempt.append(rule.exempt if after is None else float(after))
 
     # -- before a pass --------------------------------------------------------------------------
 

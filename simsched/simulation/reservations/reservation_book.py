@@ -58,7 +58,6 @@ class ReservationBook:
         self._refused: dict[int, str] = {}
         self.on_border: list[Callable[[], None]] = []
         """What is called when a window begins or ends."""
-        self._ordinary = len(engine.queues.groups) - len(found)
         for one in found:
             self._refuse_impossible(one)
         future = engine.future
@@ -67,6 +66,16 @@ class ReservationBook:
         for at, one in enumerate(found):
             future.at(one.seconds("announced"), DISRUPTION, "reserve", at)
         self._plan()
+
+    @property
+    def _ordinary(self) -> int:
+        """The number of groups of queues before those of the reservations."""
+        return len(self._engine.queues.groups) - len(self._reservations)
+
+    def group_of(self, name: str) -> int:
+        """Return the group of the jobs that name a reservation."""
+        names = [one.name for one in self._reservations]
+        return self._ordinary + names.index(name)
 
     def _refuse_impossible(self, one: AdvanceReservation) -> None:
         """Raise a `ConfigError` for targets that the cluster does not have."""
@@ -264,9 +273,9 @@ class ReservationBook:
         name, end = self._reservations[at].name, self._windows[at][-1].end
         return f"the reservation {name!r} ended at {end:g} s, before the job could start"
 
-    def note_reasons(self) -> None:
-        """Record for the jobs that still wait for a reservation why they wait."""
-        engine = self._engine
+    def reasons(self) -> dict[int, str]:
+        """Return for each job that waits for a reservation why it waits."""
+        engine, found = self._engine, dict[int, str]()
         for at, group in enumerate(engine.queues.groups[self._ordinary :]):
             windows = self._windows.get(at)
             name = self._reservations[at].name
@@ -278,8 +287,8 @@ class ReservationBook:
                 reason = self._ended(at)
             else:
                 reason = f"waits for resources of the reservation {name!r}"
-            for job in group.queue:
-                engine.recorder.reasons[job] = reason
+            found.update(dict.fromkeys(group.queue, reason))
+        return found
 
     def records(self) -> list[dict[str, Any]]:
         """Return the windows of all reservations, for ``run.json``."""
@@ -319,6 +328,15 @@ def _spans(one: AdvanceReservation, start: float) -> list[tuple[float, float]]:
     return [(begin, begin + one.duration) for begin in begins]
 
 
+def rejection_by(name: str | None, job: Job, reservations: Sequence[AdvanceReservation]) -> str | None:
+    """Return why a job that names a reservation is rejected, or None."""
+    if name is None:
+        return None
+    one = next((one for one in reservations if one.name == name), None)
+    fault = f"there is no reservation {name!r}" if one is None else one.fault_of(job)
+    return None if fault is None else rejection_text(fault)
+
+
 def admit_reserved(
     jobs: Sequence[Job], reservations: Sequence[AdvanceReservation], admission: Admission | None
 ) -> Admission:
@@ -336,15 +354,11 @@ def admit_reserved(
     rejected, groups = dict(admission.rejected), list(admission.groups)
     for at, job in enumerate(jobs):
         name = reservation_of(job)
-        if name is None:
-            continue
-        if name not in numbers:
-            rejected.setdefault(at, rejection_text(f"there is no reservation {name!r}"))
-            continue
-        fault = reservations[numbers[name]].fault_of(job)
+        fault = rejection_by(name, job, reservations)
         if fault is not None:
-            rejected.setdefault(at, rejection_text(fault))
-        groups[at] = admission.group_count + numbers[name]
+            rejected.setdefault(at, fault)
+        if name in numbers:
+            groups[at] = admission.group_count + numbers[name]
     return replace(
         admission, rejected=rejected, groups=groups, group_count=admission.group_count + len(reservations)
     )
