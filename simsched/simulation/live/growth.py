@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from simsched.errors import ConfigError
 from simsched.match.policies.policy import find_policy
 from simsched.match.state.availability import Availability
+from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.growing_table import GrowingTable, NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import admit
@@ -411,6 +412,8 @@ class Growth:
             if request is None or (counted is not None and counted[0] == table.single):
                 # the fast path of flat requests: nothing else changes
                 table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
+                if request is not None and not is_of_units(request, table.single, self._index):
+                    self._engine.plan.spell_out()
                 return
         self._recount()
 
@@ -442,7 +445,8 @@ class Growth:
         """Make the supplies of all queues again; with `forget` reservations are made again, too."""
         if forget:
             self.note_renewal()
-        self._engine.plan.available.table = None
+        if self._engine.plan.runs is None:
+            self._engine.plan.available.table = None
         for group in self._engine.queues:
             group.context.renew()
             renew = getattr(group.policy, "renew", None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simsched.errors import RunError
 from simsched.match.emit import to_rset
+from simsched.match.state.free_runs import RunSelection
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.recorder import CANCELED, RESULTS
@@ -140,7 +141,8 @@ class LiveJob:
         seconds = self._sim.prepared.table.durations[self.number]
         expiration = 0 if seconds == UNLIMITED else start + (seconds or MOMENT)
         assert self._index is not None
-        return to_rset(self._selection, self._index, starttime=start, expiration=expiration)
+        selection = self._selection.full() if isinstance(self._selection, RunSelection) else self._selection
+        return to_rset(selection, self._index, starttime=start, expiration=expiration)
 
     # -- events -----------------------------------------------------------------------------------
 

@@ -341,12 +341,12 @@ class OpenSimulation(NodeCommands, RunSession):
     def running(self) -> list[LiveJob]:
         """The jobs that run, in the order of their starts."""
         engine, jobs = self.engine, self._watch.jobs
-        return [jobs[number] for number in engine.plan.held if engine.is_running(number)]
+        return [jobs[number] for number in engine.plan.claimants if engine.is_running(number)]
 
     def free(self) -> dict[str, int]:
         """Return the free units of each type; ``node`` are the execution targets that are idle and up."""
         plan = self.engine.plan
-        totals = {name: int(plan.available.total[name]) for name in pools_of(self.cluster)}
+        totals = {name: int(plan.total[name]) for name in pools_of(self.cluster)}
         return {"node": int(plan.idle), **totals}
 
     def on(self, event: str, callback: Callable[[Any], None]) -> Callable[[Any], None]:

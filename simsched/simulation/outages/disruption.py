@@ -112,7 +112,7 @@ class Disruption:
         """The suspended jobs, if there may be any."""
         self._asleep: list[int] = []
         """Targets that do not fail while there are no jobs."""
-        self._reserved = ~engine.plan.available.up  # down from the beginning, for good
+        self._reserved = ~index.up  # down from the beginning, for good
         engine.generators["failures"] = self._rng
         handle = engine.future.handle
         handle("failure", self._on_failure)
