@@ -8,20 +8,21 @@ RFC 31 constraint value.
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from simsched.arguments import check
+from simsched.arguments import check, check_whole
 from simsched.errors import ClusterError, ConfigError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_property
 from simsched.graph.cluster import Cluster, as_cluster
+from simsched.graph.joined_clusters import as_part, joined, vertex_at
 from simsched.graph.pool import NOTHING, STATUSES, Pool, split_name
 from simsched.graph.resource_graph import ResourceGraph, execution_targets, pool_of
 from simsched.graph.sharing import extra_without, inside, with_copies, with_pools, without_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.graph.cluster import ClusterLike
@@ -152,22 +153,49 @@ def remove_nodes(cluster: ClusterLike, where: Where) -> Cluster:
     return without_targets(cluster, targets_where(cluster, where))
 
 
-def add_nodes(cluster: ClusterLike, hosts: str, *, like: str) -> Cluster:
-    """Return the cluster with new targets that are copies of an existing one, beside it.
+def add_nodes(
+    cluster: ClusterLike, hosts: str | int, *, like: str | int, under: str | None = None
+) -> Cluster:
+    """Return the cluster with new targets that are copies of an existing one.
 
-    `like` is a host; the new ones have its contents, properties, status and place (rack, switch,
-    distribution unit), and the next free ranks.
+    `like` is a host or a rank; the new ones have its contents, properties, status and place (rack, switch,
+    distribution unit), and the next free ranks.  `hosts` is a hostlist, or a number of nodes, whose names
+    then continue those of `like`.  `under` is the vertex that contains them, as a path or a name.
 
     Raises
     ------
     ClusterError
-        if `like` is not a target, or a new host exists already.
+        if `like` is not a target, a new host exists already, or `under` does not exist.
     """
     cluster = as_cluster(cluster)
-    names = Hostlist.parse(hosts).expand(MAX_ADDED)
+    check("like", like, str | int, "a host or a rank")
+    (model,) = targets_where(cluster, like if isinstance(like, str) else Idset.from_ids([like]))[:1]
+    if isinstance(hosts, int):
+        check_whole("hosts", hosts, 1, MAX_ADDED)
+        names = _next_names(cluster.graph, model, hosts)
+    else:
+        check("hosts", hosts, str, "a hostlist or a number of nodes")
+        names = Hostlist.parse(hosts).expand(MAX_ADDED)
     if not names:
         raise ClusterError("no hosts to add")
-    return with_copies(cluster, names, targets_where(cluster, like)[0])
+    return with_copies(cluster, names, model, under=None if under is None else vertex_at(cluster, under))
+
+
+def join_nodes(
+    cluster: ClusterLike, part: ClusterLike | Mapping[str, Any], *, under: str | None = None
+) -> Cluster:
+    """Return the cluster with the nodes of another description, which may be a document (R, JGF, a recipe).
+
+    The root of `part` is the root of the cluster, or the vertex `under` (a path or a name).  Racks, switches
+    and the like join those with the same path of names.  The nodes get the next free ranks.
+
+    Raises
+    ------
+    ClusterError
+        if a node has the name of one of the cluster, or `under` does not exist.
+    """
+    cluster = as_cluster(cluster)
+    return joined(cluster, as_part(part), None if under is None else vertex_at(cluster, under))
 
 
 def scale_group(cluster: ClusterLike, where: Where, count: int) -> Cluster:

@@ -5,6 +5,7 @@ An edit costs a copy of the table of vertices and not of the graph.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -15,6 +16,7 @@ from simsched.graph.build.assemble import settle
 from simsched.graph.cluster import Cluster
 from simsched.graph.pool import NOTHING, Pool, split_name
 from simsched.graph.resource_graph import (
+    CONTAINMENT,
     ResourceGraph,
     children,
     dominated,
@@ -66,21 +68,17 @@ def _pruned(table: dict[str, Any], gone: set[str]) -> dict[str, Any]:
     }
 
 
-def with_copies(cluster: Cluster, names: Sequence[str], *models: str) -> Cluster:
-    """Return the cluster with copies of the models, in turn, under new names."""
+def with_copies(cluster: Cluster, names: Sequence[str], *models: str, under: str | None = None) -> Cluster:
+    """Return the cluster with copies of the models, in turn, under new names.
+
+    Each copy is beside its model, or contained in the vertex `under`.
+    """
     graph = cluster.graph
-    taken = {pool_of(graph, key).name for key in execution_targets(graph)}
-    for name in names:
-        if name in taken:
-            raise ClusterError(f"there is already a target called {name!r}")
-        taken.add(name)
-    nodes, after, before = (dict(table) for table in tables(graph))
+    rank = new_names(graph, names)
     keys = _Keys(graph)
-    rank = max(int(pool_of(graph, key).rank or 0) for key in execution_targets(graph)) + 1
     parts = {model: _belonging(graph, [model]) for model in models}
     edges = _edges_by_part(graph, parts)
-    fresh: set[int] = set()
-    with collector_paused():
+    with edited_graph(cluster) as edited:
         for turn, name in enumerate(names):
             model = models[turn % len(models)]
             renamed = keys.of(model, name, parts[model])
@@ -91,11 +89,66 @@ def with_copies(cluster: Cluster, names: Sequence[str], *models: str) -> Cluster
                     pool = pool.replace(name=name, basename=basename, id=number, rank=rank + turn)
                 elif pool.rank is not None:
                     pool = pool.replace(rank=rank + turn)
-                nodes[new], after[new], before[new] = {"pool": pool}, {}, {}
+                edited.add(new, pool)
             for source, target, subsystem, data in edges[model]:
-                ends = renamed.get(source, source), renamed.get(target, target)
-                _join((after, before), fresh, ends, {subsystem: dict(data)})
-        return _cluster(cluster, _shared(graph, nodes, after, before, settled=False))
+                ends = (source, target)
+                above = under if subsystem == CONTAINMENT and model in ends else None
+                first, second = (renamed.get(end, above or end) for end in ends)
+                edited.join(first, second, {subsystem: dict(data)})
+    return edited.cluster
+
+
+def new_names(graph: ResourceGraph, names: Iterable[str]) -> int:
+    """Return the next free rank for targets of new names; ClusterError for a name that is taken."""
+    targets = [pool_of(graph, key) for key in execution_targets(graph)]
+    taken = {pool.name for pool in targets}
+    for name in names:
+        if name in taken:
+            raise ClusterError(f"there is already a target called {name!r}")
+        taken.add(name)
+    return max(int(pool.rank or 0) for pool in targets) + 1
+
+
+class EditedGraph:
+    """The tables of a graph to which vertices and edges are added; the old graph shares their other rows.
+
+    Attributes
+    ----------
+    cluster : the cluster of the edited graph, once all is added.
+    """
+
+    def __init__(self, old: Cluster) -> None:
+        self._old = old
+        self._nodes, self._after, self._before = (dict(table) for table in tables(old.graph))
+        self._fresh: set[int] = set()
+        self.cluster = old
+
+    def add(self, key: str, pool: Pool) -> None:
+        """Add a vertex."""
+        self._nodes[key], self._after[key], self._before[key] = {"pool": pool}, {}, {}
+
+    def join(self, source: str, target: str, edge: dict[str, Any]) -> None:
+        """Add an edge (subsystem → its attributes) between vertices that exist."""
+        after, before = self._after, self._before
+        for table, key in ((after, source), (before, target)):
+            if id(table[key]) not in self._fresh:  # the row may still be that of the old graph
+                table[key] = dict(table[key])
+                self._fresh.add(id(table[key]))
+        after[source][target] = before[target][source] = {**after[source].get(target, {}), **edge}
+
+    def finish(self) -> None:
+        """Check and freeze the graph."""
+        shared = _shared(self._old.graph, self._nodes, self._after, self._before, settled=False)
+        self.cluster = _cluster(self._old, shared)
+
+
+@contextmanager
+def edited_graph(cluster: Cluster) -> Iterator[EditedGraph]:
+    """Yield the graph of a cluster for additions; its `cluster` is the new one afterwards."""
+    with collector_paused():
+        edited = EditedGraph(cluster)
+        yield edited
+        edited.finish()
 
 
 def _copied(pool: Pool) -> Pool:
@@ -118,18 +171,6 @@ def _edges_by_part(graph: ResourceGraph, parts: dict[str, set[str]]) -> dict[str
         for model in owners:
             found[model].append(row)
     return found
-
-
-def _join(
-    both: tuple[dict[str, Any], dict[str, Any]], fresh: set[int], ends: tuple[str, str], edge: dict[str, Any]
-) -> None:
-    """Add an edge to tables whose rows may still be shared with the old graph."""
-    (after, before), (source, target) = both, ends
-    for table, key in ((after, source), (before, target)):
-        if id(table[key]) not in fresh:
-            table[key] = dict(table[key])
-            fresh.add(id(table[key]))
-    after[source][target] = before[target][source] = {**after[source].get(target, {}), **edge}
 
 
 class _Keys:

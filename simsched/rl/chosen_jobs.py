@@ -153,14 +153,11 @@ class ChosenJobs:
 
     def _let_pass(self, context: PassContext, first: int) -> None:
         """Start each job that fits now and does not delay `first`, in the order of the queue."""
-        supply = context.supply
-        jobs = context.queue.jobs()
-        jobs = jobs[supply.could_start_each(jobs)]
         shadow = self._reserved.get(context)
         if shadow is None or shadow.job != first or context.moved or shadow.is_past(context.now):
-            shadow = self._reserved[context] = supply.shadow(first)
-        if len(jobs):
-            _pass_by(context, shadow, _may_pass(context, shadow, jobs))
+            shadow = self._reserved[context] = context.supply.shadow(first)
+        if not _is_full(context):
+            _pass_by(context, shadow, _may_pass(context, shadow, context.queue.jobs()))
 
     def _offer(self, context: PassContext) -> None:
         """Note the choice of this pass, if there is one."""
@@ -242,6 +239,11 @@ def _only_new_may_start(context: PassContext, shadow: Shadow) -> bool:
     return not shadow.is_past(context.now)
 
 
+def _is_full(context: PassContext) -> bool:
+    """Whether no unit is free, where units of one type are all that jobs need."""
+    return context.table.single is not None and not context.supply.free_units()
+
+
 def _may_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> Integers:
     """Return the jobs that sums do not keep from starting now without a delay of the reservation."""
     supply = context.supply
@@ -264,6 +266,8 @@ def _pass_by(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
             if selection is not None:
                 context.start(job, selection, backfilled=True)
                 shadow.note_start()
+                if _is_full(context):
+                    return
                 jobs = _may_pass(context, shadow, jobs[at + 1 :])  # sums rule out most of the others now
                 break
         else:

@@ -78,7 +78,7 @@ class Observer:
         rows[:count, 3] = np.minimum(shares, 1)
         rows[:count, 4] = choice.fits
         machine = found["machine"]
-        held = np.fromiter(context.plan.held, dtype=np.int64)
+        held = np.fromiter(context.plan.claimants, dtype=np.int64)
         ends = self._ends[held] - now
         taken = table.sizes[held] / self._total
         machine[0] = free = max(0.0, 1.0 - float(taken.sum()))

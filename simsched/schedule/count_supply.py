@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
     from simsched.match.state.selection import Selection
@@ -59,8 +60,14 @@ class CountSupply(Supply):
         kind = _unit_kind(table, plan, self._policy)
         if kind is not None:
             plan.keep_runs(kind)
+        else:
+            plan.spell_out()
         # Asked several times in each pass: the sums of a pool type are looked up without a call in Python.
-        self._free: Callable[[], int] = partial(total.__getitem__ if single in total else plan.free, single)
+        self._free: Callable[[], int]
+        if single == plan.index.target_type and single not in total:
+            self._free = partial(getattr, plan, "idle")
+        else:
+            self._free = partial(total.__getitem__ if single in total else plan.free, single)
         self._units = table.units
         self._requests = cast("Sequence[Request]", table.requests)  # every job that waits has one
         self.kept_plan: KeptPlan | None = None
@@ -153,19 +160,24 @@ def _unit_kind(table: JobTable, plan: Plan, policy: MatchPolicy) -> UnitKind | N
     requests = [request for request in table.requests_by_kind() if request is not None]
     if not policy.static or policy.whole_nodes or policy.highest or single is None:
         return None
-    if fixed_order(policy, index.target_type, plan.available) is not None:
+    if policy.order is not None and fixed_order(policy, index.target_type, plan.available) is not None:
+        return None
+    if not all(is_of_units(request, single, index) for request in requests):
         return None
     if single == index.target_type:
         whole = index.on_each_target
-        if whole is None or not all(request.whole and request.every for request in requests):
-            return None
-        return UnitKind(single, 1, whole, whole=True)
-    if not all(request.plain is not None and request.plain.unit == single for request in requests):
-        return None
+        return None if whole is None else UnitKind(single, 1, whole, whole=True)
     pool = index.pool_types[single]
     if not pool.aligned or not pool.uniform or pool.uniform > WORD or not pool.named:
         return None
     return UnitKind(single, pool.uniform, {single: 1}, whole=False)
+
+
+def is_of_units(request: Request, single: str, index: Index) -> bool:
+    """Whether the first free units of a type in graph order serve a request: whole targets, or any units."""
+    if single == index.target_type:
+        return bool(request.whole and request.every)
+    return request.plain is not None and request.plain.unit == single
 
 
 class CountShadow:

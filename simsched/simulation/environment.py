@@ -184,6 +184,20 @@ class FutureEvents:
                 time, priority, kind, payload = call.entry
                 yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
 
+    def marks(self) -> Iterator[FutureEvent]:
+        """Yield the events to come that `pending` leaves out: pauses and the end of the run."""
+        for call in sorted(self._pending, key=lambda call: call.entry[:2]):
+            if not _counts(call):
+                time, priority, kind, payload = call.entry
+                yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
+
+    def take_over(self, other: FutureEvents) -> None:
+        """Go on in the place of another list, at its time; that one drops its events."""
+        self.env, self._schedule, self.over = other.env, other._schedule, other.over
+        self.now, self._here, self._origin = other.now, other._here, other._origin
+        other._pending.clear()
+        other.over = self.env.event()
+
     def restore(self, now: float, events: Iterable[FutureEvent]) -> None:
         """Replace the time of the run and all events to come.
 

@@ -80,6 +80,15 @@ def from_networkx(graph: object) -> ResourceGraph:
         return finished
 
 
+def from_rows(document: Mapping[str, Any]) -> ResourceGraph:
+    """Return the graph of the rows of `write.plain_graph.rows_of`; errors as `from_networkx`."""
+    found: ResourceGraph = nx.MultiDiGraph(name=document["name"])
+    found.add_nodes_from((key, data) for key, data in document["vertices"])
+    for source, target, key, data in document["edges"]:
+        found.add_edge(source, target, key=key, **data)
+    return from_networkx(found)
+
+
 def _with_keys(graph: nx.DiGraph[str]) -> ResourceGraph:
     """Return a DiGraph as a MultiDiGraph; an edge without the attribute ``subsystem`` is containment.
 

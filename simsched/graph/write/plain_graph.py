@@ -43,6 +43,16 @@ def plain_graph(graph: ResourceGraph) -> ResourceGraph:
     return found
 
 
+def rows_of(graph: ResourceGraph) -> dict[str, Any]:
+    """Return the graph of `plain_graph` as lists that JSON can hold, for `build.networkx_graph.from_rows`."""
+    plain = plain_graph(graph)
+    return {
+        "name": plain.graph["name"],
+        "vertices": [[key, data] for key, data in plain.nodes(data=True)],
+        "edges": [list(edge) for edge in plain.edges(keys=True, data=True)],
+    }
+
+
 def to_graphml(graph: ResourceGraph) -> bytes:
     """Return the graph of `plain_graph` as GraphML, each edge with an id of its own.
 

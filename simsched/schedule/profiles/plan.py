@@ -19,7 +19,7 @@ from simsched.match.state.free_runs import AnySelection, FreeRuns, RunSelection
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, KeysView, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
@@ -101,15 +101,18 @@ class Plan:
     @property
     def available(self) -> Availability:
         """The state of the cluster now."""
-        if self.runs is not None:
-            self._spell_out()
+        self.spell_out()
         return self._available
+
+    @property
+    def claimants(self) -> KeysView[int]:
+        """The jobs that have claims, in the order of the claims."""
+        return self._held.keys()
 
     @property
     def held(self) -> dict[int, Selection]:
         """Job → the selection that it has claimed; callers must not change it."""
-        if self.runs is not None:
-            self._spell_out()
+        self.spell_out()
         return cast("dict[int, Selection]", self._held)
 
     def claims(self) -> list[tuple[int, float, Selection]]:
@@ -119,14 +122,16 @@ class Plan:
     def keep_runs(self, kind: UnitKind) -> None:
         """Keep the free units as runs, if all units of the machine are of this kind and free."""
         if self.runs is None or self.runs.kind != kind:
+            self.spell_out()
             total, targets = self.available.total, len(self.index)
             free = all(total[name] == each * kind.each * targets for name, each in kind.content.items())
             if free and self.all_up and not self._held and self.idle == targets:
                 self.runs = FreeRuns(kind, targets, total)
 
-    def _spell_out(self) -> None:
+    def spell_out(self) -> None:
         """Bring the state of the cluster up to date, and change it itself from now on."""
-        assert self.runs is not None
+        if self.runs is None:
+            return
         available, content = self._available, self.runs.kind.content
         self.runs = None
         for job, selection in self._held.items():

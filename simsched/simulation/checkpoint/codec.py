@@ -52,12 +52,13 @@ class Codec:
         self._requests = requests
         self._kinds = {_question(r): kind for kind, r in enumerate(requests) if r is not None}
 
-    def _place_of(self, request: Request) -> list[Any]:
+    def place_of(self, request: Request) -> list[Any]:
         """Return what identifies a request: its kind, whether it takes whole nodes, and chosen amounts."""
         chosen = [[number, amount] for number, amount in request.chosen.items()]
         return [self._kinds[_question(request)], request.alone, chosen]
 
-    def _request_at(self, place: list[Any]) -> Request:
+    def request_at(self, place: list[Any]) -> Request:
+        """Return the request that `place_of` identifies."""
         kind, alone, chosen = place
         found = self._requests[kind]
         assert found is not None
@@ -104,7 +105,7 @@ class Codec:
     def _tagged(self, value: Any) -> Any:
         kind = type(value)
         if kind is Selection:
-            return {"Selection": {"request": self._place_of(value.request), **selection_to_dict(value)}}
+            return {"Selection": {"request": self.place_of(value.request), **selection_to_dict(value)}}
         if kind is Availability:
             return {"Availability": self._named(value.state())}
         if kind in OBJECTS:
@@ -152,7 +153,7 @@ class Codec:
 
     def _object(self, kind: type, fields: dict[str, Any]) -> Any:
         if kind is Selection:
-            return selection_from_dict(fields, self._index, self._request_at(fields["request"]))
+            return selection_from_dict(fields, self._index, self.request_at(fields["request"]))
         found = {name: self.value(item) for name, item in fields.items()}
         if kind is Availability:
             return Availability.from_state(self._index, found)

@@ -223,18 +223,18 @@ class Kinds:
         if known is not None:
             return known
         self._compiled.append(request)
-        reason = self._why_never(request)
+        reason = self.why_never(request, self._idle)
         number = self._by_request[id(request)] = self._add(None if reason else request, reason)
         return number
 
-    def _why_never(self, request: Request) -> str:
+    def why_never(self, request: Request, idle: Availability) -> str:
         """Return why a request is not matched even on the idle cluster; an empty text if it is matched."""
         try:
-            if select(request, self._idle, self.policy, np.random.default_rng(0)) is not None:
+            if select(request, idle, self.policy, np.random.default_rng(0)) is not None:
                 return ""
         except SearchLimitError as error:
             return f"undecided: {error}"
-        return explain(request, self._idle).short()
+        return explain(request, idle).short()
 
     def size_of(self, kind: int) -> int:
         """Return the size of the jobs of a kind."""

@@ -46,10 +46,14 @@ class Arrivals:
 
     def take(self, now: float) -> Iterator[tuple[int, Job]]:
         """Take out and yield (ticket, job) for each job whose time has come."""
-        while self.next_time <= now:
-            _, ticket, job = heappop(self._heap)
-            self.ids.discard(str(job.id))
-            yield ticket, job
+        heap, withdrawn = self._heap, self._withdrawn
+        while heap and heap[0][0] <= now:
+            _, ticket, job = heappop(heap)
+            if ticket in withdrawn:
+                withdrawn.discard(ticket)
+            else:
+                self.ids.discard(str(job.id))
+                yield ticket, job
 
     def withdraw(self, ticket: int, id_: int | str) -> None:
         """Take out a job whose time has not come."""

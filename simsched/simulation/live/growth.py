@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from simsched.errors import ConfigError
 from simsched.match.policies.policy import find_policy
+from simsched.match.state.availability import Availability
+from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.growing_table import GrowingTable, NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import admit
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
     from simsched.schedule.orders.multifactor import PriorityColumns
     from simsched.schedule.orders.priority_rules import PriorityRules
@@ -92,6 +95,7 @@ class GrowthRecord(NamedTuple):
     on_graph : whether the matcher decides every match.
     keyed : of each group of queues, whether its order is worked out in each pass.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
+    refused : number → (result, reason) of those that could never run when they were submitted.
     """
 
     handed_in: list[Job]
@@ -99,6 +103,7 @@ class GrowthRecord(NamedTuple):
     on_graph: bool
     keyed: list[bool]
     renewals: list[float]
+    refused: dict[int, tuple[int, str]]
 
 
 class Growth:
@@ -141,6 +146,10 @@ class Growth:
         self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
+        self._refused: dict[int, tuple[int, str]] = {}
+        self._rest: Availability | None = None  # the idle cluster, if targets of it are removed
+        self._lacking: dict[int, str] = {}
+        self._repeats = 0  # the jobs of another run, which were judged there
         self._expected = expected if self._config.queues is None else self._placed(expected)
         self._expected, _ = with_requests(self._expected, self._config.licenses)
         self._kinds.numbers(self._expected)
@@ -229,11 +238,17 @@ class Growth:
                 changes[number] = mine
         keyed = [not group.queue.static for group in self._engine.queues]
         return GrowthRecord(
-            list(self.handed_in), changes, not self._counts_decide, keyed, list(self.renewals)
+            list(self.handed_in),
+            changes,
+            not self._counts_decide,
+            keyed,
+            list(self.renewals),
+            dict(self._refused),
         )
 
     def repeat(self, record: GrowthRecord) -> None:
         """Add the jobs of another run of the same cluster and rules, as they are there now."""
+        self._refused, self._repeats = dict(record.refused), len(record.handed_in)
         for job in record.handed_in:
             self.add(job)
         for number, (runtime, duration, cancel_at) in record.changes.items():
@@ -253,7 +268,7 @@ class Growth:
         engine, table = self._engine, self._table
         accounts = table.accounts
         if table.add(new):
-            self._renew(forget=False)
+            self.renew(forget=False)
         engine.queues.enroll(len(self.jobs) - 1, table, accounts)
         engine.recorder.add(job.id, job.queue or "default")
         if engine.conditions is not None:
@@ -262,12 +277,10 @@ class Growth:
     def _note_special(self, number: int, job: Job, kind: int, runtime: float) -> None:
         """Note whether a job can never run, is held, will be cancelled, or depends on others."""
         prepared = self._prepared
-        if self._kinds.requests[kind] is None:
-            prepared.rejected[number] = (INFEASIBLE, self._kinds.reasons[kind])
-        if self._admission is not None:
-            self._note_rejection(number, kind)
-        if runtime == UNLIMITED:
-            prepared.rejected.setdefault(number, (DROPPED, NO_END))
+        if number >= self._repeats:
+            self._judge(number, kind, runtime)
+        elif number in self._refused:
+            prepared.rejected[number] = self._refused[number]
         if job.hold or job.urgency == 0:
             prepared.holds.add(number)
         if job.cancel_at is not None:
@@ -277,6 +290,36 @@ class Growth:
             self._begin_conditions()
         if dependent or number in prepared.rejected or number in prepared.holds or number in prepared.cancels:
             prepared.special.add(number)
+
+    def _judge(self, number: int, kind: int, runtime: float) -> None:
+        """Note whether a job can never run; it is not judged again when the cluster grows."""
+        rejected = self._prepared.rejected
+        never = self._kinds.reasons[kind] or self._why_never(kind)
+        if never:
+            rejected[number] = (INFEASIBLE, never)
+        if self._admission is not None:
+            self._note_rejection(number, kind)
+        if runtime == UNLIMITED:
+            rejected.setdefault(number, (DROPPED, NO_END))
+        if number in rejected:
+            self._refused[number] = rejected[number]
+
+    def leave_out(self, targets: Ints) -> None:
+        """Refuse jobs that come from now on and fit only on these targets, which are removed."""
+        self._lacking.clear()
+        self._rest = None
+        if len(targets):
+            self._rest = Availability(self._index)
+            self._rest.set_status(targets, up=False)
+
+    def _why_never(self, kind: int) -> str:
+        """Return why a request does not fit on the targets that are not removed; an empty text if it does."""
+        request = self._kinds.requests[kind]
+        if self._rest is None or request is None:
+            return ""
+        if kind not in self._lacking:
+            self._lacking[kind] = self._kinds.why_never(request, self._rest)
+        return self._lacking[kind]
 
     def _begin_conditions(self) -> None:
         """Let the engine see to dependencies from now on, and know what happened before."""
@@ -333,7 +376,7 @@ class Growth:
         self._set_times(number)
         for group in self._engine.queues:
             group.queue.go_by_keys()
-        self._renew(forget=True)
+        self.renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
 
@@ -396,6 +439,8 @@ class Growth:
             if request is None or (counted is not None and counted[0] == table.single):
                 # the fast path of flat requests: nothing else changes
                 table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
+                if request is not None and not is_of_units(request, table.single, self._index):
+                    self._engine.plan.spell_out()
                 return
         self._recount()
 
@@ -415,7 +460,7 @@ class Growth:
         table.by_kind[:] = kinds.requests
         table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
         table.recount(*counting)
-        self._renew(forget=switched)
+        self.renew(forget=switched)
 
     def note_renewal(self) -> None:
         """Note that reservations may move at this instant, because requests or running jobs change."""
@@ -423,11 +468,12 @@ class Growth:
         if len(self.jobs) > 1 and (not self.renewals or self.renewals[-1] < now):
             self.renewals.append(now)
 
-    def _renew(self, *, forget: bool) -> None:
+    def renew(self, *, forget: bool) -> None:
         """Make the supplies of all queues again; with `forget` reservations are made again, too."""
         if forget:
             self.note_renewal()
-        self._engine.plan.available.table = None
+        if self._engine.plan.runs is None:
+            self._engine.plan.available.table = None
         for group in self._engine.queues:
             group.context.renew()
             renew = getattr(group.policy, "renew", None)

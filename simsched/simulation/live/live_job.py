@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from simsched.errors import RunError
 from simsched.match.emit import to_rset
+from simsched.match.state.free_runs import RunSelection
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.recorder import CANCELED, RESULTS
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.graph.cluster import Cluster
+    from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.prepare import Prepared
@@ -57,7 +59,7 @@ class LiveJob:
     number : its place among the jobs in submit order; None until its submit time.
     """
 
-    __slots__ = ("_changed", "_ended", "_selection", "_sim", "_started", "_ticket", "_withdrawn",
+    __slots__ = ("_changed", "_ended", "_index", "_selection", "_sim", "_started", "_ticket", "_withdrawn",
                  "job", "number")  # fmt: skip
 
     def __init__(self, sim: Owner, job: Job) -> None:
@@ -68,6 +70,7 @@ class LiveJob:
         self._ticket = 0
         self._withdrawn = False
         self._selection: Selection | None = None
+        self._index: Index | None = None  # of the selection: the cluster may grow afterwards
         self._started: Event | None = None
         self._ended: Event | None = None
         self._changed: Event | None = None
@@ -76,7 +79,7 @@ class LiveJob:
         """Return the same job in a copy of its simulation."""
         made = LiveJob(sim, self.job)
         made.number, made._ticket, made._withdrawn = self.number, self._ticket, self._withdrawn
-        made._selection = self._selection
+        made._selection, made._index = self._selection, self._index
         return made
 
     def __repr__(self) -> str:
@@ -142,8 +145,9 @@ class LiveJob:
         assert self.number is not None
         seconds = self._sim.prepared.table.durations[self.number]
         expiration = 0 if seconds == UNLIMITED else start + (seconds or MOMENT)
-        index = self._sim.cluster.index
-        return to_rset(self._selection, index, starttime=start, expiration=expiration)
+        assert self._index is not None
+        selection = self._selection.full() if isinstance(self._selection, RunSelection) else self._selection
+        return to_rset(selection, self._index, starttime=start, expiration=expiration)
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -207,7 +211,7 @@ class LiveJob:
 
     def note_resources(self, selection: Selection) -> None:
         """Note that the job has other resources."""
-        self._selection = selection
+        self._selection, self._index = selection, self._sim.cluster.index
 
     def note_change(self) -> None:
         """Tell those who wait for a change of the state."""
@@ -217,7 +221,7 @@ class LiveJob:
 
     def note_start(self, selection: Selection) -> None:
         """Note the resources, and tell those who wait for the start."""
-        self._selection = selection
+        self.note_resources(selection)
         if self._started is not None and not self._started.triggered:
             self._started.succeed(self)
         if self._changed is not None:

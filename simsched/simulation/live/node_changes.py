@@ -1,31 +1,46 @@
 """`NodeChanges`: execution targets that a program drains, fails, adds and removes while the clock runs.
 
-A cluster has all its targets from the beginning.  Those that are absent are down until they are added, and
-one that is removed is drained for good.  The records have each change as an outage.
+Targets that are absent are down until they are added, and one that is removed is drained for good.  Targets
+that nobody knew at the beginning make the cluster larger (`grown_run`), and count as absent until then.  The
+records have each change as an outage.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simsched.arguments import check
+from simsched.arguments import check, wrong
 from simsched.errors import ConfigError
 from simsched.formats.rfc.idset import Idset
+from simsched.graph import edit
 from simsched.match.named_targets import targets_of_ranks
 from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.live.grown_run import check_growth
 from simsched.simulation.outages.outages import DRAIN, FAILURE, Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
+    from typing import BinaryIO
 
+    from simpy import Environment
+
+    from simsched.graph.cluster import Cluster, ClusterLike
     from simsched.graph.index.index import Index
     from simsched.simulation.engine import Engine
+    from simsched.simulation.live.grown_run import Places
     from simsched.simulation.live.growth import Growth
+    from simsched.simulation.live.open_engine import OpenEngine
+    from simsched.simulation.live.watch import Watch
+    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.outages.disruption import Disruption
 
 ABSENT, REMOVED = "absent", "removed"
+RUN = "run"
+LEAVING = (RUN, "requeue", "fail")
+"""What may happen to the jobs on targets that are removed."""
 
 
 class Absence(NamedTuple):
@@ -56,9 +71,16 @@ class NodeChanges:
         """Take over the state of an equal part."""
         self._out = {rank: Absence(*change) for rank, *change in state["out"]}
         self._past = [(rank, Absence(*change), end) for rank, *change, end in state["past"]]
+        self._note_removed()
 
-    def ranks(self, given: Any) -> list[int]:
-        """Return ranks that are given as a number, an idset as text, or several numbers.
+    def state_on(self, state: dict[str, Any], places: Places) -> dict[str, Any]:
+        """Return a state as one on a larger cluster, whose new targets were absent until now."""
+        new = places.after.ranks[places.new].tolist()
+        past = [(rank, DRAIN, 0, ABSENT, self._engine.now) for rank in new]
+        return {**state, "past": [*state["past"], *past]}
+
+    def ranks(self, given: Any, index: Index) -> list[int]:
+        """Return ranks of a cluster that are given as a number, an idset as text, or several numbers.
 
         ConfigError for a rank that the cluster does not have, FormatError for a text that is not an idset.
         """
@@ -75,7 +97,7 @@ class NodeChanges:
             raise ConfigError(
                 f"ranks are {given!r}", expected="a rank, ranks, or an idset such as 0-3"
             ) from None
-        targets_of_ranks(self._index, found)
+        targets_of_ranks(index, found)
         return found
 
     def refuse_others(self, ranks: list[int], *, absent: bool) -> None:
@@ -89,10 +111,12 @@ class NodeChanges:
                 expected = str(Idset.from_ids(known)) if known else f"a rank that was {state}"
                 raise ConfigError(f"rank {rank} is not {state}", expected=expected)
 
-    def _on_take_out(self, change: tuple[list[int], str, str]) -> None:
+    def _on_take_out(self, change: tuple[list[int], str, str, str]) -> None:
         """Take targets out; one that is out already stays out for its reason, unless it is removed."""
-        ranks, kind, note = change
+        ranks, kind, note, jobs = change
         now = self._engine.now
+        if jobs != RUN:
+            self._disruption.interrupt(self._targets(ranks), note, requeue=jobs == "requeue")
         new = []
         for rank in ranks:
             if rank not in self._out:
@@ -104,6 +128,8 @@ class NodeChanges:
             if kind == DRAIN:
                 self._growth.decide_on_graph()
             self._disruption.take_down(kind, self._targets(new), note)
+        self._note_removed()
+        if new or jobs != RUN:
             self._engine.settle()
 
     def _on_bring_back(self, ranks: list[int]) -> None:
@@ -112,8 +138,14 @@ class NodeChanges:
         for rank in back:
             self._past.append((rank, self._out.pop(rank), self._engine.now))
         if back:
+            self._note_removed()
             self._disruption.bring_up(self._targets(back))
             self._engine.settle()
+
+    def _note_removed(self) -> None:
+        """Let jobs that come be refused if they fit only on targets that are removed."""
+        removed = [rank for rank, change in self._out.items() if change.note == REMOVED]
+        self._growth.leave_out(self._targets(removed))
 
     def _targets(self, ranks: list[int]) -> Any:
         return np.array(targets_of_ranks(self._index, ranks), dtype=np.int64)
@@ -133,9 +165,17 @@ class NodeChanges:
 
 
 class NodeCommands:
-    """The part of an open simulation by which a program changes execution targets."""
+    """The part of an open simulation by which a program changes execution targets.
 
+    `_planned` is the cluster with the targets that are added at the present instant.
+    """
+
+    cluster: Cluster
+    config: RunConfig
+    engine: OpenEngine
     _nodes: NodeChanges
+    _planned: Cluster
+    _watch: Watch
 
     def _refuse_broken(self) -> None:
         """Raise a RunError if a callback failed before."""
@@ -144,6 +184,17 @@ class NodeCommands:
     def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
         """Let something happen at the present instant."""
         raise NotImplementedError
+
+    def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
+        """Make the engine of a run without jobs."""
+        raise NotImplementedError
+
+    def reopen(self, cluster: Cluster) -> OpenEngine:
+        """Make and return an engine without jobs for a larger cluster, which goes on with the same files."""
+        log, self.cluster = self.engine.recorder.log, cluster
+        self._open(None, None if log is None else log.sink)
+        self.engine.listener = self._watch
+        return self.engine
 
     def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
         """Drain execution targets now: no job starts on them, and running jobs continue.
@@ -167,11 +218,8 @@ class NodeCommands:
         self._bring_back(ranks, absent=False)
 
     def remove(self, ranks: int | str | Iterable[int]) -> None:
-        """Remove execution targets: no job starts on them any more; they can be added again.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, DRAIN, REMOVED)
+        """Remove execution targets, whose jobs run on: `remove_nodes`."""
+        self.remove_nodes(ranks)
 
     def add(self, ranks: int | str | Iterable[int]) -> None:
         """Add execution targets of the cluster that are absent so far, or were removed.
@@ -180,13 +228,72 @@ class NodeCommands:
         """
         self._bring_back(ranks, absent=True)
 
-    def _take_out(self, ranks: Any, kind: str, note: str) -> None:
+    def add_nodes(
+        self,
+        nodes: int | str | ClusterLike | Mapping[str, Any],
+        *,
+        like: int | str | None = None,
+        under: str | None = None,
+        properties: str | Iterable[str] = (),
+    ) -> list[int]:
+        """Add execution targets that the cluster did not have, now; return their ranks.
+
+        Parameters
+        ----------
+        nodes : with `like`, a number of nodes or their hosts as a hostlist; otherwise the description of the
+            new nodes: a cluster, a file, a bundled name, or a document (R, JGF, a recipe).
+        like : a rank or a host; the new nodes are copies of it, in the same rack, switch …
+        under : the vertex that contains the new nodes, as a path or a name; by default that of `like`, or
+            the root.  Racks and switches of a description join those with the same path of names.
+        properties : further properties of the new nodes.
+
+        Jobs that were refused because the cluster was too small stay refused.
+
+        Raises
+        ------
+        ClusterError, ConfigError, FormatError
+            For nodes that cannot be added, with the reason.
+        """
+        self._refuse_broken()
+        before = self._planned
+        if like is None and (nodes is None or isinstance(nodes, int)):
+            raise wrong("nodes", nodes, "like=, a node to copy, or a description of the nodes")
+        if like is None:
+            after = edit.join_nodes(before, nodes, under=under)  # type: ignore[arg-type]
+        else:
+            after = edit.add_nodes(before, nodes, like=like, under=under)  # type: ignore[arg-type]
+        known = set(before.index.ranks.tolist())
+        new = [rank for rank in after.index.ranks.tolist() if rank not in known]
+        names = (properties,) if isinstance(properties, str) else properties
+        check("properties", names, Iterable, "the names of properties")
+        if names := tuple(names):
+            after = edit.add_properties(after, Idset.from_ids(new), *names)
+        check_growth(before.index, after.index, self.config)
+        self._planned = after
+        self._enter("grow", after, DISRUPTION)
+        return new
+
+    def remove_nodes(self, ranks: int | str | Iterable[int], jobs: str = RUN) -> None:
+        """Remove execution targets: no job starts on them any more; `add` brings them back.
+
+        What happens to the jobs on them: ``run``: they continue to their ends, as on drained targets;
+        ``requeue``: they are queued again; ``fail``: they end as FAILED.
+        Jobs that are submitted afterwards and fit only with the removed targets can never run.
+
+        ConfigError for a rank that the cluster does not have, or another word for `jobs`.
+        """
+        if jobs not in LEAVING:
+            raise wrong("jobs", jobs, ", ".join(LEAVING))
+        self._take_out(ranks, DRAIN, REMOVED, jobs)
+
+    def _take_out(self, ranks: Any, kind: str, note: str, jobs: str = RUN) -> None:
         self._refuse_broken()
         check("note", note, str, "a text")
-        self._enter("take-out", (self._nodes.ranks(ranks), kind, note), DISRUPTION)
+        found = self._nodes.ranks(ranks, self._planned.index)
+        self._enter("take-out", (found, kind, note, jobs), DISRUPTION)
 
     def _bring_back(self, ranks: Any, *, absent: bool) -> None:
         self._refuse_broken()
-        found = self._nodes.ranks(ranks)
+        found = self._nodes.ranks(ranks, self._planned.index)
         self._nodes.refuse_others(found, absent=absent)
         self._enter("bring-back", found, DISRUPTION)

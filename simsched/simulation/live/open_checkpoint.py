@@ -10,7 +10,9 @@ A simulation that continues from it gives the same bytes as one that was never i
      "digests": {"cluster", "config"}, "config": {…},
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
      "changes": [[number, runtime, duration, cancel_at]], "on_graph", "keyed": [], "renewals": [],
+     "refused": [[number, result, reason]],
      "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
+     "grown": null or {name, vertices, edges},   the cluster, if nodes joined
      "state": {…}, "allocations": [lines] or null, "eventlog": [lines] or null, "sha256"}
 """
 
@@ -26,8 +28,14 @@ from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.jobspec.parts import build_resources
+from simsched.formats.jobspec.tasks import Task
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.documents import read_bytes
+from simsched.formats.text.immutable import freeze
+from simsched.graph.build.networkx_graph import from_rows
+from simsched.graph.cluster import Cluster
+from simsched.graph.write.plain_graph import rows_of
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.live.growth import GrowthRecord
@@ -38,7 +46,6 @@ from simsched.workload.job import Job
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.graph.cluster import Cluster
     from simsched.simulation.live.open_engine import OpenEngine
     from simsched.simulation.live.submission import SubmissionReader
     from simsched.simulation.options.run_config import RunConfig
@@ -84,10 +91,11 @@ def write_open_checkpoint(
     expected: Iterable[Job],
     reader: SubmissionReader,
     origin: Mapping[str, Any],
+    grown: Cluster | None = None,
 ) -> None:
     """Write the present state; the file gets its name only once it is complete.
 
-    `origin` is what `origin_of` returns.
+    `origin` is what `origin_of` returns; `grown` is the cluster if nodes joined since the beginning.
 
     Raises
     ------
@@ -103,11 +111,13 @@ def write_open_checkpoint(
         "on_graph": record.on_graph,
         "keyed": record.keyed,
         "renewals": record.renewals,
+        "refused": [[number, *verdict] for number, verdict in record.refused.items()],
         **engine.arrivals.state(specs.job),
         **reader.state(),
         "state": codec_of(engine).plain(capture(engine)),
         "allocations": None if log is None else [line.decode().rstrip("\n") for line in log.so_far()],
         "eventlog": None if events is None else events.text().splitlines(),
+        "grown": None if grown is None else rows_of(grown.graph),
     }
     text = json.dumps({**body, "specs": specs.documents}, ensure_ascii=False, separators=(",", ":"))
     head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now, "sha256": _digest(text)}
@@ -137,6 +147,7 @@ class OpenCheckpoint:
     ----------
     time : the time of the state, in seconds.
     expected : the jobs that the simulation expected.
+    grown : the cluster, if nodes joined since the beginning.
 
     Raises
     ------
@@ -163,12 +174,14 @@ class OpenCheckpoint:
         if found.get("sha256") != _digest(text):
             raise self._damaged("its digest does not match")
         try:
-            self._specs = [Jobspec.from_dict(document) for document in self._body["specs"]]
+            self._specs = [_spec(document) for document in self._body["specs"]]
             self.time: float = found["time"]
             self.name: str = found["name"]
             self.expected = tuple(
                 Job(id=0, submit=0, jobspec=self._specs[number]) for number in self._body["expected"]
             )
+            graph = self._body["grown"]
+            self.grown = None if graph is None else Cluster(from_rows(graph))
         except DAMAGED as error:
             raise self._damaged(repr(error)) from None
 
@@ -210,8 +223,9 @@ class OpenCheckpoint:
         try:
             changes = {number: tuple(change) for number, *change in body["changes"]}
             jobs = [self._job(one) for one in body["jobs"]]
+            refused = {number: (result, reason) for number, result, reason in body["refused"]}
             engine.growth.repeat(
-                GrowthRecord(jobs, changes, body["on_graph"], body["keyed"], body["renewals"])
+                GrowthRecord(jobs, changes, body["on_graph"], body["keyed"], body["renewals"], refused)
             )
             engine.arrivals.restore(body, self._job)
             reader.restore(body)
@@ -222,6 +236,13 @@ class OpenCheckpoint:
             log.put_back(line.encode() for line in body["allocations"])
         if events is not None:
             events.put_back(line.encode() for line in body["eventlog"])
+
+
+def _spec(document: Mapping[str, Any]) -> Jobspec:
+    """Return a jobspec of a file of ours; one of a shape without a slot has no task, unlike RFC 14."""
+    tasks = tuple(map(Task.from_dict, document["tasks"]))
+    attributes = freeze(document["attributes"])
+    return Jobspec(build_resources(document["resources"]), tasks, attributes, document["version"])
 
 
 def _difference(theirs: Mapping[str, Any], mine: Mapping[str, Any]) -> str:

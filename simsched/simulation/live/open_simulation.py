@@ -26,6 +26,7 @@ from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import SUBMISSION, came_through_a_run
 from simsched.simulation.limits.limited_jobs import GrowingLimits
+from simsched.simulation.live.grown_run import grow
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.interrupts import between_events
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
@@ -95,6 +96,7 @@ class OpenSimulation(NodeCommands, RunSession):
         config.refuse_contradictions()
         config = config.on_clock(None)  # dates need the clock of a log
         super().__init__(cluster, config)
+        self._base = self._planned = self.cluster
         self._expected = tuple(expect)
         self._written = {"allocations": allocations, "eventlog": eventlog}
         self.engine: OpenEngine
@@ -147,6 +149,7 @@ class OpenSimulation(NodeCommands, RunSession):
         disruption: Any = engine.parts["disruption"]
         self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
         self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
+        engine.future.handle("grow", lambda larger: grow(self, larger))
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -338,12 +341,12 @@ class OpenSimulation(NodeCommands, RunSession):
     def running(self) -> list[LiveJob]:
         """The jobs that run, in the order of their starts."""
         engine, jobs = self.engine, self._watch.jobs
-        return [jobs[number] for number in engine.plan.held if engine.is_running(number)]
+        return [jobs[number] for number in engine.plan.claimants if engine.is_running(number)]
 
     def free(self) -> dict[str, int]:
         """Return the free units of each type; ``node`` are the execution targets that are idle and up."""
         plan = self.engine.plan
-        totals = {name: int(plan.available.total[name]) for name in pools_of(self.cluster)}
+        totals = {name: int(plan.total[name]) for name in pools_of(self.cluster)}
         return {"node": int(plan.idle), **totals}
 
     def on(self, event: str, callback: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -415,8 +418,9 @@ class OpenSimulation(NodeCommands, RunSession):
         self._refuse_broken()
         if path is not None:
             check_path("path", path)
-            origin = origin_of(self.cluster, self.config, self.workload.name)
-            write_open_checkpoint(path, self.engine, self._expected, self._reader, origin)
+            origin = origin_of(self._base, self.config, self.workload.name)
+            grown = None if self.cluster is self._base else self.cluster
+            write_open_checkpoint(path, self.engine, self._expected, self._reader, origin, grown)
         return RunCheckpoint(self.copy())
 
     @classmethod
@@ -439,6 +443,9 @@ class OpenSimulation(NodeCommands, RunSession):
         head = OpenCheckpoint(path)
         made = cls(cluster, *arguments, **{"expect": head.expected, "name": head.name, **options})
         head.refuse_other(origin_of(made.cluster, made.config, head.name))
+        if head.grown is not None:
+            made._planned = head.grown
+            made.reopen(head.grown)
         engine = made.engine
         engine.future.move_to(Environment(head.time) if env is None else env, head.time)
         head.put_into(engine, made._reader)

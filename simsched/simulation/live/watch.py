@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check_callable, wrong
 from simsched.errors import ConfigError, RunError, did_you_mean
+from simsched.simulation.jobs.lifecycle import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,5 +139,6 @@ class Watch:
 
     def _forget(self, live: LiveJob) -> None:
         """Let go of a job that is inactive; one that cleans up changes its state once more."""
-        if live.state == "INACTIVE" and live.number is not None:
-            self.jobs.pop(live.number, None)
+        number = live.number
+        if number is not None and self._simulation.engine.progress.states[number] is ENDED:
+            self.jobs.pop(number, None)

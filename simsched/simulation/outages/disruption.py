@@ -78,6 +78,13 @@ class LosesNodes(Protocol):
         """Return the suspended jobs that have resources on failed targets, with all their resources."""
 
 
+class TargetPlaces(Protocol):
+    """The ordinals of the targets of a cluster in a larger one, and the ordinals of those that are new."""
+
+    targets: Ints
+    new: Ints
+
+
 class Disruption:
     """Takes targets down and up again, and interrupts the jobs on targets that fail.
 
@@ -105,7 +112,7 @@ class Disruption:
         """The suspended jobs, if there may be any."""
         self._asleep: list[int] = []
         """Targets that do not fail while there are no jobs."""
-        self._reserved = ~engine.plan.available.up  # down from the beginning, for good
+        self._reserved = ~index.up  # down from the beginning, for good
         engine.generators["failures"] = self._rng
         handle = engine.future.handle
         handle("failure", self._on_failure)
@@ -142,6 +149,15 @@ class Disruption:
         """Take over the state of an equal part."""
         self._out = state["out"]
         self._asleep = state.get("asleep", [])
+
+    def state_on(self, state: dict[str, Any], places: TargetPlaces) -> dict[str, Any]:
+        """Return a state as one on a larger cluster, whose new targets begin to fail at the next `wake`."""
+        out = np.zeros(len(places.targets) + len(places.new), dtype=np.int64)
+        out[places.targets] = state["out"]
+        asleep = places.targets[state.get("asleep", [])].tolist()
+        if self._failures is not None:
+            asleep += places.new.tolist()
+        return {"out": out} | ({"asleep": asleep} if asleep else {})
 
     def _draw_failure(self, target: int, now: float) -> None:
         assert self._failures is not None
@@ -188,7 +204,7 @@ class Disruption:
         """Take targets down, for one reason more; jobs on targets that fail are interrupted."""
         engine = self._engine
         if kind == FAILURE:
-            self._interrupt(targets, note)
+            self.interrupt(targets, note, requeue=self._requeue)
         self._out[targets] += 1
         gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
         if len(gone):
@@ -203,7 +219,7 @@ class Disruption:
             self._engine.plan.set_status(back, up=True)
         self._engine.queues.touch(released=True)
 
-    def _interrupt(self, targets: Ints, note: str) -> None:
+    def interrupt(self, targets: Ints, note: str, *, requeue: bool) -> None:
         """End or requeue the jobs that run on the targets."""
         engine = self._engine
         failed = np.zeros(len(self._index), dtype=np.bool_)
@@ -214,7 +230,7 @@ class Disruption:
             selection = stopped[job] if job in stopped else engine.plan.held[job]
             hosts = self._hosts(selection.targets, failed)
             reason = f"{note} of {hosts}"
-            if self._requeue and engine.progress.requeues.get(job, 0) < MOST_REQUEUES:
+            if requeue and engine.progress.requeues.get(job, 0) < MOST_REQUEUES:
                 engine.requeue(job, engine.now, reason)
             else:
                 engine.interrupt(job, engine.now, FAILED, reason)

@@ -41,7 +41,10 @@ LATEST = 4096
 
 
 class Recorder:
-    """Per-job facts, the timeline and the stream of allocations of one run."""
+    """Per-job facts, the timeline and the stream of allocations of one run.
+
+    `pools` are the resource types of the timeline, besides the execution targets.
+    """
 
     def __init__(
         self,
@@ -62,10 +65,10 @@ class Recorder:
         self.backfilled = bytearray(jobs)
         self.promised: list[float] = [NEVER] * jobs
         self.reasons: dict[int, str] = {}
-        self._pools = tuple(pools)
+        self.pools = tuple(pools)
         self._rows = array("d")  # the timeline, row after row: eight bytes per number
         self._latest: list[float] = []  # its last rows, the very last among them
-        self._width = 5 + len(self._pools)
+        self._width = 5 + len(self.pools)
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
@@ -179,19 +182,19 @@ class Recorder:
         self._noted = now
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        rows += (now, queued, demand, len(plan), plan.idle, *map(plan.total.__getitem__, self._pools))
+        rows += (now, queued, demand, len(plan), plan.idle, *map(plan.total.__getitem__, self.pools))
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
         available = plan.available
-        used = dict.fromkeys(self._pools, 0)
+        used = dict.fromkeys(self.pools, 0)
         for selection in plan.held.values():
             for type_, units in selection.counts.items():
                 used[type_] += units
         for type_, _, _ in available.sharers:  # a unit that several jobs share is in use once
             used[type_] += 1
         pools = available.index.pool_types
-        down = {name: pools[name].total - available.total[name] - used[name] for name in self._pools}
+        down = {name: pools[name].total - available.total[name] - used[name] for name in self.pools}
         down["node"] = len(available.use) - plan.idle - int((available.use > 0).sum())
         if not self.down or self.down[-1][1] != down:
             self.down.append((now, down))
@@ -234,7 +237,7 @@ class Recorder:
         table = np.array(rows, dtype=np.float64).reshape(-1, self._width)
         times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
         columns: dict[str, Any] = {"time": times}
-        for at, type_ in enumerate(("node", *self._pools), start=4):
+        for at, type_ in enumerate(("node", *self.pools), start=4):
             free = table[:, at].astype(np.int64)
             down = self._down(type_, times)
             columns[f"free_{type_}"] = free
