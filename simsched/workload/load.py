@@ -13,6 +13,7 @@ from simsched.arguments import check, check_callable, check_whole, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
+from simsched.garbage import collector_paused
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
@@ -54,7 +55,8 @@ class Format:
         from importlib import import_module
 
         function = getattr(import_module(f"simsched.workload.{self.folder}.{self.module}"), self.function)
-        workload: Workload = function(content, reading)
+        with collector_paused():
+            workload: Workload = function(content, reading)
         return workload
 
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
-import pandas as pd
 
-from simsched.errors import RunError, first_line
-from simsched.files import glob_free
+from simsched.report.data.column_arrays import open_parquet, quoted, select_item
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pandas as pd
     from duckdb import DuckDBPyConnection
 
     from simsched.report.columns import Column, Kind
@@ -24,40 +22,28 @@ MAX_CATEGORIES = 65_536
 
 def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]) -> pd.DataFrame:
     """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
-    with duckdb.connect() as con:
-        try:
-            con.read_parquet(glob_free(file)).create_view("t")
-            have = {str(name): str(kind) for name, kind, *_ in con.execute("describe t").fetchall()}
-            lacking = sorted(required - have.keys())
-            if lacking:
-                raise RunError(f"has no column {', '.join(lacking)}", where=str(file))
-            known = {c.name: c for c in columns}
-            items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
-            frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
-        except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
-            reason = first_line(error)
-            raise RunError(f"cannot be read: {reason}", where=str(file), expected="a Parquet file") from None
+    with open_parquet(file, required) as (con, have):
+        known = {c.name: c for c in columns}
+        items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
+        frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
     return shaped(frame, columns)
 
 
 def _item(con: DuckDBPyConnection, name: str, found: str, column: Column | None) -> str:
     """Return the select item that reads one column: numbers cast, texts as enums (categories)."""
-    quoted = '"' + name.replace('"', '""') + '"'
     kind = column.kind if column else _kind_of(found)
-    if kind == "list":
-        return f"{quoted}::varchar[] as {quoted}"
-    if kind == "category":
-        count = f"select count(distinct {quoted}) from t"  # noqa: S608 - a quoted name
-        distinct = con.execute(count).fetchall()[0][0]
-        if not 0 < distinct <= MAX_CATEGORIES:
-            return f"{quoted}::varchar as {quoted}"
-        # DuckDB hands an enum over as a pandas category without making a text per row
-        enum = '"enum of ' + quoted[1:]
-        values = f"select distinct {quoted}::varchar v from t where v is not null order by v"  # noqa: S608 - a quoted name
-        con.execute(f"create type {enum} as enum ({values})")
-        return f"{quoted}::varchar::{enum} as {quoted}"
-    sql = {"int": f"coalesce({quoted}::bigint, 0)", "bool": f"coalesce({quoted}::boolean, false)"}
-    return f"{sql.get(kind, quoted + ('::double' if kind == 'float' else '::varchar'))} as {quoted}"
+    if kind != "category":
+        return select_item(name, kind)
+    column_name = quoted(name)
+    count = f"select count(distinct {column_name}) from t"  # noqa: S608 - a quoted name
+    distinct = con.execute(count).fetchall()[0][0]
+    if not 0 < distinct <= MAX_CATEGORIES:
+        return select_item(name, "text")
+    # DuckDB hands an enum over as a pandas category without making a text per row
+    enum = '"enum of ' + column_name[1:]
+    values = f"select distinct {column_name}::varchar v from t where v is not null order by v"  # noqa: S608 - a quoted name
+    con.execute(f"create type {enum} as enum ({values})")
+    return f"{column_name}::varchar::{enum} as {column_name}"
 
 
 def _kind_of(found: str) -> Kind:
@@ -69,6 +55,8 @@ def _kind_of(found: str) -> Kind:
 
 def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
     """Return the frame with the documented columns first, of their dtypes; missing ones are empty."""
+    import pandas as pd
+
     known = {c.name for c in columns}
     shaped = {c.name: _typed(frame, c) for c in columns}
     rest = {str(name): frame[name] for name in frame.columns if name not in known}
@@ -76,6 +64,8 @@ def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
 
 
 def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
+    import pandas as pd
+
     if column.name not in frame:
         blank: dict[str, Any] = {"int": 0, "bool": False, "float": float("nan"), "list": ()}
         value = pd.Series(

@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
+from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
 from simsched.report.data.frames import read_frame, shaped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
+    import pandas as pd
 
     from simsched.simulation.record.run_directory import RunResult
 
@@ -113,9 +116,7 @@ class RunTables:
         """One row per job; columns, units and dtypes are `columns.JOBS`."""
         file = self._file("jobs.parquet")
         frame = read_frame(file, JOBS, REQUIRED_JOBS)
-        unknown = frame["submit"].isna() & (frame["result"] != "DROPPED")  # a bad record may lack it
-        if unknown.any() or np.isinf(frame[["submit", "start", "end"]].to_numpy()).any():
-            raise RunError("a job has no submit time, or an infinite time", where=str(file))
+        check_jobs(frame, frame["result"] == "DROPPED", file)
         return frame
 
     @cached_property
@@ -123,9 +124,7 @@ class RunTables:
         """One row per instant at which something changed; each row holds until the next one."""
         file = self._file("timeline.parquet")
         frame = read_frame(file, TIMELINE, frozenset({"time"}))
-        time = frame["time"].to_numpy()
-        if not np.isfinite(time).all() or (np.diff(time) < 0).any():
-            raise RunError("times are not finite and ascending", where=str(file))
+        check_times(frame["time"].to_numpy(), file)
         return frame
 
     @cached_property
@@ -142,9 +141,16 @@ class RunTables:
     def clock(self) -> Clock | None:
         """The dates of the run's seconds; None if its log had none."""
         clock = Clock.from_dict(self.meta.get("clock"))
-        if clock is None and len(self.jobs):  # a run of an earlier version whose times are dates
-            clock = clock_of({}, float(self.jobs["submit"].min()))
-        return clock
+        if clock is not None:
+            return clock
+        submits = self._submits()  # a run of an earlier version whose times are dates
+        return clock_of({}, float(np.fmin.reduce(submits))) if len(submits) else None
+
+    def _submits(self) -> npt.NDArray[np.float64]:
+        """Return the submit times (s) without the frame of jobs, unless that has been read or cut."""
+        if "jobs" in self.__dict__ or self.path is None:
+            return self.jobs["submit"].to_numpy()
+        return read_columns(self._file("jobs.parquet"), {"submit": "float"})["submit"]
 
     @property
     def warm_up(self) -> float:
@@ -263,6 +269,8 @@ class RunTables:
 
 def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return columns of nodes in memory as a frame like `RunTables.nodes`."""
+    import pandas as pd
+
     frame = shaped(pd.DataFrame(dict(columns)), NODES)
     places = [name for name in frame.columns if name.startswith("in_")]
     return frame.astype(dict.fromkeys(places, "category"))
@@ -270,6 +278,8 @@ def nodes_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd.DataFrame:
     """Return columns as a frame; ConfigError for any other value."""
+    import pandas as pd
+
     expected = "columns of one length by name, or a DataFrame"
     check(name, columns, Mapping | pd.DataFrame, expected)
     try:

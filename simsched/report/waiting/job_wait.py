@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from simsched import human
 from simsched.errors import ConfigError, RunError, did_you_mean
@@ -26,6 +25,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import POOL, VERTEX
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
+from simsched.report.data.run_arrays import job_arrays, timeline_arrays
 from simsched.report.data.run_outages import outages_within
 from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.cluster import Cluster
+    from simsched.graph.index.types import Bools
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -69,6 +70,9 @@ WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy", "easy+", "easy++")
 """Policies without backfill, and those in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""
+COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
+           "end", "duration", "backfilled", *HELD.values())  # fmt: skip
+"""Columns of the jobs that an answer is made of."""
 
 
 def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
@@ -94,14 +98,14 @@ class _Inquiry:
 
     def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
         assert run.path is not None
-        ids = run.jobs["id"].astype(str)
         licences = read_licences(run.config.get("licenses"), "run.json")
         cluster = with_licences(cluster, licences)
         requested, _ = with_requests(workload.jobs, licences)
         jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
         self.run, self.cluster, self.name = run, cluster, name
-        self.table = run.jobs
-        self.row = self._row(ids, jobs)
+        self.table = job_arrays(run, COLUMNS)
+        self.table["until"] = np.nan_to_num(self.table["end"], nan=np.inf)
+        self.row = self._row(jobs)
         self.jobs = jobs
         self.whole = bool(run.meta.get("whole_nodes", False))
         self.submit = float(self.row["submit"])
@@ -109,8 +113,9 @@ class _Inquiry:
         ranks = cluster.index.ranks.tolist()
         self.reserved = ReservedTimes(run.meta.get("reservations", ()), jobs[name], ranks)
         self.records = read_records(run.path / "allocations.jsonl")
-        self.limits = LimitReplay(run, jobs[name], jobs, cluster)
-        self.times = run.timeline["time"].to_numpy(dtype=np.float64)
+        self.limits = LimitReplay(run.config, self.table, jobs[name], jobs, cluster)
+        self.timeline = timeline_arrays(run)
+        self.times = self.timeline["time"]
         self._totals = run.totals
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
         eligible = float(self.row["eligible"])
@@ -119,22 +124,26 @@ class _Inquiry:
         self.replay = self._replay()
         self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
 
-    def _row(self, ids: pd.Series[str], jobs: Mapping[str, Job]) -> pd.Series[Any]:
+    def _row(self, jobs: Mapping[str, Job]) -> dict[str, Any]:
         """Return the row of the job; a record that was ignored may have the id of another job."""
-        found = self.table[ids == self.name]
+        ids, results = self.table["id"], self.table["result"]
+        found = np.flatnonzero(ids == self.name)
         if not len(found):
             raise ConfigError(
                 f"the run has no job {self.name!r}{did_you_mean(self.name, ids.tolist())}",
                 where=self.run.name,
             )
-        read = found[found["result"] != "DROPPED"]
-        row = (read if len(read) else found).iloc[-1]
+        read = found[results[found] != "DROPPED"]
+        row = self._at(read[-1] if len(read) else found[-1])
         rejected = not np.isfinite(row["start"]) and str(row["reason"]).startswith(REJECTED)
         if rejected or row["result"] in NEVER:
             raise ConfigError(f"job {self.name} never waited: {row['reason']}", where=self.run.name)
         if self.name not in jobs:
             raise ConfigError(f"the workload of the run has no job {self.name!r}", where=self.run.name)
         return row
+
+    def _at(self, row: int) -> dict[str, Any]:
+        return {name: column[row] for name, column in self.table.items()}
 
     def _request(self, name: str) -> Request:
         return compile_request(self.jobs[name].jobspec, self.cluster.index, alone=self.whole)
@@ -154,9 +163,9 @@ class _Inquiry:
         row = self.row
         return JobWait(
             id=self.name,
-            user=_text(row["user"]),
-            queue=_text(row["queue"]),
-            shape=_text(row["shape"]),
+            user=row["user"] or "",
+            queue=row["queue"] or "",
+            shape=row["shape"] or "",
             submit=self.submit,
             start=float(row["start"]) if np.isfinite(row["start"]) else None,
             limit=float(row["duration"]),
@@ -177,9 +186,9 @@ class _Inquiry:
             return
         job = self.jobs[self.name]
         schemes = {dependency.scheme for dependency in job.dependencies}
-        ended = self.table[(self.table["end"] == self.eligible) | (self.table["start"] == self.eligible)]
+        ended = (self.table["end"] == self.eligible) | (self.table["start"] == self.eligible)
         named = {str(dependency.value) for dependency in job.dependencies} | {str(job.preceding)}
-        culprit = next((str(id_) for id_ in ended["id"] if str(id_) in named), None)
+        culprit = next((id_ for id_ in self.table["id"][ended] if id_ in named), None)
         if culprit is not None or schemes - {"begin-time"}:
             cause = DEPENDENCY
         elif "begin-time" in schemes:
@@ -208,7 +217,7 @@ class _Inquiry:
             yield WaitPeriod(start, end, cause, job)
 
     def _stops(self) -> list[tuple[float, float]]:
-        windows = self.run.meta.get("queue_stops", {}).get(_text(self.row["queue"]), ())
+        windows = self.run.meta.get("queue_stops", {}).get(self.row["queue"] or "", ())
         return [(stop, np.inf if start is None else start) for stop, start in windows]
 
     def _cause_at(self, time: float) -> tuple[str, str | None]:
@@ -268,10 +277,8 @@ class _Inquiry:
         """Return the free units (None: not recorded) and the unavailable units, by row of the timeline."""
         found = self._recorded.get(type_)
         if found is None:
-            timeline = self.run.timeline
-            free = timeline[f"free_{type_}"].to_numpy() if f"free_{type_}" in timeline else None
-            down = timeline[f"down_{type_}"].to_numpy() if f"down_{type_}" in timeline else self.times * 0
-            found = self._recorded[type_] = free, down
+            free, down = self.timeline.get(f"free_{type_}"), self.timeline.get(f"down_{type_}")
+            found = self._recorded[type_] = free, self.times * 0 if down is None else down
         return found
 
     def _cause_in(self, state: Availability) -> str:
@@ -315,64 +322,66 @@ class _Inquiry:
             or config.get("queue_policy") not in ONE_HEAD
         ):
             return None
-        waiting = self._waiting_at(time)
-        waiting = waiting[waiting["submit"] <= self.submit]
-        first = waiting.sort_values(["submit", "urgency"], ascending=[True, False], kind="stable").head(1)
-        return None if first.empty or str(first["id"].iloc[0]) == self.name else str(first["id"].iloc[0])
+        submit, urgency = self.table["submit"], self.table["urgency"]
+        waiting = np.flatnonzero(self._waiting_at(time) & (submit <= self.submit))
+        order = waiting[np.lexsort((-urgency[waiting], submit[waiting]))]
+        first = self.table["id"][order[0]] if len(order) else self.name
+        return None if first == self.name else first
 
-    def _waiting_at(self, time: float) -> pd.DataFrame:
+    def _waiting_at(self, time: float) -> Bools:
+        """Return which jobs are eligible and have not started at a time."""
         table = self.table
-        starts = table["start"].fillna(np.inf)
-        never = table["result"].isin(NEVER) | (table["end"].fillna(np.inf) <= time)
-        return table[(table["eligible"] <= time) & (starts > time) & ~never]
+        starts = np.nan_to_num(table["start"], nan=np.inf)
+        never = np.isin(table["result"], NEVER) | (table["until"] <= time)
+        return (table["eligible"] <= time) & (starts > time) & ~never
 
     # --- the other jobs ---------------------------------------------------------------------------
 
     def _ahead(self) -> tuple[int, float]:
-        waiting = self._waiting_at(self.submit)
-        waiting = waiting[(waiting["submit"] <= self.submit) & (waiting["id"].astype(str) != self.name)]
-        return len(waiting), _node_seconds(waiting, waiting["duration"])
+        others = (self.table["submit"] <= self.submit) & (self.table["id"] != self.name)
+        return self._node_seconds(self._waiting_at(self.submit) & others, self.table["duration"])
 
     def _running(self) -> tuple[int, float]:
-        table = self.table
-        running = table[(table["start"] <= self.submit) & (table["end"].fillna(np.inf) > self.submit)]
-        running = running[running["id"].astype(str) != self.name]
-        return len(running), _node_seconds(running, running["start"] + running["duration"] - self.submit)
+        start, until = self.table["start"], self.table["until"]
+        running = (start <= self.submit) & (until > self.submit) & (self.table["id"] != self.name)
+        return self._node_seconds(running, start + self.table["duration"] - self.submit)
+
+    def _node_seconds(self, jobs: Bools, seconds: npt.NDArray[np.float64]) -> tuple[int, float]:
+        """Return the number of some jobs, and their node-seconds; those without a limit do not count."""
+        found = self.table["nodes"][jobs] * seconds[jobs].clip(min=0)
+        return int(jobs.sum()), float(found[np.isfinite(found)].sum())
 
     def _passed(self) -> tuple[int, int]:
-        table = self.table
-        later = table[
-            (table["submit"] > self.submit) & (table["start"] < self.end) & (table["start"] >= self.eligible)
-        ]
-        return len(later), int(later["backfilled"].sum())
+        start = self.table["start"]
+        later = (self.table["submit"] > self.submit) & (start < self.end) & (start >= self.eligible)
+        return int(later.sum()), int(self.table["backfilled"][later].sum())
 
     def _holders(self, periods: list[WaitPeriod]) -> tuple[UnitHolder, ...]:
         """Return the jobs that held most of the types that were short, in the time that they were."""
         table, found = self.table, []
-        start, end = table["start"].to_numpy(), table["end"].fillna(np.inf).to_numpy()
+        start, end = table["start"], table["until"]
         for type_ in dict.fromkeys(
             p.cause.removeprefix(f"{SHORT} of ") for p in periods if p.cause.startswith(SHORT)
         ):
             if type_ not in HELD:
                 continue
-            units = table[HELD[type_]].to_numpy()
-            overlap = np.zeros(len(table))
+            units = table[HELD[type_]]
+            overlap = np.zeros(len(units))
             for period in periods:
                 if period.cause == f"{SHORT} of {type_}":
                     overlap += np.clip(np.minimum(end, period.end) - np.maximum(start, period.start), 0, None)
             area = np.nan_to_num(overlap) * units
-            for row in np.argsort(-area, kind="stable")[:MOST].tolist():
-                if area[row] > 0:
-                    record = table.iloc[row]
-                    found.append(
-                        UnitHolder(
-                            str(record["id"]),
-                            _text(record["user"]),
-                            int(units[row]),
-                            float(area[row]),
-                            float(end[row]),
-                        )
-                    )
+            found += [
+                UnitHolder(
+                    table["id"][row],
+                    table["user"][row] or "",
+                    int(units[row]),
+                    float(area[row]),
+                    float(end[row]),
+                )
+                for row in np.argsort(-area, kind="stable")[:MOST].tolist()
+                if area[row] > 0
+            ]
         return tuple(sorted(found, key=lambda holder: -holder.unit_seconds)[:MOST])
 
     def _met(self, periods: list[WaitPeriod]) -> tuple[NodeOutage, ...]:
@@ -404,8 +413,8 @@ class _Inquiry:
     def _gap(self, period: WaitPeriod, state: Availability, claims: Mapping[str, Selection]) -> float:
         """Return the seconds until the job with the reservation was expected to start."""
         assert period.job is not None
-        table = self.table.assign(until=self.table["start"] + self.table["duration"])
-        ends = dict(zip(table["id"].astype(str), table["until"].tolist(), strict=True))
+        until = self.table["start"] + self.table["duration"]
+        ends = dict(zip(self.table["id"], until.tolist(), strict=True))
         known: dict[int | str, float] = {name: ends[name] for name in claims if name in ends}
         head, held = self._request(period.job), Occupancy(state, dict(claims.items()), known)
         ended = held.to_wait_for(lambda later: can_match(head, later))
@@ -418,14 +427,6 @@ def _multiplied(needs: Iterable[Need], times: int) -> Iterator[tuple[Need, int]]
         number = times * need.amount
         yield need, number
         yield from _multiplied(need.children, number)
-
-
-def _text(value: Any) -> str:
-    return "" if pd.isna(value) else str(value)
-
-
-def _node_seconds(jobs: pd.DataFrame, seconds: pd.Series[float]) -> float:
-    return float((jobs["nodes"] * seconds.clip(lower=0)).replace(np.inf, np.nan).sum())
 
 
 def _joined(parts: list[WaitPeriod]) -> list[WaitPeriod]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.graph.cluster import Cluster
-    from simsched.report.data.tables import RunTables
+    from simsched.report.data.column_arrays import Arrays
     from simsched.simulation.limits.limit_counters import Demand, ScopeLimits
     from simsched.workload.job import Job
 
@@ -33,19 +33,26 @@ LIMIT = "limit"
 class LimitReplay:
     """The limits of a run for one of its jobs; jobs that were queued again count with their last attempt."""
 
-    def __init__(self, run: RunTables, job: Job, jobs: Mapping[str, Job], cluster: Cluster) -> None:
-        rules = read_limits(run.config.get("limits", ()), "run.json")
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        table: Arrays,
+        job: Job,
+        jobs: Mapping[str, Job],
+        cluster: Cluster,
+    ) -> None:
+        rules = read_limits(config.get("limits", ()), "run.json")
         self._table = LimitTable(rules, cluster.index, tuple(jobs.values()))
         self._cluster, self._jobs = cluster, jobs
         self._demands: dict[tuple[int, float], Demand | None] = {}
         self._own = job
         self._scopes = [found for found in self._table.of(self._table.names_of(job)) if not found.per_job]
-        self._rows = self._rows_of(run) if self._scopes else []
+        self._rows = self._rows_of(table) if self._scopes else []
 
-    def _rows_of(self, run: RunTables) -> list[tuple[Job, float, float, float]]:
+    def _rows_of(self, table: Arrays) -> list[tuple[Job, float, float, float]]:
         """Return the jobs that ran, with start, end and requested seconds."""
-        table = run.jobs[np.isfinite(run.jobs["start"])]
-        columns = (table["id"].astype(str), table["start"], table["end"].fillna(np.inf), table["duration"])
+        ran = np.isfinite(table["start"])
+        columns = (table[name][ran] for name in ("id", "start", "until", "duration"))
         return [
             (self._jobs[name], start, end, seconds)
             for name, start, end, seconds in zip(*(column.tolist() for column in columns), strict=True)

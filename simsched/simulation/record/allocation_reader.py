@@ -36,7 +36,6 @@ class AllocationRecord(msgspec.Struct, gc=False):
 def read_records(file: Path) -> list[AllocationRecord]:
     """Return the records in the order of the file; RunError if it cannot be read."""
     try:
-        text = b"[" + b",".join(file.read_bytes().splitlines()) + b"]"
-        return msgspec.json.decode(text, type=list[AllocationRecord])
+        return msgspec.json.Decoder(AllocationRecord).decode_lines(file.read_bytes())
     except (OSError, msgspec.DecodeError) as error:
         raise RunError(f"cannot be read: {error}", where=str(file), expected="one record per line") from None

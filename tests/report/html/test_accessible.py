@@ -11,26 +11,12 @@ from simsched.report.html import page as html
 from simsched.report.run_views import load_run
 from simsched.study.study_page import write_page
 from simsched.study.sweep import sweep
-from tests.report.html.test_browser import CHROMIUM, DRIVER, Page
+from tests.report.html.browser_page import IN_A_BROWSER
 from tests.study.studyworld import small
 
-pytest.importorskip("bokeh")
-pytest.importorskip("selenium", reason="selenium is not installed")
 axe = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on this machine"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = IN_A_BROWSER
 SCRIPT = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    page = Page()
-    yield page
-    page.driver.quit()
 
 
 @pytest.fixture(scope="module")

@@ -13,23 +13,9 @@ from simsched.cli import main
 from simsched.report.data.machine_room import room_of
 from simsched.report.html import page as html
 from simsched.report.run_views import load_run
-from tests.report.html.test_browser import CHROMIUM, DRIVER, Page
+from tests.report.html.browser_page import IN_A_BROWSER
 
-pytest.importorskip("bokeh")
-pytest.importorskip("selenium", reason="selenium is not installed")
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium and chromedriver on this machine"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    page = Page()
-    yield page
-    page.driver.quit()
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")

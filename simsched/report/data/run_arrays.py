@@ -1,0 +1,49 @@
+"""The tables of a run as arrays: from its files, or from its frames if they have been read or cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simsched.report.columns import JOBS, REQUIRED_JOBS
+from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import numpy.typing as npt
+
+    from simsched.report.data.column_arrays import Arrays
+    from simsched.report.data.tables import RunTables
+
+
+def job_arrays(run: RunTables, names: Collection[str]) -> Arrays:
+    """Return columns of the jobs of a run as arrays; a missing text is None.
+
+    RunError as for `RunTables.jobs`.
+    """
+    kinds = {column.name: column.kind for column in JOBS if column.name in names}
+    if "jobs" in run.__dict__ or run.path is None:  # it may have been cut
+        return {name: _of_frame(run.jobs[name]) for name in kinds}
+    file = run.path / "jobs.parquet"
+    found = read_columns(file, kinds, REQUIRED_JOBS)
+    check_jobs(found, found["result"] == "DROPPED", file)
+    return found
+
+
+def timeline_arrays(run: RunTables) -> Arrays:
+    """Return the numbers of the timeline of a run as arrays; RunError as for `RunTables.timeline`."""
+    if "timeline" in run.__dict__ or run.path is None:
+        return {str(name): _of_frame(column) for name, column in run.timeline.items()}
+    file = run.path / "timeline.parquet"
+    found = read_columns(file, None, {"time"})
+    check_times(found["time"], file)
+    return found
+
+
+def _of_frame(column: Any) -> npt.NDArray[Any]:
+    """Return a column of a frame; a missing text is None."""
+    if column.dtype.kind in "ifb":
+        return np.asarray(column)
+    return np.array(column.astype(object).where(column.notna(), None), dtype=object)
