@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched import human
 from simsched.cli.options.recorded_command import refuse_changed_inputs
 from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
-from simsched.cli.options.site_options import add_site, place_site, require
+from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import READING, add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.simulation.forecast.forecast_quantiles import StartQuantiles
     from simsched.simulation.forecast.start_times import Forecast
+    from simsched.site.site import Site
     from simsched.workload.queue_snapshot.snapshot import QueueSnapshot
 
 _OF_WORKLOADS = ("transform", "limit", "constrain", "strict", "start_date")
@@ -122,6 +123,7 @@ def run_forecast(args: argparse.Namespace) -> int:
         options = checked_rules(args, site)
         picture = _queue_snapshot(args)
         if picture is not None:
+            _note_use(args, picture, site)
             return _run_live(args, picture, options, levels)
     if args.details is not None:
         raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
@@ -188,7 +190,7 @@ def _state(seen: list[float], ends: tuple[float, float | None], spent: float) ->
 def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the queue snapshot in place of a workload, if it is one; the source is read only once."""
     from simsched.workload.load import resolve_workload
-    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.mapping import ReadOptions, SiteReading
     from simsched.workload.queue_snapshot.load_snapshot import load_queue_snapshot
     from simsched.workload.source import Source
 
@@ -196,11 +198,24 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     if args.as_ is not None or args.resume is not None or path.is_dir():
         return None
     source = Source.of(path)
-    reading = ReadOptions(maps=args.map and tuple(args.map), procs_per_node=args.procs_per_node)
+    reading = ReadOptions(
+        maps=args.map and tuple(args.map),
+        procs_per_node=args.procs_per_node,
+        on_site=SiteReading.from_dict(args.on_site),
+    )
     found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:
         args.workload = source
     return found
+
+
+def _note_use(args: argparse.Namespace, picture: QueueSnapshot, site: Site | None) -> None:
+    """Note the use that a forecast on a site makes of the waiting jobs."""
+    from simsched.workload.job import Workload
+
+    noted = noted_use(args, site)
+    if noted is not None:
+        noted(Workload(tuple(waits.job for waits in picture.waiting), source=picture.source))
 
 
 def _run_live(
@@ -240,10 +255,10 @@ def _run_live(
     found = found if learnt is None else learnt.added_to(found, at)
     without = sum(isinstance(run.holds, Spread) for run in picture.running)
     if without:
-        sys.stderr.write(
-            f"{without} running jobs have no R and are placed by their nodes and numbers of cores "
-            "(see --details)\n"
+        jobs = (
+            "1 running job has no R and is" if without == 1 else f"{without} running jobs have no R and are"
         )
+        sys.stderr.write(f"{jobs} placed by the nodes and the number of cores (see --details)\n")
     _put(found, at, args.format, clock, learnt)
     return 0
 

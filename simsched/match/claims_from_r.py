@@ -104,8 +104,19 @@ class ClaimsFromR:
         self._hold_all(draft, self._index.target_type, np.array(targets, dtype=np.int64))
         return self._claim(name, draft, None, rest=rest)
 
-    def some(self, name: str, targets: Sequence[int], cores: int, *, rest: bool = False) -> Selection:
+    def some(
+        self,
+        name: str,
+        targets: Sequence[int],
+        cores: int,
+        more: Mapping[str, int] | None = None,
+        *,
+        rest: bool = False,
+    ) -> Selection:
         """Claim `cores` cores of some targets, spread as evenly as the claims of other jobs allow.
+
+        more : type → number of other units, such as gpus, spread likewise; those that are not left, or
+            that the cluster does not count in pools, are not claimed.
 
         Raises
         ------
@@ -118,22 +129,36 @@ class ClaimsFromR:
         if pool is None:
             raise ClusterError("the cores of this cluster are not units of a pool", expected="the job's R")
         draft = _Draft(list(targets))
-        free = {target: self._free(pool, target) for target in targets}
-        left, waiting = cores, len(free)
-        for target in sorted(free, key=lambda target: sum(map(int.bit_count, free[target].values()))):
-            number = left // waiting
-            for leaf, mask in free[target].items():
-                taken = min(number, mask.bit_count())
-                if taken:
-                    draft.add(pool, leaf, lowest_bits(mask, taken))
-                number, left = number - taken, left - taken
-            waiting -= 1
-        if left and not rest:
+        if self._spread(draft, pool, cores) and not rest:
             hosts = encode_hosts([self._index.hosts[target] for target in targets])
             raise WorkloadError(
                 f"{cores} cores do not fit on {hosts} beside the other jobs", expected="the job's R"
             )
+        for type_, number in (more or {}).items():
+            other = self._index.pool_types.get(type_)
+            if other is not None:
+                self._spread(draft, other, number)
         return self._claim(name, draft, None, rest=rest)
+
+    def _spread(self, draft: _Draft, pool: PoolType, units: int) -> int:
+        """Take units of a pool type on the targets, the fullest first; return how many are missing."""
+        free = {target: self._free(pool, target) for target in draft.targets}
+        counts = {target: sum(self._units(pool, at) for at in free[target].values()) for target in free}
+        left, waiting = units, len(free)
+        for target in sorted(free, key=lambda target: counts[target]):
+            number = left // waiting
+            for leaf, unused in free[target].items():
+                taken = min(number, self._units(pool, unused))
+                if taken:
+                    draft.add(pool, leaf, lowest_bits(unused, taken) if pool.named else taken)
+                number, left = number - taken, left - taken
+            waiting -= 1
+        return left
+
+    @staticmethod
+    def _units(pool: PoolType, unused: int) -> int:
+        """Return how many units a mask, or the number of a pool without ids, stands for."""
+        return unused.bit_count() if pool.named else unused
 
     def release(self, name: str, targets: Sequence[int]) -> bool:
         """Release a job's claims on some targets; return whether it has others."""
@@ -180,7 +205,10 @@ class ClaimsFromR:
         return range(int(low[target]), int(high[target]))
 
     def _free(self, pool: PoolType, target: int) -> dict[int, int]:
-        return {leaf: self.left.free_mask(pool, leaf) for leaf in self._pools(pool, target)}
+        leaves = self._pools(pool, target)
+        if not pool.named:
+            return {leaf: int(self.left.free[pool.name][leaf]) for leaf in leaves}
+        return {leaf: self.left.free_mask(pool, leaf) for leaf in leaves}
 
     def _name_units(self, draft: _Draft, type_: str, ids: Idset, targets: list[int]) -> None:
         """Take the units of one type that R names on each of some targets."""

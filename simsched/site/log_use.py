@@ -34,6 +34,8 @@ def reading_on(site: Site) -> dict[str, Any]:
     """Return how logs are read on a site, as the plain data of `workload.mapping.SiteReading`."""
     queues = queues_of(site)
     found: dict[str, Any] = {"maps": list(site_maps(site))}
+    if site.cpus_per_core > 1:
+        found["processors_per_core"] = site.cpus_per_core
     if queues is not None:
         limits = {name: _longest(queue) for name, queue in queues.queues.items()}
         found["limits"] = {name: seconds for name, seconds in limits.items() if seconds is not None}

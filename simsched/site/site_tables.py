@@ -115,6 +115,8 @@ def _amount(kind: str, amount: object) -> str:
 def _window(window: Window) -> str:
     if not isinstance(window, tuple):
         return str(window)
+    if list(window) == [0, float("inf")]:
+        return "always"
     return " to ".join(str(time) if isinstance(time, DateText) else _time(time) for time in window)
 
 

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import check, check_real, texts, wrong
+from simsched.arguments import check, check_real, check_whole, texts, wrong
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -344,11 +344,13 @@ class SiteReading:
     limits : queue → seconds, the limits of jobs for which the log states none.  A log states the limit
         that a job had, defaults included, so the default of its queue is not that of such a job.
     default_queue : the queue of jobs without one.
+    processors_per_core : the processors of the log that are one core of the machine.
     """
 
     maps: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
     default_queue: str | None = None
+    processors_per_core: int = 1
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
@@ -361,16 +363,18 @@ class SiteReading:
         """
         if document is None:
             return None
-        expected = "a mapping with maps, limits and default_queue"
+        expected = "a mapping with maps, limits, default_queue and processors_per_core"
         check("on_site", document, Mapping, expected)
-        if not document.keys() <= {"maps", "limits", "default_queue"}:
+        if not document.keys() <= set(cls.__slots__):
             raise wrong("on_site", dict(document), expected)
         limits, default = document.get("limits", {}), document.get("default_queue")
         check("on_site limits", limits, Mapping, "queue → seconds")
         for name, seconds in limits.items():
             check_real(f"on_site limits of {name}", seconds, 0)
         check("on_site default_queue", default, str | None, "the name of a queue")
-        return cls(texts("on_site maps", document.get("maps", ())), dict(limits), default)
+        per_core = document.get("processors_per_core", 1)
+        check_whole("on_site processors_per_core", per_core, 1)
+        return cls(texts("on_site maps", document.get("maps", ())), dict(limits), default, per_core)
 
     def limit(self, queue: str | None) -> float | None:
         """Return the limit of a job without one in this queue; None if the queue has none."""

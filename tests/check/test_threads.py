@@ -194,6 +194,23 @@ def test_coral2_497_the_true_total(tmp_path):
     assert findings(tmp_path, R_json=graph, map_json=storage_map(gib=175))[0] == []
 
 
+def test_coral2_501_a_capacity_below_what_is_free(tmp_path, capsys):
+    """External allocations were subtracted although the total had fallen: a server has less than is free.
+
+    The fault names both amounts, and the other files are checked all the same.
+    """
+    from simsched.cli import main
+
+    graph = chassis_graph(pieces=1, piece=150, properties=BY_HOST)
+    paths = written(tmp_path, R_json=graph, map_json=storage_map(gib={"r0": 140, "r1": 150}), queues_json={
+        "queues": {"batch": {"requires": ["batch"]}, "debug": {"requires": ["debgu"]}}})  # fmt: skip
+    assert main(["check", *map(str, paths), "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    (storage,) = [finding for finding in found if finding["code"] == "storage-capacity"]
+    assert storage["text"].startswith("140 GiB, and 150 GiB below /cluster0/chassis0")
+    assert "queue-property" in {finding["code"] for finding in found}
+
+
 def test_1544_capacities_that_are_a_year_old(tmp_path):
     """36 pieces of 453 GiB in a chassis of 16 nodes, each of which asks for 1501 GiB."""
     hosts = tuple(f"n{i}" for i in range(16))

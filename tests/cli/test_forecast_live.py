@@ -90,7 +90,7 @@ def test_dates_where_times_count_from_the_epoch(place, capsys):
         )
     ]
     assert (
-        err == "1 running jobs have no R and are placed by their nodes and numbers of cores (see --details)\n"
+        err == "1 running job has no R and is placed by the nodes and the number of cores (see --details)\n"
     )
     granted = {
         "version": 1,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import simsched as ss
@@ -94,3 +96,27 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 def test_arguments_that_are_not_paths_are_refused(paths):
     with pytest.raises(ConfigError):
         ss.import_site(*paths)
+
+
+def test_partitions_in_json_are_not_a_log_although_they_count_jobs(tmp_path):
+    """`scontrol show partition --json` has a key ``jobs`` in ``oversubscribe``."""
+    meta = {"meta": {"slurm": {"cluster": "elm"}}}
+    node = {
+        "name": "n1",
+        "cpus": 8,
+        "cores": 8,
+        "sockets": 1,
+        "threads": 1,
+        "partitions": ["p"],
+        "state": ["IDLE"],
+    }
+    limit = {"set": True, "infinite": False, "number": 90}
+    partition = {"name": "p", "maximums": {"time": limit, "oversubscribe": {"jobs": 1, "flags": []}}}
+    for indent in (None, 1):
+        (tmp_path / "nodes.json").write_text(json.dumps({"nodes": [node], **meta}, indent=indent))
+        (tmp_path / "partitions.json").write_text(
+            json.dumps({"partitions": [partition], **meta}, indent=indent)
+        )
+        site = ss.import_site(tmp_path)
+        assert (site.name, site.logs) == ("elm", ())
+        assert site.config["queues"]["p"]["policy"]["limits"]["duration"] == "90m"

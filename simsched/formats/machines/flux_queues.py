@@ -29,8 +29,13 @@ QUEUE_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
 MATCH_POLICIES = ("first", "low", "high", "lonode", "hinode", "firstnodex", "lonodex", "hinodex")
 QUEUE_DEPTH, RESERVATION_DEPTH = 32, 64
 """Fluxion's defaults of queue-depth and reservation-depth (flux-config-sched-fluxion-qmanager(5))."""
-UNLIMITED = 2**31 - 1
-"""The largest size that a configuration may name."""
+MOST = 2**31
+"""Sizes are below this number."""
+PARAMETERS = {
+    "queue-params": ("queue-depth", "max-queue-depth"),
+    "policy-params": ("reservation-depth", "max-reservation-depth"),
+}
+"""The parameters of Fluxion by their table."""
 
 
 def queue_config(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
@@ -142,13 +147,11 @@ class _Queues:
             self.notes.fault("job-size is not a table", self.at(f"{path}.job-size"), "max, min")
             return found
         self._refuse_unknown(size, ("max", "min"), f"{path}.job-size")
-        sides = {
-            side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}", side) for side in ("max", "min")
-        }
+        sides = {side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}") for side in ("max", "min")}
         sizes = {side: numbers for side, numbers in sides.items() if numbers}
         return {**found, "job-size": sizes} if sizes else found
 
-    def _sizes(self, value: Any, path: str, side: str) -> dict[str, int]:
+    def _sizes(self, value: Any, path: str) -> dict[str, int]:
         if not isinstance(value, dict):
             self.notes.fault("this is not a table", self.at(path), ", ".join(SIZES))
             return {}
@@ -158,15 +161,13 @@ class _Queues:
             number = value.get(key)
             if number is None:
                 continue
-            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < UNLIMITED:
+            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
                 place = self.at(f"{path}.{key}")
                 self.notes.fault(
                     f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
                 )
-            elif number >= 0:
+            elif number >= 0 or path.startswith("queues."):
                 found[key] = number
-            elif path.startswith("queues."):  # it lifts the limit that holds for all queues
-                found[key] = UNLIMITED if side == "max" else 0
         return found
 
 
@@ -210,9 +211,10 @@ def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str]
     queue = _parameters(found.get("queue-params"), notes, at(f"{table}.queue-params"))
     plan = _parameters(found.get("policy-params"), notes, at(f"{table}.policy-params"))
     for key, given in (("queue-params", queue), ("policy-params", plan)):
-        for name in given:
-            if name not in ("queue-depth", "max-queue-depth", "reservation-depth", "max-reservation-depth"):
-                notes.left_out(f"the parameter {name}", at(f"{table}.{key}"))
+        for name in [name for name in given if name not in PARAMETERS[key]]:
+            other = next((one for one, names in PARAMETERS.items() if name in names), "")
+            belongs = f", which belongs to {other}" if other else ""
+            notes.left_out(f"the parameter {name}{belongs}", at(f"{table}.{key}"))
     if "max-reservation-depth" in plan and policy != "hybrid":
         notes.left_out("max-reservation-depth: every job that waits may have a reservation", at(table))
     for key in ("queue-params-per-queue", "policy-params-per-queue"):

@@ -153,14 +153,19 @@ def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteColle
         if row is not None:
             host = attributes.get(f"{AVAILABLE}host", ("", ""))[0]
             parts.setdefault(host or row.host, []).append(row)
-    rows = [_one(host, vnodes, notes) for host, vnodes in parts.items()]
+    rows = [_one(host, vnodes, where, notes) for host, vnodes in parts.items()]
     if not any(row.cores for row in rows):
         notes.refuse("no node has cores", where, "the output of pbsnodes -a")
     if len(rows) > MAX_NODES:
         raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
     bound = dict.fromkeys(queue for queues in reader.bound for queue in queues)
-    config = {"queues": {queue: {"requires": [queue]} for queue in bound}} if bound else {}
+    config: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in bound}} if bound else {}
+    if nodes and all(map(_is_exclusive, nodes.values())):
+        config["match-policy"] = "firstnodex"
+        notes.assumed("sharing = …_exclhost gives whole nodes: match-policy = firstnodex", where)
+    elif any(map(_is_exclusive, nodes.values())):
+        notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
     if bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
     return MachineDescription(
@@ -168,7 +173,12 @@ def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteColle
     )
 
 
-def _one(host: str, vnodes: list[NodeRow], notes: NoteCollector) -> NodeRow:
+def _is_exclusive(attributes: Attributes) -> bool:
+    """Whether a node is given to one job at a time, whatever the job requests."""
+    return attributes.get("sharing", ("", ""))[0].lower().endswith("_exclhost")
+
+
+def _one(host: str, vnodes: list[NodeRow], where: str, notes: NoteCollector) -> NodeRow:
     """Return the node that the vnodes of one host are together."""
     if len(vnodes) == 1:
         return vnodes[0]
@@ -184,7 +194,7 @@ def _one(host: str, vnodes: list[NodeRow], notes: NoteCollector) -> NodeRow:
     if worst != "up" and any(row.status == "up" for row in vnodes):
         notes.assumed(f"a host is {worst} if one of its vnodes is")
     return NodeRow(
-        host=host if any(row.host == host for row in vnodes) else vnodes[0].host.partition("[")[0],
+        host=host if usable_host(host, where, notes) else vnodes[0].host,
         cores=sum(row.cores for row in vnodes),
         gpus=sum(row.gpus for row in vnodes),
         locality=(Level("numa", len(named)),) if alike else (),

@@ -44,7 +44,7 @@ def read_slurm_conf(
         for more than a million nodes.
     """
     notes = NoteCollector(strict=strict)
-    files = ConfigFiles(notes, open_file)
+    files = ConfigFiles(notes, where, open_file)
     reading = _Reading(SlurmRecords(notes, Settings(notes)), files)
     lines = list(files.lines(text, where, (PurePath(where).name,)))
     if not any(reading.is_known(line) for line in lines):
@@ -130,8 +130,9 @@ class _Reading:
             self.records.set_states(line.values["downnodes"], state, line.where)
 
     def _gres_types(self) -> GresTypes:
-        text = self._files.neighbour("gres.conf")
-        return read_gres(self._files.lines(text or "", "gres.conf"), self._notes, self.records.reader)
+        text = self._files.neighbour("gres.conf") or ""
+        lines = self._files.lines(text, self._files.place("gres.conf"))
+        return read_gres(lines, self._notes, self.records.reader)
 
     def _topology(self) -> SwitchLines:
         """Return the switches of slurm.conf itself, or of topology.yaml, or of topology.conf beside it."""
@@ -139,12 +140,11 @@ class _Reading:
             return self._switches
         text = self._files.neighbour(topology_yaml.NAME)
         if text is not None:
-            return read_switches(
-                topology_yaml.topology_lines(text, self._notes), self._notes, self.records.reader
-            )
+            entries = topology_yaml.topology_lines(text, self._files.place(topology_yaml.NAME), self._notes)
+            return read_switches(entries, self._notes, self.records.reader)
         text = self._files.neighbour("topology.conf")
         if text is not None:
-            lines = self._files.lines(text, "topology.conf")
+            lines = self._files.lines(text, self._files.place("topology.conf"))
             return read_switches(lines, self._notes, self.records.reader)
         plugin = self.records.settings.get("topologyplugin")
         if plugin not in ("", "topology/default", "topology/flat", "topology/none"):

@@ -7,6 +7,7 @@ texts.  The partitions of v0.0.38 and before are flat; later ones have sections 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
@@ -133,7 +134,9 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
         raise FormatError(text, where=where, expected="at least one")
     if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
         notes.left_out("the default partition, which this JSON does not state", where)
-    return records.describe(FORMAT)
+    found = records.describe(FORMAT)
+    cluster = _text(_value(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
+    return replace(found, recipe=replace(found.recipe, name=cluster)) if cluster else found
 
 
 def _list_of(document: Mapping[str, Any], key: str) -> Any:

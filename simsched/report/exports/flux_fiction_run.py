@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 def flux_fiction_lines(run: RunTables) -> Iterator[str]:
     """Yield the lines, a head first; only jobs that have ended are written, since each needs a run time.
 
-    Nodes, processors (cores, or nodes in a run without cores) and gpus are those of the allocation.
+    Nodes, processors (cores, or nodes in a run without cores) and gpus are those of the allocation.  Times
+    are UTC; a run without dates begins on the first day of 2024.
     """
+    base = DEFAULT_START if run.clock is None else run.clock.origin
     yield ",".join(HEAD) + "\n"
     jobs = run.jobs[run.jobs["start"].notna() & run.jobs["end"].notna()]
     columns = ["id", "submit", "start", "end", "duration", "nodes", "cores", "gpus"]
@@ -25,5 +27,5 @@ def flux_fiction_lines(run: RunTables) -> Iterator[str]:
         index=False, name=None
     ):
         counts = int(nodes), int(cores or nodes), int(gpus)
-        line = trace_line(name, DEFAULT_START + submit, end - start, None if limit == inf else limit, *counts)
+        line = trace_line(name, base + submit, end - start, None if limit == inf else limit, *counts)
         yield line + "\n"

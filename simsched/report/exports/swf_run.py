@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.clock import clock_header
 from simsched.workload.job import Job, Workload
 from simsched.workload.writers.swf_writer import write_swf
 
@@ -24,7 +25,8 @@ def swf_lines(run: RunTables) -> Iterator[str]:
     """Yield the lines of the file.
 
     A job that never ran has run time -1 and status 5.  Processors are cores, or nodes in a run without
-    cores.  Users, queues and names that are not numbers are listed in the header.
+    cores.  Users, queues and names that are not numbers are listed in the header, and so is the date of
+    second 0 where it is known.
     """
     jobs = run.jobs[run.jobs["submit"].notna()]
     columns = [
@@ -56,6 +58,9 @@ def _header(run: RunTables) -> dict[str, str]:
     if "node" in totals:
         found["MaxNodes"] = str(totals["node"])
     found["MaxProcs"] = str(totals.get("core") or totals.get("node") or 0)
+    clock = run.clock
+    if clock is not None:
+        found |= clock_header(clock.origin, None if clock.assumed else clock.zone)
     return found
 
 

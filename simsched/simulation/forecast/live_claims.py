@@ -74,7 +74,7 @@ def _held(job: RunningJob, grants: ClaimsFromR, index: Index, *, whole: bool) ->
         return grants.whole(name, targets, rest=job.cleaning)
     if cores > there:
         raise WorkloadError(f"holds {cores} cores on nodes that have {there}")
-    return grants.some(name, targets, cores, rest=job.cleaning)
+    return grants.some(name, targets, cores, job.holds.more, rest=job.cleaning)
 
 
 # --- requests that are not known ----------------------------------------------------------------

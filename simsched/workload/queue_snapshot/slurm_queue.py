@@ -1,10 +1,11 @@
 """The output of ``squeue --json`` of a live cluster as a queue snapshot.
 
 Jobs in RUNNING, COMPLETING and the like run, those in PENDING wait, and those that ended are ignored; a
-document without active jobs is a log, not a queue snapshot.  A running job holds the cpus on its nodes until
-its limit.  The request of a waiting job is the one that a workload has (see `slurm_json`).  A job waits for
-resources if Slurm gives Priority, Resources or no reason; a begin time and dependencies on jobs of the
-document are taken over.  Other reasons, such as a hold or a limit of its account, cannot be forecast.
+document without active jobs is a log, not a queue snapshot.  A running job holds the cpus and gpus on its
+nodes until its limit, and its memory if the queue is that of a site.  The request of a waiting job is the
+one that a workload has (see `slurm_json`).  A job waits for resources if Slurm gives Priority, Resources or
+no reason; a begin time and dependencies on jobs of the document are taken over.  Other reasons, such as a
+hold or a limit of its account, cannot be forecast.
 """
 
 from __future__ import annotations
@@ -82,29 +83,39 @@ class _Reader:
 
     def __init__(self, reading: ReadOptions, ids: set[str]) -> None:
         self.map = reading.job_map(with_gpus=GPU_TEMPLATE)
+        self.site = reading.on_site
         self.ids = ids
         self.nothing = Jobspec.from_shape(UNKNOWN_SHAPE)
 
     def running(self, place: str, job: QueuedJob) -> RunningJob:
         """Return a job that holds resources until its limit."""
-        start, limit = positive(job.start_time), positive(job.time_limit)
+        start = positive(job.start_time)
         if start is None:
             raise WorkloadError(f"job {job.job_id} runs and has no start", expected="start_time")
         if not isinstance(job.nodes, str) or not job.nodes:
             raise WorkloadError(f"the nodes of the running job {job.job_id} are missing", expected="nodes")
-        cores = positive(job.cpus)
-        hosts = Hostlist.parse(job.nodes, where="nodes")
-        holds = Spread(None, hosts, None if cores is None else int(cores))
-        end = NEVER if limit is None else start + limit * 60
-        return RunningJob(self._job(job, self.nothing), start, end, holds, place)
+        found = self._job(job, self.nothing)
+        holds = self._holds(job, Hostlist.parse(job.nodes, where="nodes"))
+        end = NEVER if found.duration is None else start + found.duration
+        return RunningJob(found, start, end, holds, place)
+
+    def _holds(self, job: QueuedJob, hosts: Hostlist) -> Spread:
+        """Return the cores, gpus and memory of a running job; on a site, its cpus are whole cores."""
+        cpus, flat = positive(job.cpus), queued_flat(job)
+        more = {"gpu": flat.gpus or 0}
+        if self.site is None:
+            cores = cpus
+        else:
+            cores = None if cpus is None else -(-cpus // self.site.processors_per_core)
+            more["memory"] = (flat.memory or 0) * (flat.procs or 0) // 1024
+        return Spread(None, hosts, None if cores is None else int(cores), more)
 
     def waiting(self, place: str, job: QueuedJob) -> list[WaitingJob]:
         """Return a job that waits: for resources, for jobs of the document, or with the reason.
 
         The tasks of a job array that have not started are one job of the document.
         """
-        queue = job.partition.split(",")[0] if job.partition else None
-        flat = queued_flat(job)
+        queue, flat = _queue_of(job), queued_flat(job)
         why = job.state_reason if isinstance(job.state_reason, str) else ""
         reason = None if why in _FORESEEN else f"waits: {why}"
         jobspec = self.nothing
@@ -150,20 +161,34 @@ class _Reader:
         limit, priority = positive(job.time_limit), positive(job.priority)
         if job.job_id is None:
             raise WorkloadError("a job without an id", expected="job_id")
+        flat, queue = queued_flat(job), _queue_of(job)
+        seconds = None if limit is None else limit * 60
+        if seconds is None and self.site is not None:
+            seconds = self.site.limit(queue)
         return Job(
             id=str(job.job_id),
             submit=positive(job.submit_time) or 0,
             jobspec=jobspec,
-            duration=None if limit is None else limit * 60,
+            duration=seconds,
             user=job.user_name or None,
             group=job.group_name or None,
-            queue=job.partition.split(",")[0] if job.partition else None,
+            queue=queue,
             bank=job.account or None,
             name=job.name or None,
             priority=None if priority is None else int(priority),
             dependencies=after,
+            procs=flat.procs,
+            nodes=flat.nodes,
+            memory=flat.memory,
+            partition=job.partition or None,
+            qos=job.qos or None,
             array_task=queued_task(job.array_job_id, job.array_task_id, job.array_max_tasks),
         )
+
+
+def _queue_of(job: QueuedJob) -> str | None:
+    """Return the first of the partitions that a job may use."""
+    return job.partition.split(",")[0] if job.partition else None
 
 
 def _known(active: Sequence[tuple[str, QueuedJob]]) -> set[str]:

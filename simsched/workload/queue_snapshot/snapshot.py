@@ -32,11 +32,15 @@ UNKNOWN_SHAPE = "slot=1/node"
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The ranks of a job without R, and its number of cores in all (None: unknown)."""
+    """The ranks of a job without R, and its number of cores in all (None: unknown).
+
+    `more` has the other units that it holds on them, such as gpus, by type.
+    """
 
     ranks: Idset | None
     hosts: Hostlist | None
     cores: int | None
+    more: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather, eligible_at
-from simsched.workload.readers.slurm_values import clock
+from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +81,7 @@ class _Log:
             self.gather.skip(number, why.NEVER_STARTED, line, id_)
             return
         flat, queue = flat_of(said), said.get("queue") or None
-        limit = clock(said.get("Resource_List.walltime", ""))
+        limit = clock_or_seconds(said.get("Resource_List.walltime", ""))
         submit = _time(said.get("qtime")) or _time(said.get("ctime"))
         row = LogRecord(
             id_,
@@ -89,7 +89,7 @@ class _Log:
             self.gather.request(flat, queue=queue, partition=None),
             start,
             end - start,
-            limit or None,
+            limit,
             said.get("user") or None,
             said.get("group") or None,
             queue,

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.formats.rfc.duration import parse_duration
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
-from simsched.workload.readers.slurm_values import clock, kilobytes
+from simsched.workload.readers.slurm_values import clock_or_seconds, kilobytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +70,7 @@ def _category(cells: list[str]) -> tuple[str, str]:
     """
     for end in range(_CATEGORY, len(cells) - 3):
         numbers = _NUMERIC.fullmatch(cells[end + 1]) and _NUMERIC.fullmatch(cells[end + 3])
-        if numbers and not cells[end + 2].isdecimal():
+        if numbers and not cells[end + 2].isdecimal() and "=" not in cells[end + 2]:
             return ":".join(cells[_CATEGORY : end + 1]), cells[end + 2]
     return ":".join(cells[_CATEGORY:]), ""
 
@@ -90,8 +89,9 @@ def _add(gather: Gather, number: str, cells: list[str], category: str, line: str
     flat = Flat(procs=slots or None, memory=size[0] if size else None)
     queue = _text(cells[_QUEUE])
     row = LogRecord(
-        id_, submit, gather.request(flat, queue=queue, partition=None), start, end - start,
-        _seconds(wanted.get("h_rt", "")), _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
+        id_, submit, gather.request(flat, queue=queue, partition=None), start,
+        why.whole(round(end - start, 3)),
+        clock_or_seconds(wanted.get("h_rt", "")), _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
         _text(cells[_PROJECT]), _text(cells[_NAME]), procs=flat.procs, memory=flat.memory,
         status=_result(cells[_FAILED].strip(), cells[_EXIT]),
     )  # fmt: skip
@@ -108,14 +108,6 @@ def _time(text: str) -> float | None:
         return None
     number = int(text)
     return why.whole(number / 1000) if number > _MILLISECONDS else number
-
-
-def _seconds(text: str) -> float | None:
-    """Return a limit: seconds, or a clock."""
-    found = clock(text)
-    if found is None and text.isdecimal() and len(text) < 12:
-        found = int(parse_duration(text))
-    return found or None
 
 
 def _text(text: str) -> str | None:

@@ -70,6 +70,15 @@ def clock(text: str) -> int | None:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
+def clock_or_seconds(text: str) -> int | None:
+    """Return the seconds of a limit of PBS and Grid Engine; None if it states none, or 0.
+
+    >>> clock_or_seconds("02:00:00"), clock_or_seconds("600"), clock_or_seconds("")
+    (7200, 600, None)
+    """
+    return clock(text) or (int(text) if text.isdecimal() and len(text) < 12 else 0) or None
+
+
 def tres(text: str) -> dict[str, str]:
     """Return the parts of a TRES list.
 

@@ -90,7 +90,7 @@ def test_queues_and_fluxion_become_a_configuration_that_a_run_takes():
     )
     assert (options["match_policy"], options["queues"].default) == ("lonodex", "batch")
     assert (batch.longest, batch.most["nnodes"], batch.default_duration) == (8 * 3600, 4, 3600)
-    assert batch.most["ngpus"] > 10**9  # -1 lifts a limit of all queues
+    assert "ngpus" not in batch.most  # -1 lifts a limit of all queues
     assert (debug.longest, debug.most) == (float("inf"), {})
 
 
@@ -227,3 +227,32 @@ def test_a_million_hosts_and_no_more():
         read_flux_config('[[resource.config]]\nhosts = "n[0-1000000]"\ncores = "0"\n', "f")
     with pytest.raises(LimitError):
         read_flux_config('[[resource.config]]\nhosts = "n"\ncores = "0-1000000"\n', "f")
+
+
+def test_a_size_without_a_limit_in_a_queue_lifts_the_limit_of_all():
+    text = """
+    [[resource.config]]
+    hosts = "n[0-3]"
+    cores = "0-3"
+    [policy.limits]
+    job-size.max.nnodes = 2
+    [queues.a]
+    [queues.b.policy.limits]
+    job-size.max.nnodes = -1
+    """
+    queues = from_document(read_flux_config(text, "f").config)["queues"].queues
+    assert (queues["a"].most, queues["b"].most) == ({"nnodes": 2}, {})
+
+
+def test_a_parameter_of_the_other_table_is_noted():
+    text = """
+    [queues.a]
+    [sched-fluxion-qmanager]
+    queue-policy = "hybrid"
+    [sched-fluxion-qmanager.policy-params]
+    queue-depth = 64
+    reservation-depth = 8
+    """
+    found = read_flux_config(text, "f")
+    assert found.config["policy-options"] == {"queue-depth": 32, "depth": 8}
+    assert "the parameter queue-depth, which belongs to queue-params" in [note.text for note in found.notes]

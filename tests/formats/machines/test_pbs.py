@@ -184,3 +184,25 @@ def test_faults_of_queues(line, message):
     assert (fault[0], message in fault[1]) == ("q:3", True)
     with pytest.raises(FormatError, match="q:3"):
         read_pbs_queues(text, "q", strict=True)
+
+
+def test_vnodes_without_the_vnode_of_their_host_have_its_name():
+    rows = {
+        f"h[{at}]": {"state": "free", "resources_available": {"host": "h", "ncpus": 4}} for at in range(2)
+    }
+    found = read_pbsnodes_document({"nodes": rows}, "v")
+    assert [(group.hosts, group.cores) for group in found.recipe.groups] == [(("h",), 8)]
+
+
+@pytest.mark.parametrize(
+    ("others", "policy", "kind"),
+    [("force_exclhost", "firstnodex", "assumed"), ("default_shared", None, "left out")],
+)
+def test_nodes_that_are_given_as_a_whole(others, policy, kind):
+    rows = {
+        name: {"sharing": sharing, "resources_available": {"ncpus": 4}}
+        for name, sharing in (("a", "default_exclhost"), ("b", others))
+    }
+    found = read_pbsnodes_document({"nodes": rows}, "v")
+    assert found.config.get("match-policy") == policy
+    assert [note.kind for note in found.notes if "exclhost" in note.text] == [kind]

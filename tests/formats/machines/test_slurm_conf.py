@@ -594,8 +594,9 @@ GOOD = "NodeName=n[1-2] CPUs=4 RealMemory=1000\nPartitionName=p Nodes=n[1-2]\n"
             "slurm.conf:3: unknown key 'schedulertyp'; did you mean SchedulerType?",
         ),
         ("Include loop.conf", "loop.conf:1: Include loop.conf: the file includes itself"),
+        ("PartitionName=q Nodes=n1 Exclusive=ALL", "slurm.conf:3: partition q: Exclusive=all"),
         ("Include gone.conf", "slurm.conf:3: Include gone.conf: it cannot be opened"),
-        ("Include conf.d/*.conf", "slurm.conf:3: Include conf.d/*.conf: patterns are not supported"),
+        ("Include conf.d/*.conf", "slurm.conf:3: Include conf.d/*.conf: Slurm does not read patterns"),
         ("these are only words", "slurm.conf:3: 'these' is not KEY=VALUE"),
         ("DownNodes=m1 State=DOWN", "slurm.conf:3: there is no node 'm1'"),
         ("SchedulerParameters=bf_max_job_test=x", "slurm.conf:3: bf_max_job_test: 'x' is not valid"),
@@ -631,6 +632,53 @@ def test_a_file_that_includes_the_first_one_is_a_loop():
     assert texts(found, "fault") == [
         "more.conf:1: Include slurm.conf: the file includes itself (expected no cycle)"
     ]
+
+
+def test_places_in_other_files_have_the_folder_of_the_first_one():
+    files = {"more/n.conf": "NodeName=m1 Colour=1\n", "gres.conf": "Name=gpu Colour=1\n"}
+    files["topology.conf"] = "SwitchName=s Nodes=n[1-2] Colour=1\n"
+    text = f"Include more/n.conf\nTopologyPlugin=topology/tree\n{GOOD}"
+    found = read_slurm_conf(text, "old/slurm.conf", open_file=files.__getitem__)
+    places = [note.where for note in found.notes if "unknown key" in note.text]
+    assert sorted(places) == ["old/gres.conf:1", "old/more/n.conf:1", "old/topology.conf:1"]
+
+
+def test_the_name_of_an_included_file_may_have_that_of_the_cluster():
+    found = read(f"ClusterName=Elm\nInclude %c.conf\n{GOOD}", {"elm.conf": "NodeName=m1\n"})
+    assert not texts(found, "fault")
+    assert {"m1", "n1", "n2"} == {host for group in found.recipe.groups for host in group.hosts}
+
+
+def test_a_value_goes_on_after_a_backslash():
+    """As in Slurm, the next line follows without a space."""
+    text = "SchedulerParameters=bf_window=2880,\\\nbf_max_job_test=50 # both\nNodeName=n[1-2]\\\n CPUs=4\n"
+    found = read(text, {})
+    assert found.config["policy-options"] == {"window": 172_800, "max-job-test": 50}
+    assert found.recipe.groups[0].cores == 4
+    assert not texts(found, "fault")
+
+
+def test_blanks_in_the_nodes_of_a_partition_are_commas():
+    found = read('NodeName=n[1-3]\nPartitionName=p Nodes="n1 n[2-3]"\n', {})
+    assert not texts(found, "fault")
+    assert found.recipe.groups[0].properties == ("p",)
+
+
+@pytest.mark.parametrize(
+    ("keys", "whole", "left_out"),
+    [
+        ("Exclusive=NODE", True, ""),
+        ("Exclusive=TOPO", True, "Exclusive=TOPO (switches are given to one job at a time)"),
+        ("ExclusiveTopo=YES", True, "ExclusiveTopo=YES (switches are given to one job at a time)"),
+        ("Exclusive=USER", False, "Exclusive=USER (nodes are given to one user at a time)"),
+        ("Exclusive=NO OverSubscribe=EXCLUSIVE", False, ""),
+    ],
+)
+def test_partitions_with_nodes_of_their_own(keys, whole, left_out):
+    found = read(f"NodeName=n[1-2]\nPartitionName=p Nodes=n[1-2] {keys}\n", {})
+    assert found.config.get("match-policy") == ("firstnodex" if whole else None)
+    notes = [note.text for note in found.notes if "xclusive" in note.text and note.kind == "left out"]
+    assert notes == ([f"partition p: {left_out}"] if left_out else [])
 
 
 def test_without_other_files_an_include_is_a_note():

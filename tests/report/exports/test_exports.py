@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -51,6 +52,18 @@ def test_swf_is_read_back_with_the_simulated_waits(run, tmp_path):
     text = (tmp_path / "run.swf").read_text()
     assert "; MaxNodes: 2\n; MaxProcs: 8\n" in text
     assert "; Note: waits are those of the simulation\n" in text
+
+
+def test_dates_of_a_run_are_kept(tmp_path):
+    dated = {"UnixStartTime": "1740960000", "TimeZoneString": "Europe/Rome"}
+    for name, header in (("known", dated), ("assumed", {"UnixStartTime": "1740960000"})):
+        jobs = workload(job("1", 5, "slot=1/core", 60, 60))
+        simulate(machine(1, cores=4), replace(jobs, header=header), "easy").save(tmp_path / name)
+        run = load_run(tmp_path / name)
+        (tmp_path / "run.swf").write_text("".join(export_text(run, "swf")))
+        read = load_workload(tmp_path / "run.swf")
+        assert (read.clock, run.clock.assumed) == (run.clock, name == "assumed")
+        assert ",2025-03-03T00:00:05," in "".join(export_text(run, "flux-fiction"))
 
 
 def intervals(text):

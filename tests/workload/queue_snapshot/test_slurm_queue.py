@@ -125,3 +125,36 @@ def test_a_list_of_tasks_that_is_cut_short_is_an_error(tmp_path):
     cut = entry(20, "PENDING", array_task_string="1,3,5-...", array_job_id=number(20))
     with pytest.raises(SimschedError, match="cut short"):
         load_queue_snapshot(written(tmp_path, [cut]))
+
+
+SITE = """\
+ClusterName=elm
+NodeName=n[1-2] Sockets=1 CoresPerSocket=8 ThreadsPerCore=2 RealMemory=16000 Gres=gpu:2
+PartitionName=batch Nodes=n[1-2] MaxTime=2:00:00
+"""
+
+
+def test_a_queue_on_its_site(tmp_path, capsys):
+    """Cpus are hardware threads there; running jobs hold gpus and memory, and have the limit of the queue."""
+    (tmp_path / "slurm.conf").write_text(SITE)
+    assert main(["site", "import", str(tmp_path / "slurm.conf"), "-o", str(tmp_path / "site")]) == 0
+    running = {"start_time": number(2000), "partition": "batch"}
+    queue = [
+        entry(1, "RUNNING", nodes="n1", cpus=number(4), tres_req_str="cpu=4,node=1,gres/gpu=2", **running),
+        entry(2, "RUNNING", nodes="n2", cpus=number(4), memory_per_node=number(15000), **running,
+              tres_req_str="cpu=4,mem=15000M,node=1,gres/gpu=1", time_limit=number(None)),
+        entry(3, "PENDING", "Resources", cpus=number(8), tres_req_str="cpu=8,node=1"),
+        entry(4, "PENDING", "Resources", cpus=number(2), tres_req_str="cpu=2,node=1,gres/gpu=2"),
+        entry(5, "PENDING", "Resources", cpus=number(2), memory_per_node=number(14000),
+              tres_req_str="cpu=2,mem=14000M,node=1"),
+    ]  # fmt: skip
+    capsys.readouterr()
+    arguments = ["--site", str(tmp_path / "site"), str(written(tmp_path, queue)), "--format", "json"]
+    assert main(["forecast", *arguments, "--quiet", "--queue-policy", "conservative"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 processors are a core" in err
+    found = {job["id"]: (job["start"], job["shape"]) for job in json.loads(out)}
+    now = 2000
+    assert found["3"] == (now, "slot=4/core")
+    assert found["4"] == (5600, "slot=2/[core;gpu]")  # when job 1 releases both gpus of n1
+    assert found["5"] == (now, "slot/[core;memory=14000{unit:MiB}]")  # on n1, beside job 1

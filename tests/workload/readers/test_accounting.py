@@ -80,6 +80,16 @@ def test_univa_writes_milliseconds():
     assert (job.submit, job.wait, job.runtime) == (0.25, 60.25, 600)
 
 
+def test_times_in_milliseconds_have_no_more_digits():
+    line = sge().replace("1400001000:1400001060:1400001660", "1650000000123:1650000060456:1650003660789")
+    assert read_sge([line]).jobs[0].runtime == 3600.333
+
+
+def test_colons_in_a_category_and_further_resources():
+    (job,) = read_sge([sge(category="-l h_rt=0:20:0,h_vmem=512M")])
+    assert (job.duration, job.memory) == (1200, 524_288)
+
+
 def lsf(number=101, index=0, submit=100, begin=0, start=160, end=760, status=64, **rest):
     hosts = rest.get("hosts", '4 "n1" "n1" "n2" "n2"')
     base = 1_700_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 
 import pytest
@@ -416,6 +417,11 @@ PBS_END = (
 
 def pbs(*lines, **options):
     return read_pbs(lines, ReadOptions(source="p", **options))
+
+
+def test_a_limit_of_pbs_in_seconds():
+    (job,) = pbs(re.sub(r"Resource_List.walltime=\S+", "Resource_List.walltime=600", PBS_END)).jobs
+    assert job.duration == 600
 
 
 def test_a_pbs_job():

@@ -45,16 +45,21 @@ class ConfigLine:
 class ConfigFiles:
     """The lines of a configuration with those of its included files at their places.
 
+    first : the name of the first file for messages.
     open_file : returns the text of a file by its name relative to the first one; None: there are none.
     """
 
-    def __init__(self, notes: NoteCollector, open_file: Callable[[str], str] | None) -> None:
+    def __init__(self, notes: NoteCollector, first: str, open_file: Callable[[str], str] | None) -> None:
         self._notes = notes
         self._open = open_file
         self._opened = 0
         self._characters = 0
-        self._folder = PurePosixPath()
-        """The folder of the first file."""
+        self._folder = PurePosixPath(first).parent
+        self._cluster = ""
+
+    def place(self, name: str) -> str:
+        """Return the path of a file for messages; names are relative to the first file."""
+        return str(self._folder / name)
 
     def neighbour(self, name: str) -> str | None:
         """Return the text of a file beside the first; None if there is none."""
@@ -63,7 +68,7 @@ class ConfigFiles:
         try:
             return self._opened_text(name)
         except LimitError as error:
-            self._notes.fault(f"{name} was not read: {error.message}", name, error.expected)
+            self._notes.fault(f"{name} was not read: {error.message}", self.place(name), error.expected)
         except (SimschedError, OSError, LookupError):
             return None
         return None
@@ -74,10 +79,12 @@ class ConfigFiles:
             place = f"{where}:{number}"
             include = _INCLUDE.fullmatch(line)
             if include is not None and "=" not in line.split()[0]:
-                yield from self._included(include[1].strip('"'), place, above)
+                name = include[1].strip('"').replace("%c", self._cluster)  # as Slurm does
+                yield from self._included(name, place, above)
                 continue
             values = self._pairs(line, place)
             if values:
+                self._cluster = values.get("clustername", self._cluster).lower()
                 yield ConfigLine(values, place)
 
     def _included(self, name: str, place: str, above: tuple[str, ...]) -> Iterator[ConfigLine]:
@@ -85,9 +92,8 @@ class ConfigFiles:
         if self._open is None:
             self._notes.left_out(f"the included file {clip(name)} was not read", place)
         elif any(mark in name for mark in "*?["):
-            self._notes.fault(
-                f"Include {clip(name)}: patterns are not supported", place, "the name of a file"
-            )
+            reason = "Slurm does not read patterns and skips this line"
+            self._notes.fault(f"Include {clip(name)}: {reason}", place, "the name of a file")
         elif name in above:
             self._notes.fault(f"Include {clip(name)}: the file includes itself", place, "no cycle")
         elif len(above) >= MAX_DEPTH or self._opened >= MAX_FILES:
@@ -96,13 +102,7 @@ class ConfigFiles:
         else:
             text = self._text(name, place)
             if text is not None:
-                yield from self.lines(text, self._shown(name, place, above), (*above, name))
-
-    def _shown(self, name: str, place: str, above: tuple[str, ...]) -> str:
-        """Return the path of an included file for messages: names are relative to the first file."""
-        if not above:
-            self._folder = PurePosixPath(place.rpartition(":")[0]).parent
-        return str(self._folder / name)
+                yield from self.lines(text, self.place(name), (*above, name))
 
     def _text(self, name: str, place: str) -> str | None:
         """Return the text of an included file, or None with a note.
@@ -162,14 +162,15 @@ def _without_comment(line: str) -> str:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number of the first line, text) without comments and blanks at the end, continuations joined.
 
-    A comment is removed before a backslash at the end of the line is looked for, as Slurm does.
+    As in Slurm, a comment is removed before a backslash at the end of the line is looked for, and the next
+    line follows without a space: a value may go on there.
     """
     kept, first = "", 0
     for number, line in enumerate(text.split("\n"), 1):
         bare = (_without_comment(line) if "#" in line else line).rstrip()
         first = first or number
         if bare.endswith("\\"):
-            kept += bare[:-1] + " "
+            kept += bare[:-1]
             continue
         whole = (kept + bare).strip()
         if whole:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.formats.machines.slurm.keys import PARTITION
 from simsched.formats.machines.slurm.notation import UNLIMITED, stated, time_limit, whole_number, yes
 from simsched.formats.rfc.duration import format_duration
+from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,8 +80,12 @@ def is_default(values: Mapping[str, str], notes: NoteCollector, where: str) -> b
 
 
 def is_exclusive(values: Mapping[str, str]) -> bool:
-    """Return whether each job of a partition has whole nodes."""
-    return _sharing(values).partition(":")[0] == EXCLUSIVE or values.get("exclusive", "").lower() == "node"
+    """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
+    kind = stated(values, "exclusive").lower()
+    if kind in ("node", "topo", "no"):
+        return kind != "no"
+    topology = stated(values, "exclusivetopo").lower() not in ("", "no")
+    return topology or _sharing(values).partition(":")[0] == EXCLUSIVE
 
 
 def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
@@ -133,9 +138,21 @@ def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, w
         if value and value.lower() not in _NO_EFFECT:
             text = f"partition {name}: {PARTITION[key]}={value} ({meaning})"
             notes.left_out(text, where, cause=f"partition {key}")
+    _note_exclusive(name, values, notes, where)
     kind, _, jobs = _sharing(values).partition(":")
     if kind in ("yes", "force") and jobs != "1":
         text = (
             f"partition {name}: OverSubscribe={kind.upper()} (jobs share cores; here each core has one job)"
         )
         notes.left_out(text, where, cause="partition oversubscribe")
+
+
+def _note_exclusive(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
+    """Note what ``Exclusive`` states beyond whole nodes."""
+    holders = {"user": "exclusiveuser", "topo": "exclusivetopo"}
+    kind = stated(values, "exclusive").lower()
+    if kind in holders:
+        text = f"partition {name}: Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
+        notes.left_out(text, where, cause=f"partition {holders[kind]}")
+    elif kind not in ("", "no", "node"):
+        notes.fault(f"partition {name}: Exclusive={clip(kind)}", where, "NO, NODE, USER or TOPO")

@@ -258,7 +258,7 @@ class SlurmRecords:
         """Return the nodes of a partition, each once; unknown ones are noted."""
         found: dict[str, None] = {}
         unknown: list[str] = []
-        for part in dict.fromkeys(comma_parts(text)):
+        for part in dict.fromkeys(comma_parts(",".join(text.split()))):  # Slurm takes blanks as commas here
             if part.lower() == EVERY_NODE:
                 self.reader.count(len(self.nodes), where)
                 found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))

@@ -23,33 +23,34 @@ _KINDS = {
 }
 
 
-def topology_lines(text: str, notes: NoteCollector) -> list[ConfigLine]:
+def topology_lines(text: str, where: str, notes: NoteCollector) -> list[ConfigLine]:
     """Return the switches or blocks of the topology that partitions use by default.
 
+    where : the name of the file for messages.
     Other topologies, and rings and tori, are left out with a note.
     """
     try:
-        document = load_yaml(text, NAME)
+        document = load_yaml(text, where)
     except FormatError as error:
-        notes.fault(error.message, error.where or NAME, error.expected)
+        notes.fault(error.message, error.where or where, error.expected)
         return []
     rows = document if isinstance(document, list) else []
     topologies = [(number, row) for number, row in enumerate(rows) if isinstance(row, dict)]
     if not topologies:
-        notes.fault(f"found {shown(document)}", NAME, "a list of topologies")
+        notes.fault(f"found {shown(document)}", where, "a list of topologies")
         return []
     number, chosen = next(
         (pair for pair in topologies if pair[1].get("cluster_default") is True), topologies[0]
     )
     if len(topologies) > 1:
         others = ", ".join(str(row.get("topology")) for _, row in topologies if row is not chosen)
-        notes.left_out(f"the topologies {others}: the network is that of {chosen.get('topology')}", NAME)
+        notes.left_out(f"the topologies {others}: the network is that of {chosen.get('topology')}", where)
     for kind, (key, names) in _KINDS.items():
         if isinstance(chosen.get(kind), dict):
-            return list(_lines(chosen[kind].get(key), names, f"{NAME}: [{number}].{kind}.{key}", notes))
+            return list(_lines(chosen[kind].get(key), names, f"{where}: [{number}].{kind}.{key}", notes))
     for kind in ("ring", "torus3d"):
         if kind in chosen:
-            notes.left_out(f"a topology of the kind {kind}", NAME)
+            notes.left_out(f"a topology of the kind {kind}", where)
     return []
 
 
