@@ -53,15 +53,19 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
     request : the request that it was selected for.
     runs : the units.
     units : how many there are.
+    known_sizes : the answer of `sizes`, where it is known.
     """
 
     kind: UnitKind
     request: Request
     runs: list[int]
     units: int
+    known_sizes: tuple[int, int, int, int] | None = None
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
+        if self.known_sizes is not None:
+            return self.known_sizes
         _, each, content, _ = self.kind
         runs, units = self.runs, self.units
         nodes = units if each == 1 else _touched(runs, each)
@@ -212,8 +216,7 @@ class FreeRuns:
         if each == 1:
             self.idle += units
         found = iter(selection.runs)
-        for low in found:
-            high = next(found)
+        for low, high in zip(found, found, strict=True):
             at = bisect_left(runs, low)
             if each != 1:
                 self.idle += self._gained(low, high, at)
@@ -265,6 +268,46 @@ class FreeRuns:
                 assert not free[low:high].any()
                 free[low:high] = True
         assert free.all()
+
+
+class FreeNumber(FreeRuns):
+    """Only the number of free units, each of them a target: for runs in which nothing reads which are free.
+
+    Its selections have no runs, so they have numbers but no targets.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
+        super().__init__(kind, targets, total)
+        self._known: dict[Request, RunSelection] = {}
+        """All selections for a request are alike, so one serves for all."""
+
+    def lowest(self, request: Request, units: int) -> RunSelection:
+        """Return a number of free units for a request; at least that number must be free."""
+        known = self._known.get(request)
+        if known is None or known.units != units:
+            sizes = RunSelection(self.kind, request, [], units).sizes()
+            known = self._known[request] = RunSelection(self.kind, request, [], units, sizes)
+        return known
+
+    def claim(self, selection: RunSelection) -> None:
+        """Claim a number of units."""
+        units, total = selection.units, self.total
+        self.idle -= units
+        for type_, number in self._content:
+            total[type_] -= number * units
+
+    def release(self, selection: RunSelection) -> None:
+        """Release the units of a claim."""
+        units, total = selection.units, self.total
+        self.idle += units
+        for type_, number in self._content:
+            total[type_] += number * units
+
+    def check(self, claims: Iterable[RunSelection], targets: int) -> None:
+        """Assert that the free units and those of the claims are all units of the machine."""
+        assert self.idle + sum(selection.units for selection in claims) == targets
 
 
 def _whole(low: int, high: int, each: int) -> int:
