@@ -80,9 +80,9 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
         full = (1 << each) - 1
         part, mask = -1, 0  # the target whose units are being collected
         runs = iter(self.runs)
-        for low in runs:
-            first, skipped = divmod(low, each)
-            last, more = divmod(next(runs), each)
+        for low, high in zip(runs, runs, strict=True):
+            first, last = low // each, high // each
+            skipped, more = low - first * each, high - last * each
             if part >= 0 and first != part:
                 yield part, part, mask
                 part, mask = -1, 0
@@ -234,24 +234,35 @@ class FreeRuns:
 
     def _lost(self, found: list[int], end: int) -> int:
         """Return how many targets a claim of runs takes from the idle ones; the last run is free to `end`."""
-        each = self._each
-        lost, runs = -_whole(found[-1], end, each), iter(found[:-1])
-        for low in runs:
-            lost += _whole(low, next(runs, end), each)
+        each, last = self._each, len(found) - 1
+        lost = -_whole(found[last], end, each)
+        for at in range(0, last, 2):
+            # as `_whole`, without the call: a claim may have hundreds of runs
+            targets = (found[at + 1] if at + 1 < last else end) // each + -found[at] // each
+            if targets > 0:
+                lost += targets
         return lost
 
     def _gained(self, low: int, high: int, at: int) -> int:
         """Return how many more targets are idle once a run is free, whose place among the others is `at`."""
         runs, each = self._runs, self._each
-        start, end, gained = low, high, 0
-        if at & 1:
-            start = runs[at - 1]
-            gained -= _whole(start, low, each)
         after = at + (at & 1)
-        if runs[after] == high:
-            end = runs[after + 1]
-            gained -= _whole(high, end, each)
-        return gained + _whole(start, end, each)
+        start = runs[at - 1] if at & 1 else low
+        end = runs[after + 1] if runs[after] == high else high
+        # Those of the joined run, less those of the runs before and behind it (see `_whole`).
+        first = -start // each
+        gained = end // each + first
+        if gained <= 0:
+            return 0
+        if start != low:
+            before = low // each + first
+            if before > 0:
+                gained -= before
+        if end != high:
+            behind = end // each + -high // each
+            if behind > 0:
+                gained -= behind
+        return gained
 
     def check(self, claims: Iterable[RunSelection], targets: int) -> None:
         """Assert that the free runs and those of the claims are all units of the machine, each once."""
