@@ -147,12 +147,13 @@ class PassContext:
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
         waiting one.  TypeError if the selection is None; ValueError for a job that is barred.
         """
-        if job in self.queue.barred:
+        queue = self.queue
+        if job in queue.barred:
             raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
         selection = self.supply.claim(job, selection)
-        self.queue.remove(job)
+        queue.remove(job)
         self.started.append((job, selection, backfilled))
         if self.limits is not None:
             self.limits.started(job, self.now)
@@ -167,27 +168,29 @@ class PassContext:
 
     def open(self, now: float) -> None:
         """Begin a pass at a time, in seconds."""
-        self.now = self.supply.now = now
-        if self.released:
-            self.supply.failed.clear()
-        if not self.queue.static:
-            self.queue.sort(now)
+        supply, queue = self.supply, self.queue
+        self.now = supply.now = now
+        if self.released and supply.failed:
+            supply.failed.clear()
+        if not queue.static:
+            queue.sort(now)
         if self.limits is not None and self.limits.blocks:
-            self.limits.open(self.queue)
+            self.limits.open(queue)
 
     def close(self) -> list[Start]:
         """End the pass and return the jobs that it started, in order."""
-        started = self.started
-        self.released = False
-        # Where candidates are judged by their actual run times, the expected end of a job that was
-        # started may be behind the reservation, which moves with it.
-        self.moved = bool(started) and self.table.judged is not self.table.durations
-        self.queue.fresh.clear()
-        self.queue.gone.clear()
-        limits = self.limits
+        started, queue, limits = self.started, self.queue, self.limits
+        self.released = self.moved = False
+        if queue.fresh:
+            queue.fresh.clear()
         if limits is not None and (limits.gone or limits.blocks):
             limits.close()
+        if queue.gone:
+            queue.gone.clear()
         if started:
+            # Where candidates are judged by their actual run times, the expected end of a job that was
+            # started may be behind the reservation, which moves with it.
+            self.moved = self.table.judged is not self.table.durations
             self.started = []
         return started
 

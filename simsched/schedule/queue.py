@@ -266,11 +266,11 @@ class WaitingQueue:
 
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
-        rank = job if self._plain else self._rank[job]
+        rank, ranks = job if self._plain else self._rank[job], self.ranks
         self.gone.append(job)
         if self._present is not None:
             self._present.removed(job)
-        del self.ranks[bisect_left(self.ranks, rank)]
+        del ranks[0 if ranks[0] == rank else bisect_left(ranks, rank)]
         if rank in self.fresh:
             self.fresh.remove(rank)
 

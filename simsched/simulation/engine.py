@@ -290,14 +290,15 @@ class Engine:
         due = False
         # An event of a job that was interrupted or requeued before its end stays in the list.
         if self.progress.ends.get(job) == now:
-            due = self._early_last and self.plan.expected_end(job) <= now
+            due = self._early_last and self.plan.until[job] <= now
             self._finish(job, now, TIMEOUT if self.prepared.timeouts[job] else COMPLETED)
         if not due:  # else its pass comes after the submissions
             self.settle()
 
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         """End a running job; with a `reason` before its time.  Its dependents are released last."""
-        recorder, events, progress = self.recorder, self.recorder.events, self.progress
+        recorder, progress = self.recorder, self.progress
+        events = recorder.events
         recorder.finish(job, now, result)
         progress.done += 1
         del progress.ends[job]
@@ -324,12 +325,13 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
-        early = self.plan.expected_end(job) > now
+        plan = self.plan
+        early = plan.until[job] > now
         for _, context, _ in self.queues.groups:  # `touch`, without the call
             context.released = True
             if early:
                 context.moved = True
-        self.plan.release(job)
+        plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------
 
@@ -439,19 +441,20 @@ class Engine:
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
         self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
-        progress.passes += 1
-        if progress.passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
+        progress.passes = passes = progress.passes + 1
+        if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()
 
     def _start(self, started: list[Start], now: float) -> None:
         """Record the jobs that the pass started, and enter their ends."""
         prepared, recorder, at = self.prepared, self.recorder, self.future.at
-        states, ends = self.progress.states, self.progress.ends
-        self.queues.begin(started, now)
+        states, ends, queues = self.progress.states, self.progress.ends, self.queues
+        if queues.shares:
+            queues.begin(started, now)
         for job, selection, backfilled in started:
             states[job] = STARTED
             recorder.begin(job, now, selection, backfilled)
-            self.queues.queued_cores -= prepared.sizes[job]
+            queues.queued_cores -= prepared.sizes[job]
             end = now + prepared.runtimes[job]
             if self._early_last:
                 self._enter_end(job, end)

@@ -83,6 +83,7 @@ class FutureEvents:
         self._spare: list[ScheduledCall] = []
         """Calls that were due; to use them again is cheaper than to make others."""
         self._schedule: Any = self.env.schedule
+        self._peek = self.env.peek
         self._closing = False
 
     def handle(self, kind: str, handler: Handler) -> None:
@@ -127,7 +128,8 @@ class FutureEvents:
         """Drop all events, and go on in another environment `elapsed` seconds after second 0 of the run."""
         self._pending.clear()
         self._spare.clear()
-        self.env, self._schedule, self.over = env, env.schedule, env.event()
+        self.env, self.over = env, env.event()
+        self._schedule, self._peek = env.schedule, env.peek
         self.now, self._here, self._origin = elapsed, env.now, env.now - elapsed
 
     def come_to_present(self) -> float:
@@ -146,7 +148,7 @@ class FutureEvents:
 
     def nothing_else_now(self) -> bool:
         """Whether the environment has no other event at the instant of the present one."""
-        return self.env.peek() > self._here
+        return self._peek() > self._here
 
     def run(self) -> None:
         """Run the environment until the run is over."""
@@ -220,8 +222,8 @@ class FutureEvents:
             del pending[call]
         except KeyError:  # the run was closed or restored since; in a shared environment it is still due
             return
-        self.now, _, kind, payload = call.entry
-        self._here = self._origin + self.now
+        now, _, kind, payload = call.entry
+        self.now, self._here = now, self._origin + now
         self._spare.append(call)
         self._handlers[kind](payload)
         if not pending or self._closing:

@@ -108,6 +108,8 @@ def simulate(
         engine, workload = session.engine, session.workload
         if not allocations and not checkpoints and resume is None and _needs_no_ids(config):
             engine.plan.forget_ids()
+            if progress is None and not (engine.parts or config.outages or config.epilog[1] or config.queues):
+                engine.plan.forget_places()
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
         files = session.describe_inputs(inputs)

@@ -53,15 +53,19 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
     request : the request that it was selected for.
     runs : the units.
     units : how many there are.
+    known_sizes : the answer of `sizes`, where it is known.
     """
 
     kind: UnitKind
     request: Request
     runs: list[int]
     units: int
+    known_sizes: tuple[int, int, int, int] | None = None
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
+        if self.known_sizes is not None:
+            return self.known_sizes
         _, each, content, _ = self.kind
         runs, units = self.runs, self.units
         nodes = units if each == 1 else _touched(runs, each)
@@ -76,9 +80,9 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
         full = (1 << each) - 1
         part, mask = -1, 0  # the target whose units are being collected
         runs = iter(self.runs)
-        for low in runs:
-            first, skipped = divmod(low, each)
-            last, more = divmod(next(runs), each)
+        for low, high in zip(runs, runs, strict=True):
+            first, last = low // each, high // each
+            skipped, more = low - first * each, high - last * each
             if part >= 0 and first != part:
                 yield part, part, mask
                 part, mask = -1, 0
@@ -212,8 +216,7 @@ class FreeRuns:
         if each == 1:
             self.idle += units
         found = iter(selection.runs)
-        for low in found:
-            high = next(found)
+        for low, high in zip(found, found, strict=True):
             at = bisect_left(runs, low)
             if each != 1:
                 self.idle += self._gained(low, high, at)
@@ -231,24 +234,35 @@ class FreeRuns:
 
     def _lost(self, found: list[int], end: int) -> int:
         """Return how many targets a claim of runs takes from the idle ones; the last run is free to `end`."""
-        each = self._each
-        lost, runs = -_whole(found[-1], end, each), iter(found[:-1])
-        for low in runs:
-            lost += _whole(low, next(runs, end), each)
+        each, last = self._each, len(found) - 1
+        lost = -_whole(found[last], end, each)
+        for at in range(0, last, 2):
+            # as `_whole`, without the call: a claim may have hundreds of runs
+            targets = (found[at + 1] if at + 1 < last else end) // each + -found[at] // each
+            if targets > 0:
+                lost += targets
         return lost
 
     def _gained(self, low: int, high: int, at: int) -> int:
         """Return how many more targets are idle once a run is free, whose place among the others is `at`."""
         runs, each = self._runs, self._each
-        start, end, gained = low, high, 0
-        if at & 1:
-            start = runs[at - 1]
-            gained -= _whole(start, low, each)
         after = at + (at & 1)
-        if runs[after] == high:
-            end = runs[after + 1]
-            gained -= _whole(high, end, each)
-        return gained + _whole(start, end, each)
+        start = runs[at - 1] if at & 1 else low
+        end = runs[after + 1] if runs[after] == high else high
+        # Those of the joined run, less those of the runs before and behind it (see `_whole`).
+        first = -start // each
+        gained = end // each + first
+        if gained <= 0:
+            return 0
+        if start != low:
+            before = low // each + first
+            if before > 0:
+                gained -= before
+        if end != high:
+            behind = end // each + -high // each
+            if behind > 0:
+                gained -= behind
+        return gained
 
     def check(self, claims: Iterable[RunSelection], targets: int) -> None:
         """Assert that the free runs and those of the claims are all units of the machine, each once."""
@@ -265,6 +279,46 @@ class FreeRuns:
                 assert not free[low:high].any()
                 free[low:high] = True
         assert free.all()
+
+
+class FreeNumber(FreeRuns):
+    """Only the number of free units, each of them a target: for runs in which nothing reads which are free.
+
+    Its selections have no runs, so they have numbers but no targets.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
+        super().__init__(kind, targets, total)
+        self._known: dict[Request, RunSelection] = {}
+        """All selections for a request are alike, so one serves for all."""
+
+    def lowest(self, request: Request, units: int) -> RunSelection:
+        """Return a number of free units for a request; at least that number must be free."""
+        known = self._known.get(request)
+        if known is None or known.units != units:
+            sizes = RunSelection(self.kind, request, [], units).sizes()
+            known = self._known[request] = RunSelection(self.kind, request, [], units, sizes)
+        return known
+
+    def claim(self, selection: RunSelection) -> None:
+        """Claim a number of units."""
+        units, total = selection.units, self.total
+        self.idle -= units
+        for type_, number in self._content:
+            total[type_] -= number * units
+
+    def release(self, selection: RunSelection) -> None:
+        """Release the units of a claim."""
+        units, total = selection.units, self.total
+        self.idle += units
+        for type_, number in self._content:
+            total[type_] += number * units
+
+    def check(self, claims: Iterable[RunSelection], targets: int) -> None:
+        """Assert that the free units and those of the claims are all units of the machine."""
+        assert self.idle + sum(selection.units for selection in claims) == targets
 
 
 def _whole(low: int, high: int, each: int) -> int:

@@ -71,12 +71,14 @@ class Easy:
         if not queue.ranks:
             return
         shadow = self._shadow
-        if queue.sorts_parts and self._is_pointless(context):
+        if not queue.static and queue.sorts_parts and self._is_pointless(context):
             self._shadow = None if context.moved else shadow
             return
         if shadow is not None and self._still_blocked(context, shadow):
             if not self._starves(context, shadow.job):
-                new = in_order(self._order, context.table, queue.new_jobs(), context.now)
+                new = queue.new_jobs()
+                if self._order is not None:
+                    new = in_order(self._order, context.table, new, context.now)
                 _backfill(context, shadow, supply.candidates(new))
         elif start_in_order(context):
             if self.watch is not None:
@@ -140,8 +142,10 @@ class Easy:
 
 def _backfill(context: PassContext, shadow: Shadow, jobs: Iterable[int]) -> None:
     """Start each job, in order, that fits now and does not delay the first job."""
+    if jobs == ():
+        return
     supply, now, judged = context.supply, context.now, context.table.judged
-    barred = context.barred
+    barred = context.queue.barred
     time = None
     for job in jobs:
         if job in barred:  # a job that started in this pass used up a limit

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError
 from simsched.match.requests.request import SLOT
 from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import AnySelection, FreeRuns, RunSelection
+from simsched.match.state.free_runs import AnySelection, FreeNumber, FreeRuns, RunSelection
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ class Plan:
     ----------
     index : the cluster.
     total : pool type → free units.
+    until : running job → its expected end, in seconds; callers must not change it.
     runs : the free units as runs, where they are kept; else None.
     idle : execution targets that are up and not touched by a claim.
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
@@ -73,8 +74,8 @@ class Plan:
     """
 
     __slots__ = (
-        *("_available", "_content", "_ends", "_held", "_jobs", "_until", "_whole"),
-        *("all_up", "copies", "counts_only", "era", "idle", "index", "log", "runs", "total"),
+        *("_available", "_content", "_ends", "_held", "_jobs", "_whole"),
+        *("all_up", "copies", "counts_only", "era", "idle", "index", "log", "runs", "total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -89,7 +90,7 @@ class Plan:
         self._held: dict[int, AnySelection] = {}
         self.all_up = bool(available.up.all())
         self.recount()
-        self._until: dict[int, float] = {}
+        self.until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
         self.log: list[Entry] | None = None
@@ -117,7 +118,7 @@ class Plan:
 
     def claims(self) -> list[tuple[int, float, Selection]]:
         """Return (job, expected end, selection) of each claim, in the order of the claims."""
-        return [(job, self._until[job], _full(selection)) for job, selection in self._held.items()]
+        return [(job, self.until[job], _full(selection)) for job, selection in self._held.items()]
 
     def keep_runs(self, kind: UnitKind) -> None:
         """Keep the free units as runs, if all units of the machine are of this kind and free."""
@@ -150,6 +151,11 @@ class Plan:
         if self.runs is None and self.counts_only and not self.held:
             self.available.partial = None
 
+    def forget_places(self) -> None:
+        """Keep the number of free units only, if each is a target: nothing will read where a job runs."""
+        if self.runs is not None and self.runs.kind.each == 1 and not self._held:
+            self.runs = FreeNumber(self.runs.kind, self.idle, self.total)
+
     def recount(self) -> None:
         """Recount `idle` and `copies` after targets went down or up, or part of a claim was released."""
         self.idle = idle_targets(self.available)
@@ -167,9 +173,10 @@ class Plan:
             self.idle -= self.available.claim(selection, alone=self._whole)
             self.copies -= selection.slots
         self._held[job] = selection
-        self._until[job] = end
-        at = bisect_right(self._ends, end)
-        self._ends.insert(at, end)
+        self.until[job] = end
+        ends = self._ends
+        at = bisect_right(ends, end)
+        ends.insert(at, end)
         self._jobs.insert(at, job)
         if self.log is not None:
             self._note(Entry(job, end, _full(selection), released=False))
@@ -183,12 +190,12 @@ class Plan:
             self.idle = runs.idle
         else:
             self._release(selection)  # type: ignore[arg-type]
-        end = self._until.pop(job)
-        at = bisect_left(self._ends, end)
-        while self._jobs[at] != job:
+        end = self.until.pop(job)
+        ends, jobs = self._ends, self._jobs
+        at = bisect_left(ends, end)
+        while jobs[at] != job:
             at += 1
-        del self._ends[at]
-        del self._jobs[at]
+        del ends[at], jobs[at]
         if self.log is not None:
             self._note(Entry(job, end, _full(selection), released=True))
         return selection
@@ -231,12 +238,12 @@ class Plan:
 
     def move_end(self, job: int, end: float) -> None:
         """Give a running job another expected end, in seconds: of a new prediction or limit."""
-        at = bisect_left(self._ends, self._until[job])
+        at = bisect_left(self._ends, self.until[job])
         while self._jobs[at] != job:
             at += 1
         del self._ends[at]
         del self._jobs[at]
-        self._until[job] = end
+        self.until[job] = end
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
@@ -244,11 +251,11 @@ class Plan:
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
-        return self._until[job]
+        return self.until[job]
 
     def expected_ends(self) -> dict[int, float]:
         """Return job → expected end of the running jobs; callers must not change it."""
-        return self._until
+        return self.until
 
     def release_part(self, job: int, targets: Ints) -> Selection:
         """Release and return the part of a job's claim on some targets; without any left, the job ends."""
@@ -307,9 +314,9 @@ class Plan:
     def check(self) -> None:
         """Assert that all that is counted agrees with the claims."""
         assert self._ends == sorted(self._ends)
-        assert len(self._ends) == len(self._jobs) == len(self._held) == len(self._until)
+        assert len(self._ends) == len(self._jobs) == len(self._held) == len(self.until)
         assert set(self._jobs) == set(self._held)
-        assert all(self._until[job] == end for end, job in self.running())
+        assert all(self.until[job] == end for end, job in self.running())
         if self.runs is not None:
             claims = [selection for selection in self._held.values() if type(selection) is RunSelection]
             self.runs.check(claims, len(self.index))

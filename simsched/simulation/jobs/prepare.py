@@ -205,14 +205,12 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        numbers = []
-        for job in jobs:
-            spec = job.jobspec
-            number = known.get(id(spec))
-            if number is None:
-                number = known[id(spec)] = self._compile(spec)
-            numbers.append(number)
-        return numbers
+        specs = [job.jobspec for job in jobs]
+        ids = list(map(id, specs))
+        for key, spec in dict(zip(ids, specs, strict=True)).items():
+            if key not in known:
+                known[key] = self._compile(spec)
+        return list(map(known.__getitem__, ids))
 
     def _compile(self, jobspec: Jobspec) -> int:
         try:
@@ -249,14 +247,16 @@ class Kinds:
 
 def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> tuple[list[float], bytearray]:
     """Return how long each job will run, and which of them are ended `grace` seconds after their duration."""
-    runtimes: list[float] = []
+    recorded = [job.runtime for job in jobs]
+    runtimes = [
+        duration if runtime is None else runtime
+        for runtime, duration in zip(recorded, durations, strict=True)
+    ]
     timeouts = bytearray(len(jobs))
-    for at, (job, duration) in enumerate(zip(jobs, durations, strict=True)):
-        runtime = duration if job.runtime is None else job.runtime
-        if runtime > duration + grace:
-            runtime = duration + grace
-            timeouts[at] = 1
-        runtimes.append(runtime)
+    over = np.array(runtimes, dtype=np.float64) > np.array(durations, dtype=np.float64) + grace
+    for at in over.nonzero()[0].tolist():
+        runtimes[at] = durations[at] + grace  # not from the arrays: whole numbers stay whole
+        timeouts[at] = 1
     return runtimes, timeouts
 
 
@@ -299,10 +299,11 @@ def _table(
     counts_decide: bool,
 ) -> JobTable:
     counting = counting_of(kinds, counts_decide=counts_decide)
-    single, demand = counting.single, counting.demand[:, numbers]
+    places = np.array(numbers, dtype=np.int64)
+    single, demand = counting.single, counting.demand[:, places]
     sizes = np.array([kinds.size_of(kind) for kind in range(len(kinds.requests))], dtype=np.int64)
     return JobTable(
-        requests=[kinds.requests[number] for number in numbers],
+        requests=list(map(kinds.requests.__getitem__, numbers)),
         kinds=numbers,
         submits=np.array([job.submit for job in jobs], dtype=np.float64),
         durations=durations,
@@ -311,7 +312,7 @@ def _table(
         priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
         types=counting.types,
         demand=demand,
-        sizes=sizes[numbers],
+        sizes=sizes[places],
         single=single,
         content=counting.content,
         deadlines=_deadlines(jobs),
@@ -329,9 +330,10 @@ def table_apart(jobs: Sequence[Job], kinds: Kinds) -> JobTable:
 
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
     """Return the deadline of each job, inf where it has none; None if no job has one."""
-    if all(job.deadline is None for job in jobs):
+    deadlines = [job.deadline for job in jobs]
+    if deadlines.count(None) == len(jobs):
         return None
-    return np.array([np.inf if job.deadline is None else job.deadline for job in jobs], dtype=np.float64)
+    return np.array([np.inf if one is None else one for one in deadlines], dtype=np.float64)
 
 
 def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
@@ -345,8 +347,8 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
 
 def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
     """Return a number for each name, in order of first appearance; None counts as a name."""
-    numbers: dict[str | None, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array(list(map(numbers.__getitem__, names)), dtype=np.int64)
 
 
 def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:

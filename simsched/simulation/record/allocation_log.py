@@ -92,7 +92,10 @@ class AllocationLog:
 
     def alloc(self, job: int, now: float, selection: AnySelection) -> None:
         """Write the allocation of `selection` to a job."""
-        self._note((ALLOC, job, now, selection))
+        events = self._events  # `_note`, without the call: twice a job
+        events.append((ALLOC, job, now, selection))
+        if len(events) >= BATCH:
+            self.flush()
 
     def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
@@ -111,7 +114,10 @@ class AllocationLog:
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
-        self._note((RELEASE, job, now, None))
+        events = self._events
+        events.append((RELEASE, job, now, None))
+        if len(events) >= BATCH:
+            self.flush()
 
     def release_shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Write the release of some targets of a job; after the `last` shard it holds none."""
@@ -130,43 +136,51 @@ class AllocationLog:
         starts = [event for event in events if event[0] == ALLOC]
         written = iter(self._written(starts) if starts else ())
         times = _numbers([event[2] for event in events])
+        texts, ids, add = self._texts, self._ids, self._lines.append
         for (kind, job, now, selection), time in zip(events, times, strict=True):
-            if kind == AGAIN:
-                assert selection is not None
-                text = self._texts[job] = self._document_again(job, selection)
-            elif kind == ALLOC:
-                text = self._texts[job] = next(written)
-            elif kind == DROP:
-                self._texts[job] = ""
-                continue
+            if kind == ALLOC:
+                name, text = "alloc", next(written)
+                texts[job] = text
             elif kind == RELEASE:
-                text = self._texts.pop(job)
+                name, text = "release", texts.pop(job)
                 if not text:
                     continue
+            elif kind == DROP:
+                texts[job] = ""
+                continue
             else:
                 assert selection is not None
-                text = self._document(job, selection, now, 0)
-                if kind == LAST_SHARD:
-                    del self._texts[job]
-            name = "alloc" if kind in (ALLOC, AGAIN) else "release"
-            self._lines.append(f'{{"id":{_id(self._ids[job])},"event":"{name}","time":{time},"R":{text}}}\n')
+                name, text = self._rarely(kind, job, now, selection)
+            id_ = ids[job]
+            id_text = id_ if type(id_) is int else _encode(id_).decode()
+            add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
+
+    def _rarely(self, kind: int, job: int, now: float, selection: AnySelection) -> tuple[str, str]:
+        """Return the name and the R of an event that is neither the first alloc nor the whole release."""
+        if kind == AGAIN:
+            text = self._texts[job] = self._document_again(job, selection)
+            return "alloc", text
+        if kind == LAST_SHARD:
+            del self._texts[job]
+        return "release", self._document(job, selection, now, 0)
 
     def _written(self, starts: list[_Event]) -> Iterator[str]:
         """Yield the R of each allocation."""
-        durations = self._durations
+        durations, attributes = self._durations, self._attributes
         ends = [0 if durations[job] == inf else now + (durations[job] or MOMENT) for _, job, now, _ in starts]
         begins, expirations = _numbers([now for _, _, now, _ in starts]), _numbers(ends)
         selections = [selection for *_, selection in starts if selection is not None]
         plain = self._plain.resources(selections)
-        for at, ((_, job, now, _), resources) in enumerate(zip(starts, plain, strict=True)):
+        for at, ((_, job, now, _), resources, begin, end) in enumerate(
+            zip(starts, plain, begins, expirations, strict=True)
+        ):
             if resources is None:
                 yield self._document(job, selections[at], now, ends[at])
             else:
                 yield (
-                    f'{{"version":1,"execution":{{{resources},'
-                    f'"starttime":{begins[at]},"expiration":{expirations[at]}}},'
-                    f'"attributes":{{"system":{{"scheduler":{self._attributes[job]}}}}}}}'
+                    f'{{"version":1,"execution":{{{resources},"starttime":{begin},"expiration":{end}}},'
+                    f'"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
                 )
 
     def _document_again(self, job: int, selection: AnySelection) -> str:
@@ -240,8 +254,3 @@ class AllocationLog:
 def _numbers(values: list[float]) -> list[str]:
     """Return each number as JSON."""
     return _encode(values).decode()[1:-1].split(",")
-
-
-def _id(value: int | str) -> str:
-    """Return the id of a job as JSON."""
-    return str(value) if isinstance(value, int) else _encode(value).decode()

@@ -13,6 +13,7 @@ from simsched.simulation.record.recorder import DROPPED, PENDING, RESULTS, RUNNI
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job, Skip, Workload
@@ -70,17 +71,18 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
 
 def _energy(jobs: Sequence[Job], more: int) -> dict[str, Any]:
     """Return the column of recorded energy; none for a workload that has no energy."""
-    if all(job.energy is None for job in jobs):
+    energies = [job.energy for job in jobs]
+    if energies.count(None) == len(jobs):
         return {}
-    return {"recorded_energy": _floats([job.energy for job in jobs] + [None] * more)}
+    return {"recorded_energy": _floats(energies + [None] * more)}
 
 
 def _array_tasks(jobs: Sequence[Job], more: int) -> dict[str, Any]:
     """Return the column of tasks of job arrays; none for a workload without arrays."""
-    if all(job.array_task is None for job in jobs):
+    tasks = [job.array_task for job in jobs]
+    if tasks.count(None) == len(jobs):
         return {}
-    tasks = [None if job.array_task is None else str(job.array_task) for job in jobs]
-    return {"array_task": _texts(tasks + [None] * more)}
+    return {"array_task": _texts([None if task is None else str(task) for task in tasks] + [None] * more)}
 
 
 def _was_job(skip: Skip) -> bool:
@@ -107,21 +109,17 @@ def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:
 
 def _shapes(jobs: Sequence[Job]) -> list[str | None]:
     """Return each job's request as a shape; equal requests are one object, so each is converted once."""
-    known: dict[int, str | None] = {}
-    shapes = []
-    for job in jobs:
-        key = id(job.jobspec)
-        if key not in known:
-            known[key] = _shape_of(job)
-        shapes.append(known[key])
-    return shapes
+    specs = [job.jobspec for job in jobs]
+    ids = list(map(id, specs))
+    known = {key: _shape_of(spec) for key, spec in dict(zip(ids, specs, strict=True)).items()}
+    return list(map(known.__getitem__, ids))
 
 
-def _shape_of(job: Job) -> str | None:
+def _shape_of(jobspec: Jobspec) -> str | None:
     from simsched.errors import SimschedError
 
     try:
-        return job.jobspec.to_shape()
+        return jobspec.to_shape()
     except SimschedError:  # resources that no shape can express
         return None
 

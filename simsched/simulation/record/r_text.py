@@ -102,8 +102,9 @@ class PlainText:
         if self._prefix is None or not self._types.issuperset(kind.content):
             return None
         if kind.each == 1:
-            text = self._ranks_of(runs)
-            entries, single = f'{{"rank":"{text}","children":{self._units_of(kind, 1)}}}', units == 1
+            text, single = self._ranks_of(runs), units == 1
+            children = self._of_mask.get(1) or self._units_of(kind, 1)
+            entries = f'{{"rank":"{text}","children":{children}}}'
         elif len(runs) == 2 and runs[0] // kind.each == (runs[1] - 1) // kind.each:
             low, skipped = divmod(runs[0], kind.each)
             text, single = self._ranks[low], True
@@ -113,7 +114,8 @@ class PlainText:
             entries, text, single = self._grouped(selection)
         hosts = text if single else f"[{text}]"
         return (
-            f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts}"],"nslots":{selection.slots or units}'
+            f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts}"],'
+            f'"nslots":{selection.request.slots or units}'
         )
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
@@ -134,11 +136,14 @@ class PlainText:
                 group[-1] = behind
             else:
                 group += (first, behind)
+        ranks = self._ranks_of(hosts)
         entries = [
-            f'{{"rank":"{self._ranks_of(runs)}","children":{self._units_of(kind, mask)}}}'
+            # of units that are alike on all targets, the ranks are those of all
+            f'{{"rank":"{ranks if len(groups) == 1 else self._ranks_of(runs)}",'
+            f'"children":{self._of_mask.get(mask) or self._units_of(kind, mask)}}}'
             for mask, runs in groups.items()
         ]
-        return ",".join(entries), self._ranks_of(hosts), len(hosts) == 2 and hosts[1] - hosts[0] == 1
+        return ",".join(entries), ranks, len(hosts) == 2 and hosts[1] - hosts[0] == 1
 
     def _ranks_of(self, runs: list[int]) -> str:
         """Return runs of targets as ranks, such as ``0,4-7``."""
@@ -146,10 +151,11 @@ class PlainText:
         if len(runs) == 2:
             low, high = runs
             return text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
+        ends = iter(runs)
         return ",".join(
             [
                 text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
-                for low, high in zip(runs[::2], runs[1::2], strict=True)
+                for low, high in zip(ends, ends, strict=True)
             ]
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from copy import copy
 from math import isnan
+from struct import pack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,8 +37,8 @@ PENDING, RUNNING, COMPLETED, TIMEOUT, FAILED, CANCELED, INFEASIBLE, DROPPED = ra
 
 NEVER = float("nan")
 
-LATEST = 4096
-"""Numbers of the timeline that are kept in a list, to which rows are added faster than to an array."""
+LATEST = 1024
+"""Rows of the timeline that are kept in lists, to which they are added faster than to arrays."""
 
 
 class Recorder:
@@ -66,9 +67,12 @@ class Recorder:
         self.promised: list[float] = [NEVER] * jobs
         self.reasons: dict[int, str] = {}
         self.pools = tuple(pools)
-        self._rows = array("d")  # the timeline, row after row: eight bytes per number
-        self._latest: list[float] = []  # its last rows, the very last among them
-        self._width = 5 + len(self.pools)
+        # The timeline: its times, and its counts row after row, at eight bytes per number …
+        self._times, self._counts = array("d"), array("q")
+        # … and its last rows, the very last among them.
+        self._late_times: list[float] = []
+        self._late_counts: list[int] = []
+        self._width = 4 + len(self.pools)  # counts in a row
         self._noted = NEVER  # the time of the last row
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
@@ -92,7 +96,9 @@ class Recorder:
         made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
         made.result, made.counts, made.promised = list(self.result), list(self.counts), list(self.promised)
         made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
-        made._rows, made._latest, made.down = self._rows[:], list(self._latest), list(self.down)
+        made._times, made._counts = self._times[:], self._counts[:]
+        made._late_times, made._late_counts = list(self._late_times), list(self._late_counts)
+        made.down = list(self.down)
         made.failures = list(self.failures)
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
@@ -173,16 +179,29 @@ class Recorder:
 
     def tick(self, now: float, plan: Plan, queued: int, demand: int) -> None:
         """Record the state after the pass at `now`; a second pass at the same instant replaces the first."""
-        rows = self._latest
+        counts = self._late_counts
         if now == self._noted:  # one row per instant: the state after its last pass
-            del rows[-self._width :]
-        elif len(rows) > LATEST:
-            self._rows.fromlist(rows)
-            rows.clear()
-        self._noted = now
+            del counts[-self._width :]
+        else:
+            self._noted = now
+            if len(self._late_times) >= LATEST:
+                self._pack()
+            self._late_times.append(now)
         if self.down or not plan.all_up:  # after the first outage, also the return to zero is recorded
             self._note_down(now, plan)
-        rows += (now, queued, demand, len(plan), plan.idle, *map(plan.total.__getitem__, self.pools))
+        counts += (queued, demand, len(plan.until), plan.idle)
+        total = plan.total
+        for name in self.pools:
+            counts.append(total[name])
+
+    def _pack(self) -> None:
+        """Move the last rows from the lists to the arrays."""
+        times, counts = self._late_times, self._late_counts
+        # Packed as a whole: `fromlist` takes twice as long for times, and six times as long for counts.
+        self._times.frombytes(pack(f"{len(times)}d", *times))
+        self._counts.frombytes(pack(f"{len(counts)}q", *counts))
+        times.clear()
+        counts.clear()
 
     def _note_down(self, now: float, plan: Plan) -> None:
         """Record the units that are neither free nor in use: those on unavailable targets."""
@@ -204,7 +223,7 @@ class Recorder:
         return {
             "columns": [column[:submitted] for column in self._columns()],
             "reasons": self.reasons,
-            "rows": self._rows + array("d", self._latest),
+            "rows": array("d", np.column_stack(self._rows()).tobytes()),
             "noted": self._noted,
             "down": self.down,
             "failures": self.failures,
@@ -216,8 +235,10 @@ class Recorder:
         for column, noted in zip(self._columns(), state["columns"], strict=True):
             column[: len(noted)] = noted
         self.reasons = state["reasons"]
-        self._rows = state["rows"][: -self._width]
-        self._latest = state["rows"][-self._width :].tolist()
+        rows = np.array(state["rows"], dtype=np.float64).reshape(-1, 1 + self._width)
+        counts = rows[:, 1:].astype(np.int64)
+        self._times, self._counts = array("d", rows[:-1, 0].tobytes()), array("q", counts[:-1].tobytes())
+        self._late_times, self._late_counts = rows[-1:, 0].tolist(), counts[-1:].ravel().tolist()
         self._noted = state["noted"]
         self.down = state["down"]
         self.failures = [tuple(one) for one in state["failures"]]
@@ -233,17 +254,21 @@ class Recorder:
 
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
         """Return the timeline as columns: free, used and down units of each type at each time."""
-        rows = self._rows + array("d", self._latest)
-        table = np.array(rows, dtype=np.float64).reshape(-1, self._width)
-        times, queued, demand, running = table[:, 0], *(table[:, at].astype(np.int64) for at in (1, 2, 3))
+        times, counts = self._rows()
+        queued, demand, running = (counts[:, at].copy() for at in range(3))
         columns: dict[str, Any] = {"time": times}
-        for at, type_ in enumerate(("node", *self.pools), start=4):
-            free = table[:, at].astype(np.int64)
+        for at, type_ in enumerate(("node", *self.pools), start=3):
+            free = counts[:, at].copy()
             down = self._down(type_, times)
             columns[f"free_{type_}"] = free
             columns[f"used_{type_}"] = totals[type_] - free - down
             columns[f"down_{type_}"] = down
         return {**columns, "queued_jobs": queued, "queued_cores": demand, "running_jobs": running}
+
+    def _rows(self) -> tuple[Any, Any]:
+        """Return the times of the timeline and, row after row, its counts."""
+        times = np.array(self._times + array("d", self._late_times))
+        return times, np.array(self._counts + array("q", self._late_counts)).reshape(-1, self._width)
 
     def _down(self, type_: str, times: Any) -> Any:
         """Return the units that are down at each time: a step function given by its changes."""
