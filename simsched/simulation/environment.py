@@ -195,7 +195,8 @@ class FutureEvents:
 
     def take_over(self, other: FutureEvents) -> None:
         """Go on in the place of another list, at its time; that one drops its events."""
-        self.env, self._schedule, self.over = other.env, other._schedule, other.over
+        self.env, self.over = other.env, other.over
+        self._schedule, self._peek = other._schedule, other._peek
         self.now, self._here, self._origin = other.now, other._here, other._origin
         other._pending.clear()
         other.over = self.env.event()
