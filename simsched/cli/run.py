@@ -11,6 +11,7 @@ from simsched.cli.options.run_options import add_rules, rules_document, rules_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.messages import note
+from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
     import argparse
@@ -90,6 +91,7 @@ def _add_times(run: argparse.ArgumentParser) -> None:
     )
 
 
+@seldom_collected()  # imports, jobs and tables stay
 def run_run(args: argparse.Namespace) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
     from dataclasses import replace
@@ -258,8 +260,12 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
 
 def _summary(result: RunResult) -> str:
     """Return ``summary.json`` of a run."""
-    from simsched.report.data.tables import RunTables
-    from simsched.report.metrics.summary import summary_text
+    from simsched.report.metrics.metric_plugins import installed_metrics
+    from simsched.report.metrics.summary import summary_of_columns, summary_text
+
+    if not installed_metrics():
+        return summary_text(summary_of_columns(result.jobs, result.timeline, result.meta))
+    from simsched.report.data.tables import RunTables  # metrics of other packages are given frames
 
     return summary_text(RunTables.from_result(result).summary)
 

@@ -297,8 +297,7 @@ class Engine:
 
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         """End a running job; with a `reason` before its time.  Its dependents are released last."""
-        recorder, progress = self.recorder, self.progress
-        events = recorder.events
+        recorder, events, progress = self.recorder, self.recorder.events, self.progress
         recorder.finish(job, now, result)
         progress.done += 1
         del progress.ends[job]

@@ -106,10 +106,8 @@ def simulate(
         session = RunSession(cluster, config)
         session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
         engine, workload = session.engine, session.workload
-        if not allocations and not checkpoints and resume is None and _needs_no_ids(config):
-            engine.plan.forget_ids()
-            if progress is None and not (engine.parts or config.outages or config.epilog[1] or config.queues):
-                engine.plan.forget_places()
+        if not allocations and not checkpoints and resume is None:
+            _forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
         files = session.describe_inputs(inputs)
@@ -119,6 +117,18 @@ def simulate(
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
         return session.records(times)
+
+
+def _forget_units(engine: Engine, *, watched: bool) -> None:
+    """Keep only numbers of free units where nothing reads which units a job has.
+
+    What is `watched` during the run, fails or is drained knows jobs by their targets.
+    """
+    config, plan = engine.config, engine.plan
+    if _needs_no_ids(config):
+        plan.forget_ids()
+        if not (watched or engine.parts or config.outages or config.epilog[1] or config.queues):
+            plan.forget_places()
 
 
 def _needs_no_ids(config: RunConfig) -> bool:

@@ -52,7 +52,7 @@ FIGURES = (
 
 
 def _done(run: RunTables) -> pd.DataFrame:
-    done = m.measured(run.jobs)
+    done: pd.DataFrame = m.measured(run.jobs)
     if done.empty:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
     return done

@@ -83,7 +83,7 @@ class Agreement:
 
 def compared(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return the jobs that ran and have a recorded wait, with the columns of `measured`."""
-    done = measured(jobs)
+    done: pd.DataFrame = measured(jobs)
     return done[done["recorded_wait"].notna()] if "recorded_wait" in done else done.iloc[:0]
 
 

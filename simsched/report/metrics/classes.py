@@ -37,7 +37,8 @@ def run_time_class(jobs: pd.DataFrame) -> pd.Series[str]:
     """Return classes of run time from a minute to a day."""
     bounds, names = zip(*RUN_TIME_CLASSES, strict=True)
     edges = [-1.0, *bounds]
-    return pd.cut(run_time(jobs), edges, labels=list(names), ordered=True).rename("run time")
+    times: pd.Series[float] = run_time(jobs)
+    return pd.cut(times, edges, labels=list(names), ordered=True).rename("run time")
 
 
 def day(jobs: pd.DataFrame, origin: float | None = None) -> pd.Series[int]:

@@ -12,33 +12,54 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from simsched.report.metrics.metrics import measured, ran
+from simsched.report.metrics.plain_columns import PlainColumns, known, objects
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simsched.report.metrics.plain_columns import Table
 
 
-def jain(values: pd.Series[float]) -> float:
+def jain(values: Any) -> float:
     """Return (Σx)² / (n · Σx²) [Jain84]: 1 if all are equal, 1/n if all but one are 0; NaN without values.
 
-    >>> jain(pd.Series([1.0, 1.0, 1.0, 1.0])), jain(pd.Series([4.0, 0.0, 0.0, 0.0]))
+    >>> jain(np.array([1.0, 1.0, 1.0, 1.0])), jain(np.array([4.0, 0.0, 0.0, 0.0]))
     (1.0, 0.25)
     """
-    x = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    x = np.asarray(values, dtype=np.float64)
+    x = x[np.isfinite(x)]
     squares = float((x * x).sum())
     return float(x.sum()) ** 2 / (len(x) * squares) if squares else float("nan")
 
 
-def users_mean_bounded_slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
-    """Return the mean bounded slowdown of each user's jobs that ran; jobs of unknown users are ignored."""
+def users_mean_bounded_slowdown(jobs: Table) -> Any:
+    """Return the mean bounded slowdown of each user's jobs that ran; jobs of unknown users are ignored.
+
+    The users are in alphabetical order, those of a frame as the index of a series.
+    """
     done = measured(jobs)
-    return done.groupby("user", observed=True)["bounded_slowdown"].mean()
+    of_user = known(objects(done, "user"))
+    users = list(map(str, objects(done, "user")[of_user]))
+    names = sorted(set(users))
+    number = {name: at for at, name in enumerate(names)}
+    places = np.fromiter(map(number.__getitem__, users), np.int64, len(users))
+    sums = np.bincount(places, np.asarray(done["bounded_slowdown"])[of_user], len(names))
+    means = sums / np.bincount(places, minlength=len(names))
+    if isinstance(jobs, PlainColumns):
+        return means
+    import pandas as pd
+
+    return pd.Series(means, index=pd.Index(names, name="user"), name="bounded_slowdown")
 
 
-def jain_of_users(jobs: pd.DataFrame) -> float:
+def jain_of_users(jobs: Table) -> float:
     """Return the Jain index of the users' mean bounded slowdowns [Vasupongayya05]; NaN without users."""
-    return jain(users_mean_bounded_slowdown(jobs)) if jobs["user"].notna().any() else float("nan")
+    return jain(users_mean_bounded_slowdown(jobs)) if known(objects(jobs, "user")).any() else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +97,8 @@ def overtaken(jobs: pd.DataFrame) -> pd.Series[int]:
     Defined here.  Overtaking is not harm: a backfilled job overtakes and need not delay another job.
     O(n log n): an inversion count by merging.
     """
+    import pandas as pd
+
     done = ran(jobs)
     order = np.lexsort((np.arange(len(done)), done["submit"].to_numpy()))
     counts = np.zeros(len(done), dtype=np.int64)

@@ -1,7 +1,8 @@
-"""Metrics of a run as pure functions on its frames; each names the source of its formula.
+"""Metrics of a run as pure functions on its tables; each names the source of its formula.
 
 Times are seconds.  A job *ran* when it has a start and an end.  `jobs` and `timeline` are
-the frames of `tables.Run`; a timeline row holds from its time until the next row's.
+the frames of `tables.Run`, or plain columns; the figures of each job of a frame are a series.  A
+timeline row holds from its time until the next row's.
 
 References
 ----------
@@ -30,13 +31,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
+from simsched.report.metrics.plain_columns import column, floats, known, objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import pandas as pd
+
+    from simsched.report.metrics.plain_columns import Table
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,68 +56,78 @@ NEVER_QUEUED = ("INFEASIBLE", "DROPPED")
 # ---- one figure per job -----------------------------------------------------------------
 
 
-def ran(jobs: pd.DataFrame) -> pd.DataFrame:
+def ran(jobs: Table) -> Any:
     """Return the jobs that have a start and an end, whatever their result."""
-    return jobs[jobs["start"].notna() & jobs["end"].notna()]
+    return jobs[~(np.isnan(floats(jobs, "start")) | np.isnan(floats(jobs, "end")))]
 
 
-def wait(jobs: pd.DataFrame) -> pd.Series[float]:
+def wait(jobs: Table) -> Any:
     """Return the seconds from submission to start [Feitelson97]; NaN for a job that did not start."""
-    return (jobs["start"] - jobs["submit"]).rename("wait")
+    return column(floats(jobs, "start") - floats(jobs, "submit"), jobs, "wait")
 
 
-def run_time(jobs: pd.DataFrame) -> pd.Series[float]:
+def run_time(jobs: Table) -> Any:
     """Return the seconds from start to end, as simulated."""
-    return (jobs["end"] - jobs["start"]).rename("run_time")
+    return column(floats(jobs, "end") - floats(jobs, "start"), jobs, "run_time")
 
 
-def turnaround(jobs: pd.DataFrame) -> pd.Series[float]:
+def turnaround(jobs: Table) -> Any:
     """Return the seconds from submission to end, also called response time [Feitelson97]."""
-    return (jobs["end"] - jobs["submit"]).rename("turnaround")
+    return column(floats(jobs, "end") - floats(jobs, "submit"), jobs, "turnaround")
 
 
-def slowdown(jobs: pd.DataFrame) -> pd.Series[float]:
+def slowdown(jobs: Table) -> Any:
     """Return turnaround / run time [Feitelson97]; without run time inf for a job that waited, else 1."""
+    response, length = np.asarray(turnaround(jobs)), np.asarray(run_time(jobs))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = turnaround(jobs) / run_time(jobs)
-    return values.mask((run_time(jobs) == 0) & (turnaround(jobs) == 0), 1.0).rename("slowdown")
+        values = response / length
+    values[(length == 0) & (response == 0)] = 1.0
+    return column(values, jobs, "slowdown")
 
 
-def bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
+def bounded_slowdown(jobs: Table, tau: float = TAU) -> Any:
     """Return max(1, turnaround / max(run time, tau)) [Feitelson97]: short jobs no longer dominate."""
-    values = turnaround(jobs) / run_time(jobs).clip(lower=tau)
-    return values.clip(lower=1).rename("bounded_slowdown")
+    values = np.maximum(np.asarray(turnaround(jobs)) / np.maximum(np.asarray(run_time(jobs)), tau), 1)
+    return column(values, jobs, "bounded_slowdown")
 
 
-def per_processor_bounded_slowdown(jobs: pd.DataFrame, tau: float = TAU) -> pd.Series[float]:
+def per_processor_bounded_slowdown(jobs: Table, tau: float = TAU) -> Any:
     """Return max(1, turnaround / (q · max(run time, tau))), q processors [Zotkin99]: wide jobs weigh less."""
-    values = turnaround(jobs) / (size(jobs).clip(lower=1) * run_time(jobs).clip(lower=tau))
-    return values.clip(lower=1).rename("per_processor_bounded_slowdown")
+    weighted = np.maximum(np.asarray(size(jobs)), 1) * np.maximum(np.asarray(run_time(jobs)), tau)
+    values = np.maximum(np.asarray(turnaround(jobs)) / weighted, 1)
+    return column(values, jobs, "per_processor_bounded_slowdown")
 
 
-def size(jobs: pd.DataFrame) -> pd.Series[float]:
+def size(jobs: Table) -> Any:
     """Return the processors of each job: its cores, else its nodes, else its request (`procs`).
 
     A job that never ran has only its request.
     """
-    cores = jobs["cores"].astype("float64")
-    held = cores.where(cores > 0, jobs["nodes"].astype("float64"))
-    return held.where(held > 0, jobs["procs"]).fillna(0.0).rename("size")
+    cores, nodes = floats(jobs, "cores"), floats(jobs, "nodes")
+    held = np.where(cores > 0, cores, nodes)
+    found = np.where(held > 0, held, floats(jobs, "procs"))
+    return column(np.where(np.isnan(found), 0.0, found), jobs, "size")
 
 
-def estimate_accuracy(jobs: pd.DataFrame) -> pd.Series[float]:
+def _requested(jobs: Table) -> Floats:
+    """Return the requested durations; NaN where they are unlimited or 0."""
+    duration = floats(jobs, "duration")
+    return np.where(np.isfinite(duration) & (duration > 0), duration, np.nan)
+
+
+def estimate_accuracy(jobs: Table) -> Any:
     """Return run time / requested duration, 0 to 1 [Mualem01]; NaN if the duration is unlimited or 0."""
-    requested = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
-    return (run_time(jobs) / requested).clip(upper=1).rename("estimate_accuracy")
+    values = np.minimum(np.asarray(run_time(jobs)) / _requested(jobs), 1)
+    return column(values, jobs, "estimate_accuracy")
 
 
-def expansion_factor(jobs: pd.DataFrame) -> pd.Series[float]:
+def expansion_factor(jobs: Table) -> Any:
     """Return (wait + requested duration) / requested duration, Maui's XFactor [Jackson01]."""
-    requested = jobs["duration"].where(np.isfinite(jobs["duration"]) & (jobs["duration"] > 0))
-    return ((wait(jobs) + requested) / requested).rename("expansion_factor")
+    requested = _requested(jobs)
+    return column((np.asarray(wait(jobs)) + requested) / requested, jobs, "expansion_factor")
 
 
-def measured(jobs: pd.DataFrame) -> pd.DataFrame:
+def measured(jobs: Table) -> Any:
     """Return the jobs that ran with `wait`, `turnaround`, `bounded_slowdown` … as further columns."""
     done = ran(jobs)
     more = [wait, run_time, turnaround, slowdown, bounded_slowdown, per_processor_bounded_slowdown, size]
@@ -122,31 +137,33 @@ def measured(jobs: pd.DataFrame) -> pd.DataFrame:
 # ---- figures of a whole run ----------------------------------------------------------
 
 
-def span(jobs: pd.DataFrame) -> tuple[float, float]:
+def span(jobs: Table) -> tuple[float, float]:
     """Return the first submission and the last end of the jobs that ran; (0, 0) without any."""
     done = ran(jobs)
-    return (float(done["submit"].min()), float(done["end"].max())) if len(done) else (0.0, 0.0)
+    if not len(done):
+        return 0.0, 0.0
+    return float(np.nanmin(floats(done, "submit"))), float(np.nanmax(floats(done, "end")))
 
 
-def makespan(jobs: pd.DataFrame) -> float:
+def makespan(jobs: Table) -> float:
     """Return last end - first submission, seconds [Feitelson97]."""
     first, last = span(jobs)
     return last - first
 
 
-def throughput(jobs: pd.DataFrame) -> float:
+def throughput(jobs: Table) -> float:
     """Return the number of jobs that ran per hour of makespan [Feitelson97]."""
     return _share(len(ran(jobs)) * 3600.0, makespan(jobs))
 
 
-def area(jobs: pd.DataFrame, kind: str | None = None) -> pd.Series[float]:
+def area(jobs: Table, kind: str | None = None) -> Any:
     """Return run time * units held: core-seconds (or the type `kind`'s) of each job [Feitelson97]."""
-    held = size(jobs) if kind is None else jobs[HELD[kind]].astype("float64")
-    return (run_time(jobs) * held).rename("area")
+    held = np.asarray(size(jobs)) if kind is None else floats(jobs, HELD[kind])
+    return column(np.asarray(run_time(jobs)) * held, jobs, "area")
 
 
 def utilisation(
-    jobs: pd.DataFrame, capacity: float, kind: str | None = None, window: tuple[float, float] | None = None
+    jobs: Table, capacity: float, kind: str | None = None, window: tuple[float, float] | None = None
 ) -> float:
     """Return sum(run time · q) / (capacity · span) [Feitelson97], of the part of each job in `window`.
 
@@ -156,32 +173,34 @@ def utilisation(
     """
     done = ran(jobs)
     low, high = window or span(done)
-    inside = (done["end"].clip(upper=high) - done["start"].clip(lower=low)).clip(lower=0)
-    held = size(done) if kind is None else done[HELD[kind]]
+    inside = np.minimum(floats(done, "end"), high) - np.maximum(floats(done, "start"), low)
+    inside = np.maximum(inside, 0)
+    held = np.asarray(size(done)) if kind is None else floats(done, HELD[kind])
     if "suspended" in done:  # spread over the time of the job: the table has only their sum
-        inside *= _of_run_time(done, run_time(done) - done["suspended"])
-    return _share(float((inside * held).sum()), capacity * (high - low))
+        inside *= _of_run_time(done, np.asarray(run_time(done)) - floats(done, "suspended"))
+    return _share(float(np.nansum(inside * held)), capacity * (high - low))
 
 
-def _of_run_time(jobs: pd.DataFrame, seconds: pd.Series[float]) -> pd.Series[float]:
+def _of_run_time(jobs: Table, seconds: Floats) -> Floats:
     """Return some seconds of each job as a share of its run time; 1 for a job that runs 0 s."""
-    ran = run_time(jobs)
-    return (seconds / ran.where(ran > 0)).fillna(1.0)
+    ran = np.asarray(run_time(jobs))
+    shares = seconds / np.where(ran > 0, ran, np.nan)
+    return np.where(np.isnan(shares), 1.0, shares)
 
 
-def time_average(timeline: pd.DataFrame, column: str, window: tuple[float, float] | None = None) -> float:
+def time_average(timeline: Table, column: str, window: tuple[float, float] | None = None) -> float:
     """Return the mean over time of a column of the timeline: ∫ value dt / span; NaN for an empty span."""
-    values = timeline[column].to_numpy(dtype=np.float64)
+    values = floats(timeline, column)
     lengths = holding(timeline, window)
     return _share(float((values * lengths).sum()), float(lengths.sum()))
 
 
-def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -> Floats:
+def holding(timeline: Table, window: tuple[float, float] | None = None) -> Floats:
     """Return the seconds for which each row of the timeline holds, cut to `window` = (from, until).
 
     The last row holds until the window's end, and not at all without a window.
     """
-    time = timeline["time"].to_numpy(dtype=np.float64)
+    time = floats(timeline, "time")
     if not len(time):
         return np.zeros(0)
     low, high = window or (time[0], time[-1])
@@ -191,33 +210,35 @@ def holding(timeline: pd.DataFrame, window: tuple[float, float] | None = None) -
 
 
 def utilisation_over_time(
-    timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
+    timeline: Table, kind: str, total: float, window: tuple[float, float] | None = None
 ) -> float:
     """Return the time average of the used units of a type over `total` units [Feitelson97]."""
     return _share(time_average(timeline, f"used_{kind}", window), total)
 
 
-def types(timeline: pd.DataFrame) -> list[str]:
+def types(timeline: Table) -> list[str]:
     """Return the resource types of the timeline, in its order."""
     return [str(c).removeprefix("used_") for c in timeline.columns if str(c).startswith("used_")]
 
 
-def worth(jobs: pd.DataFrame) -> pd.Series[str]:
+def worth(jobs: Table) -> Any:
     """Return whether the work of each job is ``good``, ``bad`` or ``cut`` [Basney99].
 
     Work is good if the job completed, in the run and, if the trace recorded a state, in the
     trace.  It is cut if the run ended the job at its limit and the trace recorded that it
     completed: the work was useful, and the rest is unknown.  All other work is bad.
     """
-    unknown = pd.Series(np.nan, index=jobs.index)  # in tables of runs that did not keep the state
-    recorded = jobs.get("recorded_state", unknown).astype("object")
-    completed = recorded == "COMPLETED"
-    good = (jobs["result"] == "COMPLETED") & (completed | recorded.isna())
-    cut = (jobs["result"] == "TIMEOUT") & completed
-    return pd.Series(np.select([good, cut], ["good", "cut"], "bad"), index=jobs.index, name="worth")
+    result = objects(jobs, "result")
+    completed, stated = np.zeros(len(jobs), dtype=bool), np.zeros(len(jobs), dtype=bool)
+    if "recorded_state" in jobs:  # tables of runs that did not keep the state lack it
+        recorded = objects(jobs, "recorded_state")
+        completed, stated = (recorded == "COMPLETED").astype(bool), known(recorded)
+    good = (result == "COMPLETED").astype(bool) & (completed | ~stated)
+    cut = (result == "TIMEOUT").astype(bool) & completed
+    return column(np.select([good, cut], ["good", "cut"], "bad"), jobs, "worth")
 
 
-def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+def goodput(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
     """Return the utilisation by the jobs whose work is good (see `worth`) [Basney99].
 
     The work that checkpoints kept of earlier attempts is good as well, with the job; the time in which
@@ -229,12 +250,13 @@ def goodput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | N
         return found
     low, high = window or span(jobs)
     done = ran(good)
-    inside = (done["end"] > low) & (done["end"] <= high)
-    more = (done["saved"] - done["overhead"])[inside] * size(done)[inside]
-    return found + _share(float(more.sum()), capacity * (high - low))
+    end = floats(done, "end")
+    inside = (end > low) & (end <= high)
+    more = (floats(done, "saved") - floats(done, "overhead"))[inside] * np.asarray(size(done))[inside]
+    return found + _share(float(np.nansum(more)), capacity * (high - low))
 
 
-def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+def badput(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
     """Return the utilisation by the jobs whose work is bad (see `worth`): lost work [Basney99].
 
     The frame has the last attempt of each job only.  Earlier attempts of requeued jobs are the rest
@@ -243,32 +265,32 @@ def badput(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | No
     return utilisation(jobs[worth(jobs) == "bad"], capacity, window=window or span(jobs))
 
 
-def cut_share(jobs: pd.DataFrame, capacity: float, window: tuple[float, float] | None = None) -> float:
+def cut_share(jobs: Table, capacity: float, window: tuple[float, float] | None = None) -> float:
     """Return the utilisation by jobs that the run ended at their limit and the trace completed (`worth`)."""
     return utilisation(jobs[worth(jobs) == "cut"], capacity, window=window or span(jobs))
 
 
-def area_weighted_response(jobs: pd.DataFrame) -> float:
+def area_weighted_response(jobs: Table) -> float:
     """Return sum(area · turnaround) / sum(area), seconds: the turnaround of a core-second [Feitelson01]."""
     done = ran(jobs)
-    weights = area(done)
-    return _share(float((weights * turnaround(done)).sum()), float(weights.sum()))
+    weights, responses = np.asarray(area(done)), np.asarray(turnaround(done))
+    return _share(float(np.nansum(weights * responses)), float(np.nansum(weights)))
 
 
-def backfill_share(jobs: pd.DataFrame) -> float:
+def backfill_share(jobs: Table) -> float:
     """Return the share of the jobs that ran and were backfilled, 0 to 1 [Mualem01]."""
     done = ran(jobs)
     return _share(float(done["backfilled"].sum()), len(done))
 
 
-def queue_length(jobs: pd.DataFrame) -> float:
+def queue_length(jobs: Table) -> float:
     """Return the mean number of waiting jobs, sum(wait) / makespan by Little's law [Little61]."""
-    return _share(float(wait(ran(jobs)).sum()), makespan(jobs))
+    return _share(float(np.nansum(np.asarray(wait(ran(jobs))))), makespan(jobs))
 
 
 def loss_of_capacity(
-    jobs: pd.DataFrame,
-    timeline: pd.DataFrame,
+    jobs: Table,
+    timeline: Table,
     capacity: float,
     kind: str = "core",
     window: tuple[float, float] | None = None,
@@ -282,8 +304,8 @@ def loss_of_capacity(
 
 
 def loss_of_capacity_any(
-    jobs: pd.DataFrame,
-    timeline: pd.DataFrame,
+    jobs: Table,
+    timeline: Table,
     capacity: float,
     kind: str = "core",
     window: tuple[float, float] | None = None,
@@ -298,45 +320,53 @@ def loss_of_capacity_any(
 
 def _idle_while(
     lost: Callable[[Floats, Floats], Any],
-    jobs: pd.DataFrame,
-    timeline: pd.DataFrame,
+    jobs: Table,
+    timeline: Table,
     capacity: float,
     kind: str,
     window: tuple[float, float] | None,
 ) -> float:
     """Return the share of capacity * time that idles while `lost`(smallest queued job, idle units)."""
-    column = f"free_{kind}"
-    if column not in timeline or not len(timeline):
+    free = f"free_{kind}"
+    if free not in timeline or not len(timeline):
         return float("nan")
-    time = timeline["time"].to_numpy(dtype=np.float64)
-    idle = timeline[column].to_numpy(dtype=np.float64)
+    time = floats(timeline, "time")
+    idle = floats(timeline, free)
     # the queue and the idle units change at the rows of the timeline only
     counted = idle * lost(smallest_queued(jobs, time, kind), idle)
     lengths = holding(timeline, window)
     return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
 
 
-def smallest_queued(jobs: pd.DataFrame, time: Floats, kind: str = "core") -> Floats:
+def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:
     """Return the size of the smallest waiting job from each of the ascending times on; inf without one."""
-    waiting = jobs[~jobs["result"].isin(NEVER_QUEUED)]
-    units = size(waiting) if kind == "core" else waiting[HELD[kind]].astype("float64")
-    begin = np.searchsorted(time, waiting["eligible"].fillna(waiting["submit"]).to_numpy(), side="left")
-    until = waiting["start"].fillna(waiting["end"]).fillna(np.inf)
-    stop = np.searchsorted(time, until.to_numpy(), side="left")
+    result = objects(jobs, "result")
+    waiting = jobs[np.logical_and.reduce([(result != never).astype(bool) for never in NEVER_QUEUED])]
+    sizes = np.asarray(size(waiting)) if kind == "core" else floats(waiting, HELD[kind])
+    begin = np.searchsorted(time, _first_known(waiting, "eligible", "submit"), side="left")
+    until = _first_known(waiting, "start", "end")
+    stop = np.searchsorted(time, np.where(np.isnan(until), np.inf, until), side="left")
     smallest = np.full(len(time), np.inf)
-    sizes = units.to_numpy(dtype=np.float64)
-    use = (begin < stop) & (sizes > 0)
+    used = np.flatnonzero((begin < stop) & (sizes > 0))
+    used = used[np.argsort(sizes[used], kind="stable")]
+    values, firsts = np.unique(sizes[used], return_index=True)
     # one pass per distinct size, smallest first: the number of waiting jobs of that size over time
-    for value, rows in pd.Series(np.flatnonzero(use)).groupby(sizes[use], sort=True):
+    for value, rows in zip(values, np.split(used, firsts[1:]), strict=False):
         steps = np.bincount(begin[rows], minlength=len(time) + 1).astype(np.int64)
         steps -= np.bincount(stop[rows], minlength=len(time) + 1)
         present = np.cumsum(steps)[: len(time)] > 0
-        np.minimum(smallest, float(value), out=smallest, where=present)  # type: ignore[arg-type]
+        np.minimum(smallest, float(value), out=smallest, where=present)
     return smallest
 
 
+def _first_known(jobs: Table, name: str, other: str) -> Floats:
+    """Return a column of floats, and another one where it is NaN."""
+    values = floats(jobs, name)
+    return np.where(np.isnan(values), floats(jobs, other), values)
+
+
 def fragmentation(
-    timeline: pd.DataFrame,
+    timeline: Table,
     totals: Mapping[str, int],
     kind: str = "core",
     window: tuple[float, float] | None = None,
@@ -351,28 +381,27 @@ def fragmentation(
     needed = {f"free_{kind}", "free_node"}
     if not needed <= set(timeline.columns) or not totals.get("node") or not totals.get(kind):
         return float("nan")
-    free = timeline[f"free_{kind}"].to_numpy(dtype=np.float64)
-    whole = timeline["free_node"].to_numpy(dtype=np.float64) * totals[kind] / totals["node"]
+    free = floats(timeline, f"free_{kind}")
+    whole = floats(timeline, "free_node") * totals[kind] / totals["node"]
     lengths = holding(timeline, window) * (free > 0)
     # with nodes of several sizes the estimate of whole nodes can exceed the free units
     broken = np.clip(1 - whole / np.where(free > 0, free, 1), 0, 1)
     return _share(float((broken * lengths).sum()), float(lengths.sum()))
 
 
-def down_share(
-    timeline: pd.DataFrame, kind: str, total: float, window: tuple[float, float] | None = None
-) -> float:
+def down_share(timeline: Table, kind: str, total: float, window: tuple[float, float] | None = None) -> float:
     """Return the time average of down or drained units over `total` [Schroeder06]: 1 - availability."""
-    column = f"down_{kind}"
-    return _share(time_average(timeline, column, window), total) if column in timeline else float("nan")
+    down = f"down_{kind}"
+    return _share(time_average(timeline, down, window), total) if down in timeline else float("nan")
 
 
 # ---- tables ---------------------------------------------------------------------------
 
 
-def describe(values: pd.Series[float], percentiles: Sequence[float] = PERCENTILES) -> dict[str, float]:
+def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[str, float]:
     """Return count, mean, standard deviation, min, percentiles (interpolated), max of the finite values."""
-    known = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    known: Floats = np.asarray(values, dtype=np.float64)
+    known = known[np.isfinite(known)]
     names = [f"p{p:g}" for p in percentiles]
     if not len(known):
         return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
@@ -393,6 +422,8 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
     core_hours, share (of all core-seconds) and, if the workload has energies, recorded_kwh.  Jobs without
     a key are under ``-``.
     """
+    import pandas as pd
+
     done = measured(jobs)
     groups = done[key] if isinstance(key, str) else key.loc[done.index]
     if not isinstance(groups.dtype, pd.CategoricalDtype) or not groups.cat.ordered:
@@ -418,6 +449,8 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
 
 def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return result, reason, jobs and the id of one example for each cause, the most frequent first."""
+    import pandas as pd
+
     text = jobs["reason"].astype("object")
     stated = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
     if stated.empty:
@@ -432,13 +465,20 @@ def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values("jobs", ascending=False, kind="stable").reset_index(drop=True)
 
 
-def trim(jobs: pd.DataFrame, warm_up: float = 0.0, drain: float = 0.0) -> pd.DataFrame:
+def trim(jobs: Table, warm_up: float = 0.0, drain: float = 0.0) -> Any:
     """Return the jobs without those submitted in the first `warm_up` or last `drain` seconds of submissions.
 
     The start and the end of a simulation are not in steady state [Feitelson01].
     """
-    first, last = jobs["submit"].min() + warm_up, jobs["submit"].max() - drain
-    return jobs[jobs["submit"].between(first, last)]
+    submits = floats(jobs, "submit")
+    first, last = first_and_last(submits)
+    return jobs[(submits >= first + warm_up) & (submits <= last - drain)]
+
+
+def first_and_last(times: Floats) -> tuple[float, float]:
+    """Return the least and the greatest known time; NaN without any."""
+    known = times[~np.isnan(times)]
+    return (float(known.min()), float(known.max())) if len(known) else (float("nan"), float("nan"))
 
 
 def _share(part: float, whole: float) -> float:

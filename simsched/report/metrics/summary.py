@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
@@ -15,12 +16,12 @@ from simsched.report.metrics.metric_plugins import (
     installed_metric,
     installed_metrics,
 )
+from simsched.report.metrics.plain_columns import PlainColumns, floats, objects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import pandas as pd
-
+    from simsched.report.metrics.plain_columns import Table
 
 #: figures that do not depend on the cluster, in the order of the reports
 METRICS: tuple[Metric, ...] = (
@@ -94,8 +95,8 @@ def metric(name: str) -> Metric:
 
 
 def summarise(
-    jobs: pd.DataFrame,
-    timeline: pd.DataFrame,
+    jobs: Table,
+    timeline: Table,
     totals: Mapping[str, int],
     *,
     warm_up: float = 0.0,
@@ -112,23 +113,40 @@ def summarise(
     """
     steady = bool(warm_up or drain) and len(jobs) > 0
     kept = m.trim(jobs, warm_up, drain) if steady else jobs
-    window = (jobs["submit"].min() + warm_up, jobs["submit"].max() - drain) if steady else m.span(jobs)
+    first, last = m.first_and_last(floats(jobs, "submit"))
+    window = (first + warm_up, last - drain) if steady else m.span(jobs)
     figures = {**_counts(kept), **_times(kept), **_use(jobs, timeline, totals, window)}
     figures["jain_users"] = jain_of_users(kept)
     known = {k.name: figures[k.name] for k in METRICS if k.name in figures}
     figures = {**known, **figures}
-    others = installed_figures(kept, timeline, totals)
+    others = {}
+    if not (isinstance(kept, PlainColumns) or isinstance(timeline, PlainColumns)):
+        others = installed_figures(kept, timeline, totals)
     figures.update((name, value) for name, value in others.items() if name not in figures)
     return {name: float(value) for name, value in figures.items()}
 
 
-def _counts(jobs: pd.DataFrame) -> dict[str, float]:
-    found = jobs["result"].value_counts()
-    each = {f"jobs_{r.lower()}": float(found.get(r, 0)) for r in RESULTS}
+def summary_of_columns(
+    jobs: Mapping[str, Any], timeline: Mapping[str, Any], meta: Mapping[str, Any]
+) -> dict[str, float]:
+    """Return every figure of a run in memory; those of metrics of installed packages need frames.
+
+    `jobs`, `timeline` and `meta` are those of a `RunResult`. With ``meta["from"]`` the figures are those of
+    the time from then on.
+    """
+    first, _ = m.first_and_last(jobs["submit"])
+    begin, totals = meta.get("from"), meta["cluster"]["totals"]
+    warm_up = 0.0 if begin is None or math.isnan(first) else max(0.0, float(begin) - first)
+    return summarise(PlainColumns(jobs), PlainColumns(timeline), totals, warm_up=warm_up)
+
+
+def _counts(jobs: Table) -> dict[str, float]:
+    found = Counter(objects(jobs, "result").tolist())
+    each = {f"jobs_{r.lower()}": float(found[r]) for r in RESULTS}
     return {"jobs": float(len(jobs)), "jobs_run": float(len(m.ran(jobs))), **each}
 
 
-def _times(jobs: pd.DataFrame) -> dict[str, float]:
+def _times(jobs: Table) -> dict[str, float]:
     done = m.measured(jobs)
     waits, slow = m.describe(done["wait"]), m.describe(done["bounded_slowdown"])
     responses, accuracy = m.describe(done["turnaround"]), m.describe(m.estimate_accuracy(done))
@@ -156,7 +174,7 @@ def _times(jobs: pd.DataFrame) -> dict[str, float]:
 
 
 def _use(
-    jobs: pd.DataFrame, timeline: pd.DataFrame, totals: Mapping[str, int], window: tuple[float, float]
+    jobs: Table, timeline: Table, totals: Mapping[str, int], window: tuple[float, float]
 ) -> dict[str, float]:
     unit = "core" if totals.get("core") else "node"
     capacity = float(totals.get(unit, 0))

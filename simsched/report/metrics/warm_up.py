@@ -128,7 +128,7 @@ def warm_up_of(jobs: pd.DataFrame, name: str = "", others: Sequence[pd.DataFrame
 def _in_order(jobs: pd.DataFrame, name: str, rule: str) -> pd.DataFrame:
     from simsched.report.metrics.metrics import measured
 
-    done = measured(jobs).sort_values("submit", kind="stable")
+    done: pd.DataFrame = measured(jobs).sort_values("submit", kind="stable")
     if len(done) < FEWEST * BATCH:
         raise RunError(
             f"{len(done)} jobs are too few for a warm-up by {rule}",
