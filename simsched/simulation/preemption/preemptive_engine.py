@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 class Preempts(Protocol):
     """Preempts running jobs by the rules of a run."""
 
+    @property
+    def suspends_now(self) -> bool:
+        """Whether jobs are suspended at present."""
+
     def begin_pass(self, now: float) -> None:
         """Let jobs that preempt start, and suspended jobs go on."""
 
@@ -49,6 +53,11 @@ class PreemptiveEngine(Engine):
         self.attempts = attempts
         self.victims: Preempts | None = None
         self.parts["attempts"] = attempts
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no job runs, is suspended, waits for resources or for a time, or is still to come."""
+        return super().is_over and not (self.victims is not None and self.victims.suspends_now)
 
     def interrupt(self, job: int, now: float, result: int, reason: str) -> None:
         """End a running job before its time, or a suspended one."""

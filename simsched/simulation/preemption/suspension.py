@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.simulation.outages.disruption import Disruption
     from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
+    from simsched.simulation.reservations.reservation_book import ReservationBook
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -47,11 +48,11 @@ class Suspension:
     """The suspended jobs of one run, in the order of their suspension."""
 
     def __init__(
-        self, engine: PreemptiveEngine, disruption: Disruption, reserved: Callable[[int], Ints] | None = None
+        self, engine: PreemptiveEngine, disruption: Disruption, book: ReservationBook | None = None
     ) -> None:
         self._engine = engine
         self._disruption = disruption
-        self._reserved = reserved  # job → the targets of the reservations of others that have begun
+        self._book = book
         self.jobs: dict[int, SuspendedJob] = {}
         self._closed: dict[int, Ints] = {}  # suspended job → its kept targets that are out of service
         self.times: dict[int, int] = {}
@@ -83,9 +84,13 @@ class Suspension:
         self.close()
 
     def _closes(self, job: int, found: SuspendedJob, now: float) -> bool:
-        """Whether maintenance or a reservation of others begins on its targets before its limit."""
+        """Whether maintenance or a reservation of others begins on its targets before its limit.
+
+        Its own reservation may end meanwhile: otherwise it would keep its targets for ever.
+        """
         engine = self._engine
-        calendar = engine.queues.group_of(job).context.supply.calendar
+        around = None if self._book is None else self._book.calendar_around(job)
+        calendar = engine.queues.group_of(job).context.supply.calendar if around is None else around
         if not calendar:
             return False
         rest = engine.prepared.table.limits[job] - engine.ran(job, found.since)
@@ -139,8 +144,8 @@ class Suspension:
         for job, found in self.jobs.items():
             if job not in self._closed:
                 kept = found.kept
-                if self._reserved is not None and len(kept):
-                    kept = np.setdiff1d(kept, self._reserved(job))
+                if self._book is not None and len(kept):
+                    kept = np.setdiff1d(kept, self._book.begun_for(job))
                 self._closed[job] = kept
                 if len(kept):
                     self._disruption.take_down(DRAIN, kept, "")

@@ -21,6 +21,7 @@ from simsched.simulation.preemption.ripe_times import RipeTimes
 from simsched.simulation.preemption.suspension import Suspension
 from simsched.simulation.record.recorder import CANCELED
 from simsched.simulation.reservations.reservation_book import ReservationBook
+from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from simsched.simulation.preemption.preemption_rules import PreemptionRules, VictimRule
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.simulation.queues import Queue
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
     from simsched.workload.job import Job
 
 
@@ -62,6 +64,9 @@ class Victims:
         self._ranks: list[dict[str | None, int]] | None = [] if rules.by == QOS else None
         """By QoS: job → the QoS that it may preempt, with their order."""
         self._takes = bytearray()
+        self._tables = {one.name: one for one in engine.config.reservations}
+        self._reservations: list[AdvanceReservation | None] = []
+        """Job → the advance reservation that it is in."""
         self._names: list[str | None] = []
         self._priorities: list[int] = []
         self._rules: list[VictimRule] = []
@@ -86,6 +91,7 @@ class Victims:
             self._takes.append(bool(ranks))
         else:
             self._takes.append(queue is not None and queue.preempts)
+        self._reservations.append(self._tables.get(reservation_of(job) or ""))
         self._names.append(name)
         self._priorities.append(0 if queue is None else queue.priority)
         after = job.jobspec.system.get("preemptible-after")
@@ -104,6 +110,11 @@ class Victims:
                 self.suspension.close()
         if self.suspension is not None and self.suspension.jobs:
             self.suspension.resume(now)
+
+    @property
+    def suspends_now(self) -> bool:
+        """Whether jobs are suspended at present."""
+        return self.suspension is not None and bool(self.suspension.jobs)
 
     def drop(self, job: int, now: float) -> None:
         """Treat a job as running without resources, if it is suspended."""
@@ -249,11 +260,18 @@ class Victims:
 
     def _may_preempt(self, job: int, victim: int) -> bool:
         """Whether a job may ever preempt another."""
-        if self._rules[victim].mode == OFF or not self._takes[job]:
+        if self._rules[victim].mode == OFF or not self._takes[job] or self._is_kept(job, victim):
             return False
         if self._ranks is not None:
             return self._names[victim] in self._ranks[job]
         return self._priorities[victim] < self._priorities[job]
+
+    def _is_kept(self, job: int, victim: int) -> bool:
+        """Whether a victim is in a reservation, which keeps it from jobs that are not in it."""
+        own, other = self._reservations[victim], self._reservations[job]
+        if own is None or own is other or own.flex:
+            return False
+        return other is None or not other.overlaps
 
     def _lower(self, job: int) -> Iterator[int]:
         engine = self._engine
@@ -356,9 +374,9 @@ def add_victims(
     if rules.suspends:
         disruption, book = engine.parts["disruption"], engine.parts.get("reservations")
         assert isinstance(disruption, Disruption)
-        reserved = book.begun_for if isinstance(book, ReservationBook) else None
-        suspension = disruption.suspended = Suspension(engine, disruption, reserved)
-        if isinstance(book, ReservationBook):
-            book.on_border.append(suspension.reopen)
+        known = book if isinstance(book, ReservationBook) else None
+        suspension = disruption.suspended = Suspension(engine, disruption, known)
+        if known is not None:
+            known.on_border.append(suspension.reopen)
     victims = Victims(engine, rules, jobs, of, suspension)
     engine.victims = engine.parts["victims"] = victims

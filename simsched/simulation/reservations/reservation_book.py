@@ -56,6 +56,7 @@ class ReservationBook:
         self._closures = tuple(closures)
         self._windows: dict[int, list[Window]] = {}
         self._refused: dict[int, str] = {}
+        self._around: list[Calendar] = []
         self.on_border: list[Callable[[], None]] = []
         """What is called when a window begins or ends."""
         for one in found:
@@ -102,6 +103,10 @@ class ReservationBook:
         shared = Calendar((*self._closures, *kept), always=True)
         for group in groups[: self._ordinary]:
             group.context.supply.calendar = shared
+        self._around = [
+            Calendar((*self._closures, *self._beside(at, lasting)), always=True)
+            for at in range(len(self._reservations))
+        ]
         for at, group in enumerate(groups[self._ordinary :]):
             outside = self._beside if self._reservations[at].flex else self._outside
             closed = (*self._closures, *outside(at, lasting))
@@ -166,6 +171,12 @@ class ReservationBook:
             listener()
         engine.queues.expect_later()
         engine.settle()
+
+    def calendar_around(self, job: int) -> Calendar | None:
+        """Return the closures for a job of a reservation that may run beyond its windows; None for others."""
+        groups, own = self._engine.queues.groups, self._engine.queues.group_of(job)
+        found = [at for at, group in enumerate(groups[self._ordinary :]) if group is own]
+        return self._around[found[0]] if found else None
 
     def begun_for(self, job: int) -> Ints:
         """Return the targets of the reservations whose windows have begun, that of the job left out."""

@@ -101,6 +101,29 @@ def test_a_suspended_job_waits_for_the_end_of_the_window():
     assert spans(found) == {"U": (4, 9), "R": (12, 18), "A": (0, 38), "B": (38, 40)}
 
 
+def test_a_job_that_was_suspended_in_its_reservation_goes_on_after_its_end():
+    """R has 8 s left at 28 and the window ends at 30; U is from outside and needs both nodes."""
+    found = story(
+        within("R", 0, "slot=1/core", 18, "r", queue="batch"),
+        within("V", 20, "slot=1/core", 8, "r", queue="urgent"),
+        job("U", 15, "slot=2/core", 4, queue="batch"),
+        rules={"mode": "suspend"},
+    )
+    assert spans(found) == {"R": (10, 36), "V": (20, 28), "U": (36, 40)}
+
+
+def test_jobs_of_a_reservation_are_kept_to_its_end():
+    """With a grace time of 3 s, U could be given the node of R at the end of the window."""
+    found = story(
+        within("R", 0, "slot=1/core", 20, "r", queue="batch"),
+        job("A", 0, "slot=1/core", 40, queue="batch"),
+        job("U", 28, "slot=2/core", 5, queue="urgent"),
+        rules={"mode": "cancel", "grace": 3},
+    )
+    assert results(found) == {"R": "COMPLETED", "A": "CANCELED", "U": "COMPLETED"}
+    assert spans(found)["R"] == (10, 30)
+
+
 def test_a_suspended_job_does_not_go_on_into_maintenance():
     found = run(
         machine(1),

@@ -70,7 +70,7 @@ class InterruptedWork(Attempts):
         """Note an alloc; `start` is the start of the job, before `time` if it was suspended."""
         self._jobs[name] = job
         goes_on = start < time and self.suspends
-        ran = self.ran[name][-1] if goes_on else 0
+        ran = self.ran[name][-1] if goes_on else None
         if start == time or goes_on:
             self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, set(units), ran))
         if goes_on:

@@ -52,13 +52,16 @@ class ReservedNodes:
         free = self._tables.get(name, {}).get("flex") or self._tables.get(other or "", {}).get("overlaps")
         return name != other and name in self._tables and not free
 
-    def wrong(self, job: Job, time: float, ranks: set[int], ran: float = 0) -> Iterator[str]:
-        """Yield why a job, which `ran` for some seconds before, may not have these ranks from a time on."""
+    def wrong(self, job: Job, time: float, ranks: set[int], ran: float | None = None) -> Iterator[str]:
+        """Yield why a job may not have these ranks from a time on.
+
+        One that was suspended after it `ran` for some seconds may go on beyond the end of its reservation.
+        """
         if not self._tables:
             return
         name = reservation_named(job)
-        until = time + (inf if job.duration is None else job.duration - ran)
-        if name is not None:
+        until = time + (inf if job.duration is None else job.duration - (ran or 0))
+        if name is not None and ran is None:
             yield from self._wrong_own(job, name, time, until, ranks)
         own = [window for window in self._windows if window.name == name]
         table = self._tables.get(name or "", {})
