@@ -70,7 +70,8 @@ def check_whole(name: str, value: Any, least: int = 0, most: int = MOST) -> None
 def check_real(name: str, value: Any, least: float = -math.inf, most: float = math.inf) -> None:
     """Raise ConfigError unless the value is a finite number in the range."""
     known = isinstance(value, Real) and not isinstance(value, bool)
-    if not known or not math.isfinite(value) or not least <= value <= most:
+    # a whole number may be too large for a float, which `isfinite` would make of it
+    if not known or not (isinstance(value, int) or math.isfinite(value)) or not least <= value <= most:
         span = f" of {least:g} or more" if math.isfinite(least) else ""
         raise wrong(name, value, f"a number{f' from {least:g} to {most:g}' if math.isfinite(most) else span}")
 

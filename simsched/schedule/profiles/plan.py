@@ -102,7 +102,8 @@ class Plan:
     @property
     def available(self) -> Availability:
         """The state of the cluster now."""
-        self.spell_out()
+        if self.runs is not None:
+            self.spell_out()
         return self._available
 
     @property
@@ -113,7 +114,8 @@ class Plan:
     @property
     def held(self) -> dict[int, Selection]:
         """Job → the selection that it has claimed; callers must not change it."""
-        self.spell_out()
+        if self.runs is not None:
+            self.spell_out()
         return cast("dict[int, Selection]", self._held)
 
     def claims(self) -> list[tuple[int, float, Selection]]:

@@ -7,6 +7,8 @@ counts decide, as in `simulate`; the first other request, and the first drain, h
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace as changed
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
@@ -36,7 +38,7 @@ from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
 from simsched.simulation.preemption.victims import Victims
-from simsched.simulation.record.recorder import DROPPED, INFEASIBLE
+from simsched.simulation.record.recorder import DROPPED, INFEASIBLE, Recorder
 from simsched.simulation.reservations.reservation_book import ReservationBook, rejection_by
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
@@ -336,6 +338,15 @@ class Growth:
         """The columns of the run."""
         found: Prepared = self._prepared
         return found
+
+    def with_coming(self, coming: Sequence[Job], recorder: Recorder) -> Prepared:
+        """Return the columns with jobs that are still to come, which a recorder of its own gets, too."""
+        for job in coming:
+            recorder.add(job.id, job.queue or "default")
+        table = copy(self._table)
+        more = [UNLIMITED if job.duration is None else job.duration for job in coming]
+        object.__setattr__(table, "durations", table.durations + more)
+        return changed(self.prepared, table=table)
 
     def request_of(self, number: int) -> Request:
         """Return the compiled request of a job that has one."""

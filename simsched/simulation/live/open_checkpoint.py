@@ -6,8 +6,9 @@ A simulation that continues from it gives the same bytes as one that was never i
 
 ::
 
-    {"kind": "simsched open checkpoint", "format": 1, "simsched": "0.1", "time": 86400, "name": "submissions",
-     "digests": {"cluster", "config"}, "config": {…},
+    {"kind": "simsched open checkpoint", "format": 1, "simsched": "0.1", "time": 86400,
+     "digests": {"cluster", "config"}, "config": {…},      the body:
+     "log": {…},                                        the workload of `expected`, without its jobs
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
      "changes": [[number, runtime, duration, cancel_at]], "on_graph", "keyed": [], "renewals": [],
      "refused": [[number, result, reason]],
@@ -20,9 +21,12 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from simsched._version import version
 from simsched.errors import FormatError, RunError
@@ -41,10 +45,10 @@ from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.live.growth import GrowthRecord
 from simsched.simulation.record.input_digests import config_digest, machine_digest
 from simsched.simulation.record.run_directory import finite
-from simsched.workload.job import Job
+from simsched.workload.job import Job, Skip, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from simsched.simulation.live.open_engine import OpenEngine
     from simsched.simulation.live.submission import SubmissionReader
@@ -88,14 +92,14 @@ class _Specs:
 def write_open_checkpoint(
     path: str | Path,
     engine: OpenEngine,
-    expected: Iterable[Job],
+    expected: Workload,
     reader: SubmissionReader,
     origin: Mapping[str, Any],
-    grown: Cluster | None = None,
+    cluster: Cluster,
 ) -> None:
     """Write the present state; the file gets its name only once it is complete.
 
-    `origin` is what `origin_of` returns; `grown` is the cluster if nodes joined since the beginning.
+    `origin` is what `origin_of` returns; `cluster` may have grown since then.
 
     Raises
     ------
@@ -105,6 +109,7 @@ def write_open_checkpoint(
     """
     specs, record, log, events = _Specs(), engine.growth.record(), engine.recorder.log, engine.recorder.events
     body = {
+        "log": to_builtins(replace(expected, jobs=())),
         "expected": [specs.number(job.jobspec) for job in expected],
         "jobs": [specs.job(job) for job in record.handed_in],
         "changes": [[number, *change] for number, change in record.changes.items()],
@@ -117,7 +122,7 @@ def write_open_checkpoint(
         "state": codec_of(engine).plain(capture(engine)),
         "allocations": None if log is None else [line.decode().rstrip("\n") for line in log.so_far()],
         "eventlog": None if events is None else events.text().splitlines(),
-        "grown": None if grown is None else rows_of(grown.graph),
+        "grown": rows_of(cluster.graph) if machine_digest(cluster) != origin["digests"]["cluster"] else None,
     }
     text = json.dumps({**body, "specs": specs.documents}, ensure_ascii=False, separators=(",", ":"))
     head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now, "sha256": _digest(text)}
@@ -126,11 +131,10 @@ def write_open_checkpoint(
         raw.write(gzip.compress(data, 1, mtime=0) if Path(path).suffix == ".gz" else data)
 
 
-def origin_of(cluster: Cluster, config: RunConfig, name: str) -> dict[str, Any]:
+def origin_of(cluster: Cluster, config: RunConfig) -> dict[str, Any]:
     """Return what identifies a simulation in its checkpoints."""
     return {
         "simsched": version(),
-        "name": name,
         "digests": {"cluster": machine_digest(cluster), "config": config_digest(config)},
         "config": finite(config.to_dict()),
     }
@@ -146,7 +150,7 @@ class OpenCheckpoint:
     Attributes
     ----------
     time : the time of the state, in seconds.
-    expected : the jobs that the simulation expected.
+    expected : the jobs that the simulation expected, and the facts of their log.
     grown : the cluster, if nodes joined since the beginning.
 
     Raises
@@ -176,10 +180,10 @@ class OpenCheckpoint:
         try:
             self._specs = [_spec(document) for document in self._body["specs"]]
             self.time: float = found["time"]
-            self.name: str = found["name"]
-            self.expected = tuple(
-                Job(id=0, submit=0, jobspec=self._specs[number]) for number in self._body["expected"]
-            )
+            kinds = self._body["expected"]
+            jobs = tuple(Job(id=0, submit=0, jobspec=self._specs[number]) for number in kinds)
+            log = {**self._body["log"], "skipped": tuple(Skip(**one) for one in self._body["log"]["skipped"])}
+            self.expected = Workload(**{**log, "jobs": jobs})
             graph = self._body["grown"]
             self.grown = None if graph is None else Cluster(from_rows(graph))
         except DAMAGED as error:

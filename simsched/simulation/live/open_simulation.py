@@ -28,7 +28,7 @@ from simsched.simulation.environment import SUBMISSION, came_through_a_run
 from simsched.simulation.limits.limited_jobs import GrowingLimits
 from simsched.simulation.live.grown_run import grow
 from simsched.simulation.live.growth import Growth, nothing_prepared
-from simsched.simulation.live.interrupts import between_events
+from simsched.simulation.live.interrupts import between_events, run_until
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
@@ -57,8 +57,6 @@ if TYPE_CHECKING:
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.record.run_directory import RunResult
 
-NO_JOBS = Workload((), name="submissions")
-
 
 class OpenSimulation(NodeCommands, RunSession):
     """A run that is open: jobs come, and nodes come and go, while the clock runs.
@@ -70,9 +68,10 @@ class OpenSimulation(NodeCommands, RunSession):
     env : a simpy environment to share.  Its present time is second 0 of the run.
     expect : jobs of the kinds that will be submitted.  Whether counts alone decide is then known from the
         beginning, as in `simulate`; otherwise the first request that counts cannot decide hands over to the
-        matcher, and a policy with reservations makes them again at that moment.
+        matcher, and a policy with reservations makes them again at that moment.  Of a workload, the name, the
+        clock and the skipped records go into the records.
     absent : ranks of execution targets that the cluster does not have at first, until `add`.
-    name : of the jobs, in the records.
+    name : of the jobs, in the records; by default that of the workload to expect.
     """
 
     def __init__(
@@ -87,9 +86,9 @@ class OpenSimulation(NodeCommands, RunSession):
         eventlog: bool = False,
         sink: BinaryIO | None = None,
         inputs: Mapping[str, str | Path] | None = None,
-        expect: Iterable[Job] = (),
+        expect: Workload | Iterable[Job] = (),
         absent: int | str | Iterable[int] | None = None,
-        name: str = "submissions",
+        name: str | None = None,
         **options: Any,
     ) -> None:
         config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
@@ -100,7 +99,8 @@ class OpenSimulation(NodeCommands, RunSession):
         self._expected = tuple(expect)
         self._written = {"allocations": allocations, "eventlog": eventlog}
         self.engine: OpenEngine
-        self.workload = replace(NO_JOBS, name=name)
+        known = replace(expect, jobs=()) if isinstance(expect, Workload) else Workload(())
+        self.workload = replace(known, name=name or known.name or "submissions")
         self._has_sink = sink is not None
         self._open(env, sink)
         self.describe_inputs(inputs)
@@ -108,6 +108,7 @@ class OpenSimulation(NodeCommands, RunSession):
         self.engine.listener = self._watch
         self._reader = SubmissionReader()
         self._broken: str | None = None
+        self._plays = False
         if absent is not None:
             self._take_out(absent, DRAIN, ABSENT)
 
@@ -174,7 +175,7 @@ class OpenSimulation(NodeCommands, RunSession):
         ConfigError
             For a time that is not a number, or in the past.
         RunError
-            If a callback failed, here or before.
+            If a callback failed, here or before, or the event does not happen.
         """
         self._refuse_broken()
         engine = self.engine
@@ -185,7 +186,7 @@ class OpenSimulation(NodeCommands, RunSession):
             until = event
         engine.endless = until is not None
         with between_events(self.env):
-            return self._play(lambda: self.env.run(until=until))
+            return self._play(lambda: run_until(self.env, until))
 
     def step(self) -> bool:
         """Handle one event of the environment; return False if none was left."""
@@ -206,6 +207,9 @@ class OpenSimulation(NodeCommands, RunSession):
 
     def _play(self, action: Callable[[], Any]) -> Any:
         """Let the environment run; remember if it stopped within an event of the run."""
+        if self._plays or self._watch.calling is not None:
+            raise RunError("the clock runs already", expected="`yield` in a process: yield job.ended")
+        self._plays = True
         try:
             # Many objects stay to the end; the collector would walk them again and again.
             with naming_policy(self.config.queue_policy), seldom_collected():
@@ -216,6 +220,8 @@ class OpenSimulation(NodeCommands, RunSession):
             if came_through_a_run(error):
                 self._broken = str(error) or type(error).__name__
             raise
+        finally:
+            self._plays = False
 
     def _refuse_broken(self) -> None:
         if self._broken is not None:
@@ -383,10 +389,13 @@ class OpenSimulation(NodeCommands, RunSession):
         It has an environment of its own, or `env`, and its own jobs (`job`), but neither the processes and
         resources of the program nor its callbacks.  Allocations that went to a file are not part of it.
 
-        RunError if a callback failed before, or a policy remembers a value that cannot be copied.
+        RunError if a callback failed before or calls this, but for ``pass``, or a policy remembers a value
+        that cannot be copied.
         """
         self._refuse_broken()
+        self._watch.refuse_halves("copy")
         made = copy.copy(self)
+        made._plays = False
         made._written = {**self._written, "allocations": self._written["allocations"] and not self._has_sink}
         made._open(None, None)
         now, engine = self.now, made.engine
@@ -411,17 +420,21 @@ class OpenSimulation(NodeCommands, RunSession):
         """Return the present state, from which the run can be continued several times.
 
         With a `path` it is written to a file too (gzip if its name ends in ``.gz``), for `restore`.
+        A callback, whose event is half done, gets the state once the event is over.
 
-        RunError if a callback failed before, the file cannot be written, or a policy remembers a value that
-        cannot be copied.
+        Errors as `copy`, and RunError if the file cannot be written.
         """
         self._refuse_broken()
         if path is not None:
             check_path("path", path)
-            origin = origin_of(self._base, self.config, self.workload.name)
-            grown = None if self.cluster is self._base else self.cluster
-            write_open_checkpoint(path, self.engine, self._expected, self._reader, origin, grown)
-        return RunCheckpoint(self.copy())
+
+        def keep() -> Any:
+            if path is not None:
+                log, origin = replace(self.workload, jobs=self._expected), origin_of(self._base, self.config)
+                write_open_checkpoint(path, self.engine, log, self._reader, origin, self.cluster)
+            return self.copy()
+
+        return RunCheckpoint(self.env, keep, at_once=not self._watch.is_half_done)
 
     @classmethod
     def restore(
@@ -441,8 +454,8 @@ class OpenSimulation(NodeCommands, RunSession):
         """
         check_path("path", path)
         head = OpenCheckpoint(path)
-        made = cls(cluster, *arguments, **{"expect": head.expected, "name": head.name, **options})
-        head.refuse_other(origin_of(made.cluster, made.config, head.name))
+        made = cls(cluster, *arguments, **{"expect": head.expected, **options})
+        head.refuse_other(origin_of(made.cluster, made.config))
         if head.grown is not None:
             made._planned = head.grown
             made.reopen(head.grown)
@@ -463,9 +476,10 @@ class OpenSimulation(NodeCommands, RunSession):
         Raises
         ------
         RunError
-            If a callback failed before.
+            If a callback failed before, or calls this, but for ``pass``.
         """
         self._refuse_broken()
+        self._watch.refuse_halves("read the records of")
         engine = self.engine
         recorder = engine.recorder.detached()
         # a job that starts later has no such reason
@@ -474,16 +488,7 @@ class OpenSimulation(NodeCommands, RunSession):
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
         coming = tuple(engine.arrivals)
-        prepared = self.prepared
-        if coming:
-            for job in coming:
-                recorder.add(job.id, job.queue or "default")
-            endless = float("inf")
-            durations = [endless if job.duration is None else job.duration for job in coming]
-            prepared = copy.copy(prepared)
-            table = copy.copy(prepared.table)
-            object.__setattr__(table, "durations", prepared.table.durations + durations)
-            prepared = replace(prepared, table=table)
+        prepared = engine.growth.with_coming(coming, recorder) if coming else self.prepared
         workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
         times: dict[str, Any] = {"complete": True, "until": until, "from": None}
         if engine.growth.renewals:

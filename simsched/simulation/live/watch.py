@@ -26,12 +26,14 @@ class Watch:
     ----------
     jobs : number → job, until it is inactive.
     coming : ticket → job that was handed in for a later time.
+    calling : the event whose callbacks are called at present, or None.
     """
 
     def __init__(self, simulation: Any) -> None:
         self._simulation = simulation
         self.jobs: dict[int, LiveJob] = {}
         self.coming: dict[int, LiveJob] = {}
+        self.calling: str | None = None
         self._callbacks: dict[str, list[Callable[[Any], None]]] = {name: [] for name in EVENTS}
         self._starts, self._ends = self._callbacks["start"], self._callbacks["end"]
         self._submits, self._passes = self._callbacks["submit"], self._callbacks["pass"]
@@ -52,7 +54,22 @@ class Watch:
             raise wrong("callback", callback, "a function")
         self._callbacks[event].append(callback)
 
+    @property
+    def is_half_done(self) -> bool:
+        """Whether an event is half done; a pass is over, unless each event has a pass of its own."""
+        each_event = self._simulation.config.passes == "event"
+        return self.calling is not None and (self.calling != "pass" or each_event)
+
+    def refuse_halves(self, act: str) -> None:
+        """Raise a RunError within a callback whose event is half done, so that there is no whole state."""
+        if self.is_half_done:
+            raise RunError(
+                f"a callback for {self.calling!r} cannot {act} the simulation: its event is not over",
+                expected="a process",
+            )
+
     def _call(self, event: str, value: Any) -> None:
+        self.calling = event
         for callback in self._callbacks[event]:
             try:
                 callback(value)
@@ -61,6 +78,7 @@ class Watch:
                 what = f"{type(error).__name__}: {error}"
                 at = f"{self._simulation.now:g} s"
                 raise RunError(f"the callback {name} for {event!r} failed at {at}: {what}") from error
+        self.calling = None
 
     def take_over(self, other: Watch, make: Callable[[LiveJob], LiveJob]) -> None:
         """Watch copies of the jobs of another simulation, without its callbacks."""

@@ -11,6 +11,7 @@ import pytest
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError
 from tests.simulation.live.test_open_options import OPTIONS, parts
+from tests.simulation.simworld import machine
 
 
 def story(sim, rng, until):
@@ -182,3 +183,31 @@ def test_checkpoints_within_a_callback_of_a_pass(tmp_path):
         sim.submit("slot=3/node", 50 + number, at=10 * number)
     sim.run()
     assert len(files) == 6
+
+
+def test_the_records_have_the_log_that_was_expected(tmp_path):
+    """Records that the reader skipped are rows of the table, as in `simulate`, and outlive a checkpoint."""
+    rest = "100 -1 1 1 1 -1 1 -1 -1 -1"
+    lines = [f"1 0 -1 60 1 -1 -1 1 {rest}", f"2 5 -1 60 0 -1 -1 0 {rest}", f"3 9 -1 70 2 -1 -1 2 {rest}"]
+    path = tmp_path / "log.swf"
+    path.write_text("; UnixStartTime: 1000000\n" + "\n".join(lines) + "\n")
+    log = ss.load_workload(path)
+    assert (len(log), len(log.skipped)) == (2, 1)
+    whole = ss.simulate(machine(2, 1), log)
+    sim = ss.Simulation(machine(2, 1), expect=log)
+
+    def source():
+        for job in log:
+            yield sim.env.timeout(job.submit - sim.env.now)
+            sim.submit(job)
+
+    sim.env.process(source())
+    sim.run(until=30)
+    sim.checkpoint(tmp_path / "state.json")
+    again = ss.Simulation.restore(tmp_path / "state.json", machine(2, 1))
+    for one in (sim, again):
+        one.run()
+        found = one.result()
+        assert found.jobs.to_dict("list").__repr__() == whole.jobs.to_dict("list").__repr__()
+        assert found.meta["workload"] == whole.meta["workload"]
+        assert found.meta.get("clock") == whole.meta.get("clock")
