@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 FEW = 12
-"""Up to this many candidates are judged when their turn comes; more are ruled out as one vector."""
+"""Up to this many candidates are judged one by one; more are ruled out as one vector."""
 
 
 class GraphSupply(Supply):
@@ -142,12 +142,16 @@ class GraphSupply(Supply):
             yield from super().candidates_behind_first(queue, shadow)
             return
         shadow.forget()
-        jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
+        if len(queue.ranks) <= FEW:
+            jobs = np.array(self.candidates(queue.listed(1)), dtype=np.int64)
+        else:
+            jobs = queue.jobs(1)
+            jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
         if not len(jobs):
             return
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
+        # Where all of them end by then, what is left over at that time need not be known.
+        some = np.arange(len(jobs)) if soon.all() else (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
         if len(some) <= FEW:
             yield from jobs[some].tolist()
             return

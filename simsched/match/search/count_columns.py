@@ -7,7 +7,7 @@ have a state whose column is known, and it is put in place of the old one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.requests.request import Content
+
+Value = TypeVar("Value")
 
 UP, OPEN, IDLE = 0, 1, 2
 """Targets that may serve a content: those that are up, are not claimed exclusively, have no claim at all."""
@@ -51,16 +53,20 @@ class CountColumns:
 
     Attributes
     ----------
-    known : for each target the columns of its class by state; targets of one class pass the same constraints.
+    known : for each target the columns of its class by state. Targets of one class pass the same constraints
+        and have units of the same types.
+    present : for each class the numbers of these types.
     """
 
-    def __init__(self, contents: Sequence[Content], types: Sequence[str], eligible: Bools) -> None:
+    def __init__(
+        self, contents: Sequence[Content], types: Sequence[str], eligible: Bools, present: Bools
+    ) -> None:
         groups: dict[tuple[tuple[tuple[int, int], ...], int, int], list[int]] = {}
         for number, content in enumerate(contents):
             draws = tuple((types.index(type_), units) for type_, units in content.flat or ())
             groups.setdefault((draws, most_copies(content), gate(content)), []).append(number)
-        self._count = len(contents)
-        classes, of = np.unique(eligible, axis=1, return_inverse=True)
+        self._count, self._types = len(contents), len(types)
+        classes, of = np.unique(np.concatenate([eligible, present]), axis=1, return_inverse=True)
         self._class: list[int] = of.reshape(-1).tolist()
         self._groups = [
             [
@@ -70,15 +76,20 @@ class CountColumns:
             ]
             for row in classes.T.tolist()
         ]
-        """For each class of targets that pass the same constraints: demands, and the contents with each."""
+        """For each class of targets: demands, and the contents with each."""
+        self.present = [row[len(eligible) :].nonzero()[0].tolist() for row in classes.T]
         classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
-        self.known = [classes_known[class_] for class_ in self._class]
+        self.known = self.of_each(classes_known)
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
+
+    def of_each(self, values: Sequence[Value]) -> list[Value]:
+        """Return for each target the value of its class."""
+        return [values[class_] for class_ in self._class]
 
     def add(self, target: int, state: tuple[int, ...]) -> CountColumn:
         """Count a target in a state that is not among the `known` ones of its class, and return its column.
 
-        `state` is the gate that it passes (-1: it is down), and its free units of each type.
+        `state` is the gate that it passes (-1: it is down), and its free units of each type that it has.
         """
         self._room -= 1
         if self._room < 0:
@@ -88,7 +99,10 @@ class CountColumns:
 
     def _counted(self, class_: int, state: tuple[int, ...]) -> CountColumn:
         """Count the copies of all contents on a target."""
-        passes, *free = state
+        passes, *some = state
+        free = [0] * self._types
+        for at, units in zip(self.present[class_], some, strict=True):
+            free[at] = units
         size = self._count
         joined = [0] * (2 * size)
         for draws, most, gate_, numbers in self._groups[class_]:

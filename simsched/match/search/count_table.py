@@ -124,15 +124,24 @@ class CountTable:
         """Content → 1 for each target that is up and passes its constraint."""
         self._taken: dict[tuple[int, int, int], tuple[Ints | None, tuple[Ints, Ints | int]]] = {}
         self._few = FEW if len(chosen) <= MAX_COLUMN else 0
-        self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible)
+        present = np.array([self._present(leaves, index) for leaves in self._leaves.values()], dtype=np.bool_)
+        present = present.reshape(-1, width)
+        self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible, present)
         self._column: list[CountColumn | None] = [None] * width
         """The column of each target; None: it was counted with many others."""
-        self._free = [
+        free = [
             (avail.free[type_].item, None if leaves.pools is None else leaves.on(slice(None)))
             for type_, leaves in self._leaves.items()
         ]
-        """For each type of the rows its free units by leaf pool, and the leaf pools of each target; None: the
-        targets and the leaf pools have the same numbers."""
+        self._free = self._columns.of_each([[free[at] for at in some] for some in self._columns.present])
+        """For each target and each type that it has, the free units by leaf pool, and the leaf pools of each
+        target; None: the targets and the leaf pools have the same numbers."""
+
+    @staticmethod
+    def _present(leaves: TargetLeaves, index: Index) -> Bools:
+        """Return which targets have any units of a type, free or not."""
+        found: Bools = leaves.sums(index.pool_types[leaves.type].size, np.arange(len(index))) > 0
+        return found
 
     def _has_leaves(self, content: Content, index: Index) -> bool:
         """Whether all that a content draws is summed on each target."""
@@ -172,12 +181,12 @@ class CountTable:
         avail, cells, columns, known = self._avail, self._cells, self._column, self._columns.known
         used, up, whole = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
         claims, held = self.rows[self._use], self.rows[self._held]
-        sums = self.packed
+        free, sums = self._free, self.packed
         for target in targets:
             count, taken = used(target), whole(target)
             claims[target], held[target] = count, taken
             state = [-1 if not up(target) else UP if taken else OPEN if count else IDLE]
-            for units, pools in self._free:
+            for units, pools in free[target]:
                 state.append(units(target) if pools is None else sum(map(units, pools[target])))
             key = tuple(state)
             column, old = known[target].get(key), columns[target]

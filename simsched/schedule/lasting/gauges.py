@@ -53,6 +53,7 @@ class Gauges:
         fit where it did not; `always` if that may be anywhere, and one more if nothing is known: an exact
         search that gave up may find a match although less is free.
     parts, eligible : gauge → the part of a request that it counts, and on which targets.
+    demand : gauge → the number of its demand; gauges of one demand count it on different targets.
     reaches_above : whether any request claims a vertex above the execution targets exclusively.
     """
 
@@ -101,10 +102,9 @@ class Gauges:
             alike.setdefault((draws, part.whole), []).append(at)
         self._demands = list(alike)
         """Units and whether a whole target is meant, each once."""
-        self._demand = np.zeros(len(parts), dtype=np.int64)
-        """Gauge → its demand among these; gauges of one demand count it on different targets."""
+        self.demand = np.zeros(len(parts), dtype=np.int64)
         for number, gauges in enumerate(alike.values()):
-            self._demand[gauges] = number
+            self.demand[gauges] = number
 
     def __len__(self) -> int:
         return self.always
@@ -142,18 +142,17 @@ class Gauges:
         return found
 
     def most_added(self, freed: Integers, targets: Integers) -> Floats:
-        """Return for each gauge, and last for none, at most how many more copies fit after a release.
+        """Return for each gauge at most how many more copies fit on each of some targets after a release.
 
         `freed` are the units of each of `types` (rows) on each of the targets.
         """
-        most = np.zeros((len(self), len(targets)))
+        most = np.ones((len(self), len(targets)))  # something that counts do not see may have been in the way
         for units, (some, inverse) in zip(freed, self._inverse, strict=True):
             if len(some):
-                most[some] = np.maximum(most[some], np.floor(units * inverse[:, None] + 1.0))
+                most[some] = np.maximum(most[some], np.ceil(units * inverse[:, None] - 1e-6))
         most[self.whole] = 1.0
-        found = np.zeros(len(self) + 1)
-        found[:-1] = (most * self.eligible[:, targets]).sum(axis=1)
-        return found
+        most *= self.eligible[:, targets]
+        return most
 
     def copies(self, gauge: int, free: Sequence[Integers], use: Integers) -> Integers:
         """Return for how many copies of one gauge some targets have room, at some times.
@@ -170,23 +169,36 @@ class Gauges:
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
         may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
         rooms = np.empty((len(self._demands), *use.shape))
-        idle = use == 0
         shares: dict[tuple[int, int], Integers] = {}
-        for number, (draws, whole) in enumerate(self._demands):
-            room: Integers | Bools | None = idle if whole else None
-            for draw in draws:
-                share = shares.get(draw)
-                if share is None:
-                    at, units = draw
-                    share = shares[draw] = free[at] if units == 1 else free[at] // units
-                # A whole target serves once.
-                part = share > 0 if whole else share
-                room = part if room is None else room & part if whole else np.minimum(room, part)
-            assert room is not None, "every gauge counts something"
-            rooms[number] = room
+        for demand in range(len(self._demands)):
+            rooms[demand] = self.room(demand, free, use, shares)
         totals = rooms @ may.T  # of every demand on the targets of every gauge
-        found: Floats = totals[self._demand, :, np.arange(len(self))]
+        found: Floats = totals[self.demand, :, np.arange(len(self))]
         return found
+
+    def room(
+        self,
+        demand: int,
+        free: Sequence[Integers],
+        use: Integers,
+        shares: dict[tuple[int, int], Integers],
+    ) -> Integers | Bools:
+        """Return for how many copies of one demand targets have room, as `totals`.
+
+        `shares` are those of single types that demands have in common; they are added to it.
+        """
+        draws, whole = self._demands[demand]
+        room: Integers | Bools | None = use == 0 if whole else None
+        for draw in draws:
+            share = shares.get(draw)
+            if share is None:
+                at, units = draw
+                share = shares[draw] = free[at] if units == 1 else free[at] // units
+            # A whole target serves once.
+            part = share > 0 if whole else share
+            room = part if room is None else room & part if whole else np.minimum(room, part)
+        assert room is not None, "every gauge counts something"
+        return room
 
 
 def _contents(needs: Sequence[Need], times: int) -> Iterator[tuple[Content, int]]:

@@ -3,8 +3,9 @@
 The answers are those of `GraphReservations`, which is built again at each pass and searches with the matcher
 alone. Here the matcher only confirms: a start is tried where the `Gauges` suffice in the whole window. And
 a reservation is tried at an earlier start only if something that it could use was freed before its start
-since the last try. For both, equal states must give equal answers (`Supply.is_steady`), and
-whether a request fits must not depend on which units are free (`Plan.counts_only`).
+since the last try, and only with the windows in which enough may be free now (`tried_windows`). For both,
+equal states must give equal answers (`Supply.is_steady`), and whether a request fits must not depend on which
+units are free (`Plan.counts_only`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from simsched.match.state.with_claims import with_claims
 from simsched.schedule.lasting.room import Room
+from simsched.schedule.lasting.tried_windows import REFUSED
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 from simsched.schedule.profiles.remainder import is_free
@@ -56,10 +58,6 @@ class LastingReservations:
         """Job → its reserved resources."""
         self._counted: list[Footprint] = []
         """The claims of this pass that were reserved without ids of units."""
-        self._missing = np.zeros(present.table.capacity)
-        """For each job, how many copies of its gauge were missing when it was last tried."""
-        self._seen = np.zeros(present.table.capacity)
-        """For each job, `Room.more` of its gauge at that time."""
         self._held: dict[int, Selection] = {}
         for job, end in plan.expected_ends().items():
             self._run(job, end)
@@ -92,7 +90,7 @@ class LastingReservations:
         if self._held.keys() != plan.held.keys() and not self._update():
             return False
         for footprint in self._counted:
-            room.note_gain(footprint, NEVER, counted=True)
+            room.note_counted(footprint)
         self._counted.clear()
         room.begin()
         room.purge()
@@ -132,7 +130,7 @@ class LastingReservations:
             rest, gains, done = np.array(jobs[at:], dtype=np.int64), room.gains, 0
             begins = np.array([starts.get(job, -NEVER) for job in jobs[at:]])
             tried = self._would_try(rest, begins)
-            for place in self._looked_at(rest, begins).nonzero()[0].tolist():
+            for place in self._looked_at(rest, begins, tried).nonzero()[0].tolist():
                 if tried[done:place].any():
                     self._soonest = Bounds()
                 yield jobs[at + place]
@@ -143,16 +141,22 @@ class LastingReservations:
                 return
             at += done
 
-    def _looked_at(self, jobs: Integers, starts: Floats) -> Bools:
-        """Return which reservations, with these starts, are due or not ruled out at an earlier start."""
+    def _looked_at(self, jobs: Integers, starts: Floats, tried: Bools) -> Bools:
+        """Return which reservations, with these starts, are due or not ruled out at an earlier start.
+
+        `tried` is the answer of `_would_try`.
+        """
         room, gauges = self._room, self._gauges
         kinds = self._present.table.kinds_array[jobs]
         before = np.minimum(starts, room.gained[gauges.concerns[kinds]])
         last = room.times.searchsorted(before) - 1
-        first = gauges.first[kinds]
-        enough = room.best()[first, last] >= gauges.wanted[kinds]
-        enough &= room.more[first] - self._seen[jobs] >= self._missing[jobs]
-        found: Bools = (last >= 0) & enough | (starts <= room.now)
+        columns = room.tried.columns(jobs.tolist())
+        known = columns >= 0
+        enough = room.first_open()[columns] <= last
+        if not known.all():
+            first = gauges.first[kinds]
+            enough[~known] = (room.best()[first, last] >= gauges.wanted[kinds])[~known]
+        found: Bools = (last >= 0) & enough & tried | (starts <= room.now)
         return found
 
     def _would_try(self, jobs: Integers, starts: Floats) -> Bools:
@@ -190,29 +194,25 @@ class LastingReservations:
     def earlier(self, job: int, gap: Gap) -> Gap | None:
         """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
         room, table = self._room, self._present.table
-        last = int(room.times.searchsorted(gap.start)) - 1
-        if last < 0 or (room.most()[:, last] < table.demand[:, job]).any():  # as `_would_try`
-            return None
         self._soonest = Bounds()
-        kind, duration = table.kinds[job], table.durations[job]
         start = room.at(gap.start)
         own = self._footprints[job], start, room.at(self._ends[job])
-        gauges = self._gauges.of[kind]
-        if self._gauges.concerns[kind] < len(self._gauges):
-            ((gauge, copies),) = gauges
-            missing = room.shortfall(gauge, copies, duration, start, own)
-            self._seen[job], self._missing[job] = room.more[gauge], missing
-            if missing > 0:
-                return None
-        elif next(room.fitting(gauges, duration, 0, start, own), None) is None:
-            return None
-        mark = room.mark()
-        self.withdraw(job, gap)
-        found = self._first_gap(job, 0, room.at(gap.start))
-        if found is None:
-            # The old reservation again, with its very units: at its start the matcher could choose others.
-            self.reserve(job, gap)
-            room.reset(mark)
+        for at in self._earlier_steps(job, own):
+            selection = self._seek(job, at, room.stop(at, table.durations[job]), own)
+            if selection is not None:
+                self._take_back(job, gap)
+                return Gap(self._time(at), selection)
+            room.refuse(job, at)
+        return None
+
+    def _earlier_steps(self, job: int, own: tuple[Footprint, int, int]) -> Iterable[int]:
+        """Return the steps before a job's reservation from which nothing but the matcher may refuse it."""
+        room, table = self._room, self._present.table
+        duration, gauges = table.durations[job], self._gauges.of[table.kinds[job]]
+        if job not in room.tried:
+            return room.fitting(gauges, duration, 0, own[1], own)
+        ((gauge, copies),) = gauges
+        found: list[int] = room.try_windows(job, gauge, copies, duration, own).tolist()
         return found
 
     def _first_gap(self, job: int, begin: int, end: int) -> Gap | None:
@@ -234,26 +234,27 @@ class LastingReservations:
         place = bisect_left(ends, time)
         return ends[place] if place < len(ends) and ends[place] == time else time
 
-    def _seek(self, job: int, at: int, stop: int, own: Footprint | None) -> Selection | None:
-        """Match a job on the least of the steps from `at` until `stop`; `own` is free for it as well."""
+    def _seek(self, job: int, at: int, stop: int, own: tuple[Footprint, int, int] | None) -> Selection | None:
+        """Match a job on the least of the steps from `at` until `stop`.
+
+        The footprint `own`, that of its reservation, counts as free from its first step until its stop.
+        """
         present, room = self._present, self._room
         time = float(room.times[at])
         begins = self._begins
         first, behind = bisect_right(begins, (time, NEVER)), self._first_behind(stop)
-        inside = [other for _, other in begins[first:behind]]
+        inside = [other for _, other in begins[first:behind] if other != job]
         # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
         # claim, which the plan takes as released.
         as_it_is = not at and not present.plan.overrun(time)
         if as_it_is:
             begun = [other for _, other in begins[:first]]
-            others = inside + [other for other in begun if own is None or other != job]
+            others = inside + [other for other in begun if other != job]
             if not others and not self._counted:
                 return present.seek_at(job, present.plan.available, time)
             if any(self._names_units(other) for other in others):
                 return self._seek_by_ids(job, others)
-        least = room.least(at, stop, [self._footprints[other] for other in inside])
-        if own is not None:
-            least[own.columns] += own.amounts
+        least = room.least(at, stop, [self._footprints[other] for other in inside], own)
         if as_it_is:
             self._avoid(least, [*(self._footprints[other] for other in others), *self._counted])
         return present.seek_at(job, self._state(least, counts_only=not as_it_is), time)
@@ -328,10 +329,19 @@ class LastingReservations:
         footprint = self._columns.footprint(gap.selection, self._room.up)
         self._footprints[job], self._ends[job] = footprint, end
         self._selections[job] = gap.selection
-        self._missing[job] = 0.0
+        self._note_windows(job, gap.start, footprint)
         insort(self._begins, (gap.start, job))
         self._room.take(footprint, gap.start, end)
         self._room.own(gap.start, end)
+
+    def _note_windows(self, job: int, start: float, footprint: Footprint) -> None:
+        """Note why a job does not start earlier, if one gauge decides whether a release can help it."""
+        table, gauges, tried = self._present.table, self._gauges, self._room.tried
+        gauge = gauges.concerns.item(table.kinds[job])
+        if gauge < len(gauges):
+            if job not in tried:
+                tried.add(job, gauge, table.durations[job])
+            tried.place(job, start, footprint.targets)
 
     def restore(self, job: int, gap: Gap) -> None:
         """Reserve again a gap that need not begin at a step."""
@@ -339,10 +349,15 @@ class LastingReservations:
 
     def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
+        self._take_back(job, gap)
+        self._room.tried.drop(job)
+
+    def _take_back(self, job: int, gap: Gap) -> None:
+        """Take back the reservation of a job that goes on waiting."""
         end = self._ends.pop(job)
         del self._selections[job]
         self._begins.remove((gap.start, job))
-        self._room.free(self._footprints.pop(job), gap.start, end)
+        self._room.free(self._footprints.pop(job), gap.start, end, job)
         self._room.disown(gap.start, end)
         self._soonest = Bounds()
 
@@ -359,6 +374,9 @@ class LastingReservations:
             found = self._fit_now(job, gap)
             if found is None and is_free(present.plan.available, reserved):
                 found = reserved
+        if not fresh or found is None:
+            # It was avoided at the first step, and its units are other ones, or free, from now on.
+            self._room.reopen()
         if found is None:
             return None
         new = self._columns.footprint(found, self._room.up)
@@ -369,6 +387,7 @@ class LastingReservations:
         self._begins.remove((now, job))
         self._room.disown(now)
         del self._selections[job]
+        self._room.tried.drop(job)
         self._soonest = self._soonest if fresh else Bounds()
         if found.counted:
             self._counted.append(new)
@@ -385,7 +404,7 @@ class LastingReservations:
             room.reset(mark)
             return found
         stop = room.stop(0, self._present.table.durations[job])
-        return self._seek(job, 0, stop, None if own is None else self._footprints[job])
+        return self._seek(job, 0, stop, None if own is None else (self._footprints[job], 0, room.steps))
 
     # -- invariants -------------------------------------------------------------------------------
 
@@ -394,6 +413,22 @@ class LastingReservations:
         self._room.check()
         assert self._begins == sorted(self._begins)
         assert {job for _, job in self._begins} == self._selections.keys()
+        for job in self._selections:
+            if job in self._room.tried:
+                self._check_windows(job)
+
+    def _check_windows(self, job: int) -> None:
+        """Assert that a job could not start with any window in which something is noted to be missing."""
+        room, duration = self._room, self._present.table.durations[job]
+        ((gauge, copies),) = self._gauges.of[self._present.table.kinds[job]]
+        start = int(room.times.searchsorted(next(at for at, other in self._begins if other == job)))
+        own = self._footprints[job], start, room.at(self._ends[job])
+        for at in range(start):
+            noted = room.missing(job, at)
+            if noted == REFUSED:
+                assert self._seek(job, at, room.stop(at, duration), own) is None
+            elif noted > 0:
+                assert next(room.fitting([(gauge, copies)], duration, at, at + 1, own), None) is None
 
     def equals(self, other: LastingReservations) -> bool:
         """Whether the free resources are the same at all times."""

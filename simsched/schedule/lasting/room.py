@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.schedule.lasting.tried_windows import TriedWindows
+from simsched.schedule.lasting.window_minima import least_in_each, sums_of_least
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -25,12 +27,10 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
+    from simsched.schedule.lasting.tried_windows import Windows
 
     Floats = npt.NDArray[np.float64]
 
-
-CELLS = 1 << 22
-"""Cells (length, step, target) of least values that are kept at a time."""
 
 NEVER_LESS = 1e9
 """More copies than any request needs."""
@@ -44,7 +44,7 @@ class Room:
     up : which targets are up; the vectors hold as long as that does not change.
     gained, later : for each number of `Gauges.concerns`, the time before which more may be free than at
         the last compression; and the same, but only for changes since that began.
-    more : for each gauge (and last, for none), at most how many copies were added by all gains, in sum.
+    tried : the windows of which is known that a reservation could not begin with them.
     gains : how often anything was freed, or a step was inserted right behind the first.
     """
 
@@ -82,7 +82,7 @@ class Room:
         self.later = np.zeros(len(gauges) + 2)
         self.later[-1] = NEVER
         self.gains = 0
-        self.more = np.zeros(len(gauges) + 1)
+        self.tried = TriedWindows(len(self._time), len(self.up))
 
     @property
     def times(self) -> Floats:
@@ -140,6 +140,7 @@ class Room:
         self._time[at], self._slot[at] = time, slot
         self._total[:, at], self._sum[:, at] = self._total[:, at - 1], self._sum[:, at - 1]
         self._best = self._most = None
+        self.tried.split(slot, int(self._slot[at - 1]), first=at == 1)
         if at == 1:
             # At the first step a search uses the units of now by id, and avoids more than at later steps. So
             # a request that did not fit at the first step may fit at this one, although nothing changes.
@@ -189,6 +190,7 @@ class Room:
         self._total[-1] = 0.0
         self._sum = np.concatenate([self._sum, np.empty_like(self._sum)], axis=1)
         self._spare.extend(range(2 * size - 1, size - 1, -1))
+        self.tried.grow()
 
     # -- claims ----------------------------------------------------------------------------------
 
@@ -196,28 +198,68 @@ class Room:
         """Take resources from `begin`, or now, until `end` seconds."""
         self._shift(footprint, self.step(max(begin, self.now)), self.step(end), -1)
 
-    def free(self, footprint: Footprint, begin: float, end: float) -> None:
-        """Free resources from `begin`, or now, until `end` seconds."""
+    def free(self, footprint: Footprint, begin: float, end: float, job: int = -1) -> None:
+        """Free resources from `begin`, or now, until `end` seconds.
+
+        For a `job` that goes on waiting that is no news: its own reservation counted as free for it.
+        """
         if end <= self.now:
             return
-        begin = max(begin, self.now)
-        self._shift(footprint, self.step(begin), self.step(end), 1)
-        self.note_gain(footprint, end)
+        first, stop = self.step(max(begin, self.now)), self.step(end)
+        self._shift(footprint, first, stop, 1)
+        most = self._gauges.most_added(footprint.on_targets, footprint.targets)
+        added = most.sum(axis=1) + (NEVER_LESS if footprint.above else 0.0)
+        opened = self.tried.gain(self._slot[:stop], self.times[:stop], first, added, job)
+        if len(opened.steps) and not footprint.above:
+            self.tried.put(self._slot, opened, self._added(opened, footprint.targets, most))
+        self._gain_of(added > 0.0, end)
 
-    def note_gain(self, footprint: Footprint, end: float, *, counted: bool = False) -> None:
-        """Note that more may be free before a time, on the targets of a footprint.
+    def _added(self, opened: Windows, targets: Ints, most: Floats) -> Floats:
+        """Return how many copies a release on some targets adds to some windows at most.
 
-        With `counted` that is not of its units: the leaf pools were avoided because it was made on counts.
-        Gauges do not see that, so no copies are added: a request for which they lack copies still lacks them.
+        On each target that is the least of the window, and for each gauge (row) not more than `most`.
         """
-        gained = np.zeros(len(self.gained), dtype=np.bool_)
-        gained[:-2] = footprint.above or self._gauges.eligible[:, footprint.targets].any(axis=1)
-        gained[-2] = True
-        if footprint.above:
-            self.more += NEVER_LESS
-        elif not counted:
-            self.more += self._gauges.most_added(footprint.on_targets, footprint.targets)
-        self._gain(gained, end)
+        times = self.times
+        stops = np.maximum(times.searchsorted(times[opened.steps] + opened.durations), opened.steps + 1)
+        # On targets of its own reservation more counts as free for the job than the rows show.
+        own = self.tried.owns(opened.columns, targets)
+        stops = np.where(own, np.minimum(times.searchsorted(opened.starts), stops), stops)
+        low, high = int(opened.steps.min()), int(stops.max())
+        *free, use = self._on_targets(self._slot[low:high], targets)
+        added = most[opened.gauges]
+        shares: dict[tuple[int, int], Ints] = {}
+        demands = self._gauges.demand[opened.gauges]
+        for demand in set(demands.tolist()):
+            some = (demands == demand).nonzero()[0]
+            room = self._gauges.room(demand, free, use, shares)
+            least = least_in_each(room, opened.steps[some] - low, stops[some] - low)
+            added[some] = np.minimum(added[some], least)
+        found: Floats = np.add.reduce(added, axis=1)
+        return found
+
+    def _on_targets(self, slots: Ints, targets: Ints) -> Ints:
+        """Return the free units of each type of the gauges, and last the claims, on targets in some rows.
+
+        The shape is (types and one, rows, targets).
+        """
+        chosen = self._columns
+        columns = np.concatenate([targets + part.start for part in (*chosen.on_target, chosen.use)])
+        cells = self._rows[slots[:, None], columns]
+        found: Ints = cells.reshape(len(slots), -1, len(targets)).swapaxes(0, 1)
+        return found
+
+    def note_counted(self, footprint: Footprint) -> None:
+        """Note that the leaf pools of a claim are not avoided any more: the ids of its units are chosen now.
+
+        Gauges do not see that: a request for which they lack copies still lacks them.
+        """
+        self.reopen()
+        on_them = np.logical_or.reduce(self._gauges.eligible[:, footprint.targets], axis=1)
+        self._gain_of(on_them | np.bool_(footprint.above), NEVER)
+
+    def _gain_of(self, gauges: Bools, end: float) -> None:
+        """Note that more copies of some gauges may be free before a time."""
+        self._gain(np.concatenate([gauges, (True, False)]), end)
 
     def _gain(self, gained: Bools, end: float) -> None:
         self.gained[gained] = np.maximum(self.gained[gained], end)
@@ -230,12 +272,12 @@ class Room:
             return
         where = slots[:, None], footprint.columns
         targets = footprint.targets
-        rows, chosen = slots[:, None], self._columns
-        parts = [self._rows[rows, targets + part.start] for part in (*chosen.on_target, chosen.use)]
-        changes = [*footprint.on_targets, 1]
-        both = [np.concatenate([part, part + sign * d]) for part, d in zip(parts, changes, strict=True)]
-        totals = self._gauges.totals(both[:-1], both[-1], targets, self.up)
-        self._shares = self._shares or bool(footprint.columns[-1] >= chosen.outer)
+        now = self._on_targets(slots, targets)
+        changes = np.ones((len(now), 1, len(targets)), dtype=now.dtype)
+        changes[:-1, 0] = footprint.on_targets
+        *free, use = np.concatenate([now, now + sign * changes], axis=1)
+        totals = self._gauges.totals(free, use, targets, self.up)
+        self._shares = self._shares or bool(footprint.columns[-1] >= self._columns.outer)
         self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
         self._total[:-1, begin:end] += totals[:, len(slots) :] - totals[:, : len(slots)]
         self._sum[:, begin:end] += sign * footprint.sums[:, None]
@@ -243,9 +285,8 @@ class Room:
 
     def _totals(self, slots: Ints, targets: Ints) -> Floats:
         """Return the totals of the gauges over some targets, for some rows."""
-        rows, chosen = slots[:, None], self._columns
-        free = [self._rows[rows, targets + part.start] for part in chosen.on_target]
-        return self._gauges.totals(free, self._rows[rows, targets + chosen.use.start], targets, self.up)
+        *free, use = self._on_targets(slots, targets)
+        return self._gauges.totals(free, use, targets, self.up)
 
     def compressed(self) -> None:
         """Note that all jobs were tried; gains since that began count at the next compression."""
@@ -256,13 +297,13 @@ class Room:
         """Begin a compression: gains until now count in it."""
         self.later[:-1] = 0.0
 
-    def mark(self) -> tuple[Floats, Floats, Floats, int]:
+    def mark(self) -> tuple[Floats, Floats, int]:
         """Return the gains until now, for `reset`."""
-        return self.gained.copy(), self.later.copy(), self.more.copy(), self.gains
+        return self.gained.copy(), self.later.copy(), self.gains
 
-    def reset(self, mark: tuple[Floats, Floats, Floats, int]) -> None:
+    def reset(self, mark: tuple[Floats, Floats, int]) -> None:
         """Forget the gains since a mark: the freed units have been taken again."""
-        self.gained, self.later, self.more, self.gains = mark
+        self.gained, self.later, self.gains = mark
 
     # -- windows ---------------------------------------------------------------------------------
 
@@ -319,26 +360,45 @@ class Room:
         following = np.concatenate([bad, (self.steps,)])[bad.searchsorted(steps)]
         return steps[following >= np.minimum(self.stops(steps, duration), open_)]
 
-    def shortfall(
-        self, gauge: int, copies: int, duration: float, end: int, own: tuple[Footprint, int, int]
-    ) -> float:
-        """Return how many copies are at least missing in each window that begins before the step `end`.
+    def try_windows(
+        self, job: int, gauge: int, copies: int, duration: float, own: tuple[Footprint, int, int]
+    ) -> Ints:
+        """Return the steps before a reservation from which its gauge may suffice for `duration` seconds.
 
-        It is 0 or less if the copies may be there. The footprint `own` counts as free from its first step
-        until its stop.
+        Of the windows that are open the missing copies are counted and noted. The footprint `own` counts as
+        free from its first step, where the reservation begins, until its stop.
         """
-        totals = self._total[gauge, : own[1]]
-        low = (totals < copies).nonzero()[0]
-        steps = np.arange(end)
-        stops = np.maximum(self.times.searchsorted(self._time[:end] + duration), steps + 1)
-        at = low.searchsorted(steps)  # the first step with too few copies in all is in the window, or not
-        following = np.concatenate([low, (self.steps,)])[at]
-        open_ = following >= np.minimum(stops, own[1])
-        some = open_.nonzero()[0]
-        best = float(np.maximum.reduce(totals[following[~open_]], initial=0.0))
-        if len(some):
-            best = max(best, float(np.maximum.reduce(self._copies(gauge, some, stops[some], own))))
-        return copies - best
+        steps = self.tried.open_steps(job, self._slot[: own[1]])
+        if not len(steps):
+            return steps
+        stops = self.stops(steps, duration)
+        low = (self._total[gauge, : own[1]] < copies).nonzero()[0]
+        # The first step with too few copies in all is in the window, or not.
+        following = np.concatenate([low, (self.steps,)])[low.searchsorted(steps)]
+        beyond = following >= np.minimum(stops, own[1])
+        missing = np.empty(len(steps))
+        few = following[~beyond]
+        missing[~beyond] = copies - self._total[gauge, few]
+        if beyond.any():
+            missing[beyond] = copies - self._copies(gauge, steps[beyond], stops[beyond], own)
+        self.tried.note(job, self._slot[steps], missing)
+        return steps[missing <= 0]
+
+    def missing(self, job: int, step: int) -> float:
+        """Return how many copies are noted to be missing at least for a job in the window from a step on."""
+        return self.tried.missing(job, int(self._slot[step]))
+
+    def first_open(self) -> Ints:
+        """Return for each column of `tried` the first step with an open window; else the number of steps."""
+        return self.tried.first_open(self._slot[: self.steps])
+
+    def reopen(self) -> None:
+        """Open the windows from the first step on that only the matcher refused."""
+        self.tried.reopen(int(self._slot[0]))
+
+    def refuse(self, job: int, step: int) -> None:
+        """Note that the matcher found nothing for a job in the window from a step on."""
+        self.tried.refuse(job, int(self._slot[step]))
 
     def _copies(self, gauge: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None) -> Floats:
         """Return for how many copies of a gauge windows (from `steps` until `stops`) have room.
@@ -361,36 +421,7 @@ class Room:
         table = self._gauges.copies(gauge, parts[:-1], parts[-1])
         if len(others):
             table[:, others] = 0
-        return self._least(table, steps - low, stops - low)
-
-    @classmethod
-    def _least(cls, table: Ints | Floats, steps: Ints, stops: Ints) -> Floats:
-        """Return for each window of rows the sum of the least values of the columns; windows ascend.
-
-        The minima over windows of 1, 2, 4 … rows are computed one after the other, and two of them cover
-        any window.
-        """
-        count, (rows, width) = len(steps), table.shape
-        if not count:
-            return np.zeros(0)
-        if count == 1:
-            return np.array([np.add.reduce(np.minimum.reduce(table[steps[0] : stops[0]]), dtype=np.float64)])
-        level = np.frexp(stops - steps)[1] - 1  # the logarithm of the length, rounded down
-        most = int(level.max())
-        if (most + 1) * table.size > CELLS:
-            half = count // 2
-            low, high = int(stops[half - 1]), int(steps[half])
-            first = cls._least(table[:low], steps[:half], stops[:half])
-            return np.concatenate([first, cls._least(table[high:], steps[half:] - high, stops[half:] - high)])
-        minima = np.empty((most + 1, rows, width), dtype=table.dtype)
-        minima[0] = table
-        for span in (1 << at for at in range(most)):
-            at, left = span.bit_length(), rows - 2 * span + 1
-            np.minimum(minima[at - 1, :left], minima[at - 1, span : span + left], out=minima[at, :left])
-        least = np.minimum(minima[level, steps], minima[level, stops - (1 << level)])
-        # the product takes a third of the time of a sum of short integers
-        found: Floats = least.astype(np.float64) @ np.ones(width)
-        return found
+        return sums_of_least(table, steps - low, stops - low)
 
     def _span(self, gauge: int) -> tuple[int, int, Ints]:
         """Return the first target of a gauge, that behind its last, and the places of others in between."""
@@ -402,12 +433,24 @@ class Room:
             found = self._spans[gauge] = first, last, (~eligible[first:last]).nonzero()[0]
         return found
 
-    def least(self, begin: int, stop: int, taken: Sequence[Footprint]) -> Ints:
+    def least(
+        self, begin: int, stop: int, taken: Sequence[Footprint], own: tuple[Footprint, int, int] | None = None
+    ) -> Ints:
         """Return the least vector of the steps from `begin` until `stop`, without sums over targets.
 
         `taken` are the footprints of all claims that begin within: only these can make a vector smaller
-        than the first one.
+        than the first one. The footprint `own` counts as free from its first step until its stop.
         """
+        row = self._least_row(begin, stop, taken)
+        if own is not None:
+            footprint, first, behind = own
+            part = self._rows[self._slot[begin:stop, None], footprint.columns]
+            part[max(first - begin, 0) : max(behind - begin, 0)] += footprint.amounts.astype(part.dtype)
+            row[footprint.columns] = np.minimum.reduce(part, axis=0)
+        return row
+
+    def _least_row(self, begin: int, stop: int, taken: Sequence[Footprint]) -> Ints:
+        """Return `least` without a footprint of its own."""
         row: Ints = self._rows[self._slot[begin]].astype(np.int64)
         if taken and stop > begin + 1:
             slots = self._slot[begin:stop]
