@@ -11,7 +11,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, did_you_mean
-from simsched.formats.machines.limits.qos_priorities import NO_VALUES
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number, yes
 from simsched.formats.rfc.duration import format_duration
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
+NO_VALUES = "PriorityWeightQOS: the priorities of QOS are in the accounting database"
+"""The beginning of the note of a slurm.conf whose QOS factor has no values."""
 BASIC, MULTIFACTOR = "priority/basic", "priority/multifactor"
 FACTORS = {
     "age": "age",
