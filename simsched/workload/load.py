@@ -13,6 +13,7 @@ from simsched.arguments import check, check_callable, check_whole, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
+from simsched.garbage import collector_paused
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
@@ -46,7 +47,8 @@ class Format:
             return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
-        with closing(source.lines()) as lines:  # a reader may stop before the end
+        # The jobs stay, and the collector would walk all of them again and again.
+        with collector_paused(), closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
     def parse(self, content: Any, reading: ReadOptions) -> Workload:
