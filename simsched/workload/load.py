@@ -47,7 +47,8 @@ class Format:
             return self.parse(source, reading)
         if self.reads == "text":
             return self.parse(source.text(), reading)
-        with closing(source.lines()) as lines:  # a reader may stop before the end
+        # The jobs stay, and the collector would walk all of them again and again.
+        with collector_paused(), closing(source.lines()) as lines:  # a reader may stop before the end
             return self.parse(lines, reading)
 
     def parse(self, content: Any, reading: ReadOptions) -> Workload:

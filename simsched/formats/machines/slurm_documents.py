@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, LimitError
+from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
@@ -108,6 +109,8 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     ------
     FormatError
         if the document has none of the lists, and for the first fault if `strict`.
+    LimitError
+        for a list of more than a million entries.
     """
     lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
     rows = {key: value for key, value in lists.items() if isinstance(value, list)}
@@ -123,6 +126,10 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
         "reservations": _add_reservation,
     }
     for key, items in rows.items():
+        if len(items) > MAX_NODES:
+            raise LimitError(
+                f"{len(items):,} {key}", where=f"{where}: {key}", expected=f"at most {MAX_NODES:,}"
+            )
         for number, item in enumerate(items):
             place = f"{where}: {key}[{number}]"
             if isinstance(item, dict):

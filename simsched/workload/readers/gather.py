@@ -115,11 +115,11 @@ class Gather:
             if line.strip():
                 yield str(number), line
 
-    def skip(self, where: str, reason: str, text: str = "", id_: int | str | None = None) -> None:
+    def skip(self, where: str | int, reason: str, text: str = "", id_: int | str | None = None) -> None:
         """Leave one record out."""
         self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
 
-    def add(self, where: str, row: LogRecord) -> None:
+    def add(self, where: str | int, row: LogRecord) -> None:
         """Add one record; a record that cannot be a job is ignored, with the reason."""
         reason = _fault(row)
         if reason is None:
@@ -127,7 +127,7 @@ class Gather:
         else:
             self.skip(where, reason, id_=row.id)
 
-    def add_part(self, where: str, row: LogRecord, leader: str, number: int) -> None:
+    def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
         """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
         place = len(self.rows)
         self.add(where, row)

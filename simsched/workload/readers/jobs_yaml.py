@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from simsched.errors import LimitError, SimschedError, WorkloadError, nearest
+from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
 from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
 from simsched.workload.dependencies import resolve
@@ -73,13 +73,25 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     WorkloadError
         On an unknown key, a missing one, a wrong value, or a dependency on a job that is not there.
     """
-    from simsched.formats.text.documents import load_yaml
-
     reading = reading or ReadOptions(source="jobs.yaml")
-    document = None if _EMPTY.fullmatch(text) else load_yaml(text, reading.source)
+    document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
     entries, defaults, title = _parts(document, reading.source)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
+
+
+def _document(text: str, source: str) -> Any:
+    """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
+    from simsched.formats.text.documents import load_json, load_yaml
+
+    if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
+        try:
+            return load_json(text, source)
+        except LimitError:
+            raise
+        except FormatError:  # [{shape: core}] is YAML alone
+            pass
+    return load_yaml(text, source)
 
 
 def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:

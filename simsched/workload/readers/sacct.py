@@ -63,8 +63,8 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
         first ignored record under `strict`.
     """
     reading = reading or ReadOptions(source="sacct")
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line and not line.isspace())
-    first, head = next(numbered, (0, ""))
+    numbered = enumerate(lines, 1)
+    first, head = next(((at, line) for at, line in numbered if line and not line.isspace()), (0, ""))
     layout = _layout(head, reading)
     reader = _Reader(
         Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source, reading.time_zone)
@@ -75,7 +75,8 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     for number, line in numbered:
         if limited and reader.gather.full:
             break
-        read(number, line)
+        if line and not line.isspace():
+            read(number, line)
     return reader.finish()
 
 
@@ -103,8 +104,9 @@ class _Reader:
     cells: int = field(init=False)
     held: list[tuple[int, str]] = field(init=False)
     has_start: bool = field(init=False)
-    id_first: bool = field(init=False)
+    id_place: int = field(init=False)
     names: _Names = field(default_factory=lambda: _Names({"": None}))
+    hosts: _Hosts = field(init=False)
 
     def __post_init__(self) -> None:
         layout = self.layout
@@ -113,15 +115,18 @@ class _Reader:
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
-        self.id_first = layout.places[0] == 0
+        self.id_place = layout.places[0]
+        self.hosts = _Hosts()
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
         if self.mark:
-            is_step = self.id_first and "." in line[: line.find(self.mark)] and not self.held
-            if is_step and line.count(self.mark) == self.cells - 1:
-                self.steps += 1
-                return
+            if self.id_place < 2 and not self.held:  # most lines are steps, whose other cells are not needed
+                begin = line.find(self.mark) + 1 if self.id_place else 0
+                is_step = "." in line[begin : line.find(self.mark, begin)]
+                if is_step and line.count(self.mark) == self.cells - 1:
+                    self.steps += 1
+                    return
             cells = line.split(self.mark)
             is_odd = bool(len(cells) != self.cells or self.held)
         else:
@@ -135,7 +140,7 @@ class _Reader:
         if "." in row[0]:
             self.steps += 1
         else:
-            self._job(str(number), row, line)
+            self._job(number, row, line)
 
     def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
         """Take the results of the odd lines: records, and lines that are not records."""
@@ -145,25 +150,22 @@ class _Reader:
             elif "." in (row := self.pick(cells))[0]:
                 self.steps += 1
             else:
-                self._job(str(number), row, text)
+                self._job(number, row, text)
 
-    def _job(self, number: str, row: tuple[str, ...], line: str) -> None:
-        (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit) = row[
-            :9
-        ]
-        request, (account, user, group, name, state, energy, nodelist, qos, *more, shown_id, command) = (
-            row[9:21],
-            row[21:],
-        )
-        partition = row[20]
+    def _job(self, number: int, row: tuple[str, ...], line: str) -> None:
+        (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit,
+         _, _, _, _, _, _, _, _, _, _, _, partition, account, user, group, name, state, energy, nodelist, qos,
+         licences, reservation, shown_id, command) = row  # fmt: skip
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
         id_: int | str = (
             int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) < 19 else id_text
         )
-        run: float | None = whole_number(elapsed_raw)
-        if run is None:
+        run: float | None
+        if elapsed_raw.isascii() and elapsed_raw.isdigit() and len(elapsed_raw) < 16:
+            run = int(elapsed_raw)
+        else:
             run = self._run_time(elapsed, start, at(end_text, number))
         if self.has_start:
             reason = unfinished(base, start, run)
@@ -173,9 +175,9 @@ class _Reader:
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
-        flat, jobspec = self._request(request)
-        if any(more):
-            jobspec = self._attributed(jobspec, *more)
+        flat, jobspec = self._request(row[9:21])
+        if licences or reservation:
+            jobspec = self._attributed(jobspec, licences, reservation)
         later = at(eligible, number) if eligible != submit_text else None
         names = self.names
         named = names[partition]
@@ -184,7 +186,7 @@ class _Reader:
             named, names[account], names[name], named, flat.procs, flat.nodes,
             flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
             () if later is None else eligible_at(later, submit, start),
-            joules(energy) if energy else None, hosts_of(nodelist), names[qos], task,
+            joules(energy) if energy else None, self.hosts[nodelist], names[qos], task,
         )  # fmt: skip
         if "+" in shown_id and (part := part_of(shown_id)) is not None:
             self.gather.add_part(number, record, *part)
@@ -296,6 +298,14 @@ class _Names(dict[str, str | None]):
         return kept
 
 
+class _Hosts(dict[str, str | None]):
+    """Text → the hosts that it names (see `hosts_of`)."""
+
+    def __missing__(self, text: str) -> str | None:
+        kept = self[text] = hosts_of(text)
+        return kept
+
+
 def _plain(text: str) -> str:
     return "" if text in {"", "(null)", "None"} else text
 
@@ -313,7 +323,7 @@ class TimeReader:
     zones: dict[bool, str] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
 
-    def read(self, text: str, where: str) -> float | None:
+    def read(self, text: str, where: str | int) -> float | None:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
         day = self.days.get(text[:10]) if self.zone is None else None
         time = self.times.get(text[10:])
@@ -354,7 +364,7 @@ class TimeReader:
             hour = self.days[text[:13]] = int(local.timestamp())
         return hour + int(text[14:16]) * 60 + int(text[17:19])
 
-    def _other(self, text: str, where: str) -> float | None:
+    def _other(self, text: str, where: str | int) -> float | None:
         """Read an epoch, a time with an offset, or nothing."""
         if text.isascii() and text.isdigit() and len(text) < 12:
             self._zone(True, where)
@@ -372,7 +382,7 @@ class TimeReader:
             return (found - datetime(1970, 1, 1)).total_seconds()
         return whole(found.timestamp())
 
-    def _zone(self, zoned: bool, where: str) -> None:
+    def _zone(self, zoned: bool, where: str | int) -> None:
         other = self.zones.get(not zoned)
         if other is not None:
             raise WorkloadError(
@@ -381,4 +391,4 @@ class TimeReader:
                 where=self.source,
                 expected="all times with an offset, or none",
             )
-        self.zones.setdefault(zoned, where)
+        self.zones.setdefault(zoned, str(where))

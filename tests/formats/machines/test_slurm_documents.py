@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import simsched as ss
-from simsched.errors import FormatError, SimschedError
+from simsched.errors import FormatError, LimitError, SimschedError
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.slurm_documents import read_slurm_document
 from simsched.graph.build.recipe import from_recipe
@@ -346,3 +346,8 @@ def test_any_document_is_a_description_or_an_error_of_ours(document):
             ss.Cluster(from_recipe(found.recipe))
     except SimschedError:
         pass
+
+
+def test_a_list_of_millions_is_refused():
+    with pytest.raises(LimitError, match=r"^d: nodes: 1,000,001 nodes \(expected at most 1,000,000\)"):
+        read_slurm_document({"nodes": [0] * 1_000_001}, "d")

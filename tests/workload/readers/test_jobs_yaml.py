@@ -254,3 +254,16 @@ def test_first_steps_is_what_its_comments_say():
 def test_times_that_a_clock_cannot_tell_apart_are_refused(key):
     with pytest.raises(WorkloadError, match=rf"jobs\[0\]\.{key}: bad {key} 1e\+300"):
         read_jobs_yaml(json.dumps([{"shape": "core", "runtime": 1, key: 1e300}]))
+
+
+@pytest.mark.parametrize(
+    "text", ["[{shape: slot=1/core, runtime: 5}]", '{"jobs": [{"shape": "slot=1/core", "runtime": 5}]}']
+)
+def test_flow_yaml_and_json_are_the_same_list(text):
+    (job,) = read_jobs_yaml(text).jobs
+    assert (job.jobspec.to_shape(), job.runtime) == ("slot/core", 5)
+
+
+def test_a_large_list_in_json_is_not_read_as_yaml(monkeypatch):
+    monkeypatch.setattr("simsched.formats.text.documents.load_yaml", lambda *_: pytest.fail("read as YAML"))
+    assert len(read_jobs_yaml(json.dumps([{"shape": "slot=1/core", "runtime": 5}] * 3))) == 3
