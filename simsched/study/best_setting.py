@@ -46,8 +46,10 @@ class BestSetting:
     axis, figure : the axis, and the name of the figure.
     means : setting → mean of the figure over the seeds with its 95 % interval, the best setting first.
     pairs : all pairs of settings; the first one is the best with the next.
-    seeds, combinations : the numbers of seeds, and of combinations of the other axes behind each mean.
+    seeds, combinations : the numbers of seeds that differ, and of combinations of the other axes behind
+        each mean.
     noise : the words for a difference that may be 0.
+    one_seed : the words for means without intervals.
     """
 
     axis: str
@@ -57,6 +59,7 @@ class BestSetting:
     seeds: int
     combinations: int
     noise: str
+    one_seed: str
 
     @property
     def sentence(self) -> str:
@@ -69,7 +72,7 @@ class BestSetting:
         if difference.pairs and difference.equal == difference.pairs:
             return f"{self.axis} {first} and {self.axis} {second} have the same {name}: {values[0]}"
         if self.seeds < 2:
-            return f"{lead}. One seed: the effect of chance is unknown"
+            return f"{lead}. {self.one_seed}: the effect of chance is unknown"
         gap, low, high = (
             human.quantity(value, unit)
             for value in (difference.interval.estimate, difference.interval.low, difference.interval.high)
@@ -106,7 +109,9 @@ def best_setting(grid: Grid, name: str) -> BestSetting | None:
         )
         for a, b in combinations(order, 2)
     )  # fmt: skip
-    return BestSetting(axis, name, {str(a): means[a] for a in order}, pairs, len(values), count, grid.noise)
+    seeds = len(values) if grid.several else 1
+    ordered = {str(a): means[a] for a in order}
+    return BestSetting(axis, name, ordered, pairs, seeds, count, grid.noise, grid.one_seed)
 
 
 def _by_seed(grid: Grid, axis: str, name: str) -> tuple[pd.DataFrame, int]:

@@ -53,6 +53,8 @@ class Grid:
     series : the axis of the lines of a chart, the first of the others; None without others.
     noise : the verdict on a difference that may be 0: within noise or, if seeds only shake submissions,
         within the effect of shaking.
+    several : whether seeds differ in their figures; without chance, there are no intervals.
+    one_seed : the words for figures without intervals.
     """
 
     def __init__(self, result: StudyResult) -> None:
@@ -67,8 +69,18 @@ class Grid:
         self.rest = [name for name in others if name != self.series]
         self.labels = labels
         self._means: dict[tuple[tuple[Any, ...], str], Interval] = {}
-        self.several = len(result.record["seeds"]) > 1
+        seeds = len(result.record["seeds"])
+        self.several = seeds > 1 and self._seeds_differ()
+        self.one_seed = "Every seed gave the same result" if seeds > 1 else "One seed"
         self.noise = "within the effect of shaking" if result.record.get("shaken") else NOISE
+
+    def _seeds_differ(self) -> bool:
+        """Whether the seeds of any combination differ in their mean wait; a missing one counts as a value."""
+        columns = [column(name) for name in self.axes]
+        if "mean_wait" not in self.frame or not len(self.frame):
+            return True
+        groups = self.frame.groupby(columns, sort=False) if columns else [((), self.frame)]
+        return any(group["mean_wait"].nunique(dropna=False) > 1 for _, group in groups)
 
     def has(self, name: str) -> bool:
         """Whether any run has a figure."""

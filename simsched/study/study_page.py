@@ -118,7 +118,7 @@ def _answer(grid: Grid) -> str:
         rows, pairs = [row[:2] for row in rows], [[*row[:3], row[-1]] for row in pairs]
     return (
         f'<section class="panel"><h2>Answer</h2><p><strong>{escape(best.sentence)}.</strong></p></section>'
-        '<div class="pair">'
+        '<div class="pair uneven">'
         + markup.table("settings", f"Settings by {title}", head, rows)
         + markup.table("pairs", "All pairs of settings", columns, pairs, note)
         + "</div>"
@@ -128,7 +128,7 @@ def _answer(grid: Grid) -> str:
 def _verdict(pair: SettingPair, best: BestSetting) -> str:
     """Return whether the first setting of a pair is better, or the difference may be chance."""
     if best.seeds < 2:
-        return "one seed: unknown"
+        return "chance is unknown"
     verdict = pair.difference.verdict
     return {"same": "the same", NOISE: best.noise}.get(verdict, f"{pair.better} is better")
 
@@ -142,7 +142,7 @@ def _in_words(grid: Grid) -> str:
     ]
     if not lines:
         return ""
-    note = "One seed: the effect of chance is unknown, and any of these may be noise."
+    note = f"{grid.one_seed}: the effect of chance is unknown, and any of these may be noise."
     if grid.several:
         note = f"Seed by seed, so that shared chance cancels; {grid.noise}: the 95 % interval contains 0."
     return (
@@ -163,13 +163,11 @@ def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
         unit = metric(name).unit
         for place, (title, lines, scale) in enumerate(grid.facets(name)[:MAX_FACETS]):
             colours = palette.cycle(len(lines))
-            label = f"{name.replace('_', ' ')} ({'%' if unit == 'share' else scale})"
+            shown = "%" if unit == "share" else "" if unit == "ratio" else scale
+            label = name.replace("_", " ") + f" ({shown})" * bool(shown)
             spot = f"study-{number}-{place}"
             drawn.add(spot, lines_chart(lines, grid.x, label, colours))
-            keys = "".join(
-                f'<span class="key"><i style="background:{colour}"></i>{escape(line.name)}</span>'
-                for line, colour in zip(lines, colours, strict=True)
-            )
+            keys = markup.colour_key((colour, line.name) for line, colour in zip(lines, colours, strict=True))
             heading = name.replace("_", " ").capitalize() + (f" — {title}" if title else "")
             panels.append(markup.panel(heading, spot, keys if len(lines) > 1 else ""))
     charts.append(drawn.as_json("study"))

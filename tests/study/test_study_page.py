@@ -143,3 +143,19 @@ def test_labels_of_both_kinds_are_found(tmp_path):
     ]
     (said,) = grid.verdicts("mean_wait")
     assert (said.label, sum(said.counts.values())) == ("thin 0.5", 2)
+
+
+def test_seeds_that_change_nothing_give_no_interval(tmp_path):
+    """Without chance all seeds are one, and an interval of no width would be false certainty."""
+    study = small(axes={"queue-policy": ["fcfs", "easy"]}, seeds=3, workload={"file": "first-steps"})
+    result = sweep(study, tmp_path / "s", workers=0, report=False)
+    assert result.runs["mean_wait"].nunique() == 2
+    grid = Grid(result)
+    found = best_setting(grid, "mean_wait")
+    assert not grid.several
+    assert found.seeds == 1
+    assert found.sentence.endswith("Every seed gave the same result: the effect of chance is unknown")
+    assert write_page(result)
+    page = (result.path / "report.html").read_text()
+    assert "95 % between" not in page.partition('id="comparison"')[0]
+    assert "±" not in page

@@ -47,14 +47,14 @@ class RoomCharts {
   layout(sizes) {
     const width = Math.max(200, byId(`${this.prefix}-room`).clientWidth - 70), most = Math.max(...sizes);
     const grid = this.spec.blocks, wide = grid ? most : Math.max(1, Math.ceil(Math.sqrt(most / 2)));
-    const tall = Math.ceil(most / wide), gap = grid ? 0 : 2;
+    const tall = Math.ceil(most / wide), gap = grid ? 0 : 2, step = grid ? wide : wide + 1;
     let cell = 24, beside = 1, rows = sizes.length;
     for (; cell > 2; cell--) {
-      beside = grid ? 1 : Math.max(1, Math.min(sizes.length, Math.floor(width / ((wide + 1) * cell))));
+      beside = Math.max(1, Math.min(sizes.length, Math.floor(width / (step * cell))));
       rows = Math.ceil(sizes.length / beside);
-      if (rows * (tall + gap) * cell <= 480 && beside * (wide + 1) * cell <= width) break;
+      if (rows * (tall + gap) * cell <= 480 && beside * step * cell <= width) break;
     }
-    return { wide, tall, gap, beside, rows, cell, width };
+    return { wide, tall, gap, step, beside, rows, cell, width };
   }
   drawNodes(anew = false) {
     if (anew || !this.places) this.place();
@@ -78,18 +78,18 @@ class RoomCharts {
   place() {
     const groups = this.groups[this.level], of = this.data[`of_${this.level}`], members = groups.map(() => []);
     of.forEach((g, n) => { if (g !== NO_GROUP) members[g].push(n); });
-    const { wide, tall, gap, beside, rows, cell, width } = this.layout(members.map((m) => m.length));
+    const { wide, tall, gap, step, beside, rows, cell, width } = this.layout(members.map((m) => m.length));
     const x = new Float32Array(of.length).fill(NaN), y = new Float32Array(of.length).fill(NaN), group = Array.from(of, (g) => groups[g] ?? "-");
     const labels = { x: [], y: [], text: [] };
     members.forEach((list, g) => {
-      const left = (g % beside) * (wide + 1), top = Math.floor(g / beside) * (tall + gap);
+      const left = (g % beside) * step, top = Math.floor(g / beside) * (tall + gap);
       list.forEach((n, i) => { x[n] = left + i % wide + 0.5; y[n] = top + gap + Math.floor(i / wide) + 0.5; });
       if (!gap) return;
       labels.x.push(left);
       labels.y.push(top + gap - 0.2);
       labels.text.push(clip(groups[g], Math.max(2, Math.floor((wide + 1) * cell / 7))));
     });
-    this.model("room-x").setv({ start: 0, end: Math.max(beside * (wide + 1), Math.floor(width / cell)) });
+    this.model("room-x").setv({ start: 0, end: Math.max(beside * step, Math.floor(width / cell)) });
     this.model("room-y").setv({ start: rows * (tall + gap), end: 0 });
     this.model("room-chart").height = Math.max(120, rows * (tall + gap) * cell + 20);
     this.model("room-labels").data = labels;

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from simsched.report.data.gantt import Chart
     from simsched.report.data.tables import RunTables
 
-MAX_JOBS_SHOWN = 5000
+MAX_JOBS_SHOWN = 1500
 """More rectangles than this are drawn as the use of cells, unless a colour is chosen."""
 MAX_NODES = 1_000_000
 """Most hosts of a view."""

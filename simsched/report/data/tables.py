@@ -66,6 +66,9 @@ class RunTables:
             raise RunError("there is no such run directory", where=str(path))
         if not path.is_dir():
             raise RunError("this is a file", where=str(path), expected="a run directory")
+        if (path / "study.json").is_file():
+            fault = "this is a study, not a run; its page is report.html in it"
+            raise RunError(fault, where=str(path), expected="a run directory")
         if not (path / "run.json").is_file():
             raise RunError("this is not a run directory: it has no run.json", where=str(path))
         meta = read_record(path / "run.json")

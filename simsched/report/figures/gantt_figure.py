@@ -15,8 +15,10 @@ from simsched import human
 from simsched.report import palette
 from simsched.report.data.gantt import chart
 from simsched.report.data.gantt_view import MAX_JOBS_SHOWN, GanttView, colours_of, part_of, use_of_cells
+from simsched.report.figures.legends import legend_above
 from simsched.report.figures.over_time import MAX_VECTORS, time_axis
 from simsched.report.figures.paper import luminance
+from simsched.report.metrics.metrics import span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,14 +33,14 @@ Figure = Any
 Axes = Any
 NAMED = 150
 """Rectangles up to this number bear the ids of their jobs, unless the view decides."""
-LABEL = 8.5
+LABEL = 9.0
 """Points of height that the name of a row takes."""
+MARGIN = 72.0
+"""Points of height above and below the drawing area, without further lines of a legend."""
 LEAST_LETTERS = 3.5
 """Points of the smallest ids that are written."""
 DARK = 0.35
 """Colours of less luminance bear white letters."""
-NARROW = 5.0
-"""A figure of fewer inches has room for four values in a row of its legend."""
 LEGEND = 7
 """Values with a colour of their own; all others are grey."""
 CELLS = (240, 600)
@@ -95,9 +97,7 @@ def _draw_jobs(axes: Axes, run: RunTables, part: GanttPart, view: GanttView, sec
     if view.names or (view.names is None and len(boxes) <= NAMED):
         _draw_names(axes, run, part, seconds, colours)
     if legend:
-        room = 4 if axes.figure.get_size_inches()[0] < NARROW else 9
-        axes.figure.legend(handles=legend, loc="outside upper right", ncols=min(len(legend), room),
-                           handlelength=1.0, columnspacing=1.0)  # fmt: skip
+        legend_above(axes, legend, handlelength=1.0, columnspacing=1.0)
 
 
 def _colours(run: RunTables, boxes: pd.DataFrame, by: str) -> tuple[npt.NDArray[np.float64], list[Patch]]:
@@ -131,7 +131,7 @@ def _draw_waits(axes: Axes, run: RunTables, part: GanttPart, seconds: float) -> 
     """Draw a line from the submission to the start of each job, in the lowest row that it gets."""
     boxes = part.boxes.sort_values(["job", "start", "low"]).drop_duplicates("job")
     jobs = run.jobs.iloc[boxes["job"].to_numpy(dtype=np.int64)]
-    origin = float(run.jobs["submit"].min())
+    origin = span(run.jobs)[0]
     submit = (jobs["submit"].to_numpy() - origin).clip(min=part.window[0]) / seconds
     start = boxes["start"].to_numpy() / seconds
     at = boxes["low"].to_numpy() + 0.12
@@ -170,7 +170,7 @@ def _draw_names(
 def _points(axes: Axes) -> tuple[float, float]:
     """Return about the width and height of the drawing area in points; margins are not laid out yet."""
     inches = axes.figure.get_size_inches()
-    return 72 * 0.88 * float(inches[0]), 72 * 0.84 * float(inches[1])
+    return 72 * 0.88 * float(inches[0]), max(72 * float(inches[1]) - MARGIN, MARGIN)
 
 
 def _label_rows(axes: Axes, drawn: Chart, part: GanttPart) -> None:
@@ -180,7 +180,6 @@ def _label_rows(axes: Axes, drawn: Chart, part: GanttPart) -> None:
         return
     step = -(-part.rows // max(2, int(_points(axes)[1] / LABEL)))
     rows = range(0, part.rows, step)
-    small = 7 if len(rows) > 20 else 8.5
     axes.yaxis.set_major_locator(FixedLocator([row + 0.5 for row in rows]))
-    axes.set_yticklabels([part.labels[row] for row in rows], fontsize=small)
+    axes.set_yticklabels([part.labels[row] for row in rows], fontsize=7)
     axes.set_ylabel("node" if step == 1 else f"node, every {human.number(step)}th named")

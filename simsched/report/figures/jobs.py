@@ -38,8 +38,12 @@ Figure = Any
 MOST = 15
 #: an axis that ends before this has round numbers instead of powers of ten
 TWO_DECADES = 100
-#: bars that a figure has room for at least, so that one bar does not fill it
-LEAST_BARS = 5
+#: letters of a reason in one line, for each inch of the figure
+LETTERS = 6.2
+#: letters below a bar, for each inch that it has; longer names are turned
+LETTERS_OF_BAR = 11
+#: inches of the height of a figure with a single bar
+LEAST_HEIGHT = 1.7
 #: the figures by which runs are compared
 FIGURES = (
     "mean_wait",
@@ -157,22 +161,25 @@ def reasons(figure: Figure, runs: Sequence[RunTables]) -> None:
         return
     shown = table.head(MOST).iloc[::-1]
     pairs = shown[["result", "reason"]].astype(str).to_numpy().tolist()
-    names = [_wrapped(f"{result.lower()}: {reason}") for result, reason in pairs]
+    wide = figure.get_size_inches()[0]
+    names = [_wrapped(f"{result.lower()}: {reason}", int(LETTERS * wide)) for result, reason in pairs]
+    lines = sum(name.count("\n") + 1.6 for name in names)
+    figure.set_size_inches(wide, max(LEAST_HEIGHT, 0.9 + 0.16 * lines))
     colours = [palette.RESULT.get(str(r), palette.GREY) for r in shown["result"]]
     bars = axes.barh(range(len(names)), shown["jobs"], color=colours)
     axes.set_yticks(range(len(names)), names)
-    axes.set_ylim(len(names) - max(len(names), LEAST_BARS) - 0.6, len(names) - 0.4)
+    axes.set_ylim(-0.6, len(names) - 0.4)
     axes.bar_label(bars, fmt="{:,.0f}", padding=3)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(max(2, int(0.66 * wide)), integer=True))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("jobs")
     axes.grid(visible=False, axis="y")
     axes.set_title(f"{run.name}: why jobs did not run or not end well")
 
 
-def _wrapped(text: str, width: int = 56) -> str:
-    """Return a text on two lines at most."""
-    return "\n".join(textwrap.wrap(text, width, max_lines=2, placeholder=" …"))
+def _wrapped(text: str, width: int) -> str:
+    """Return a text on three lines at most."""
+    return "\n".join(textwrap.wrap(text, width, max_lines=3, placeholder=" …"))
 
 
 def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -188,8 +195,11 @@ def comparison(figure: Figure, runs: Sequence[RunTables]) -> None:
         scale, unit = {"s": (1 / 3600, "h"), "share": (100.0, "%")}.get(known.unit, (1.0, ""))
         heights = [0.0 if math.isnan(v) else v * scale for v in values]
         bars = axes.bar(range(len(runs)), heights, color=palette.cycle(len(runs)))
-        axes.bar_label(bars, [human.quantity(v, known.unit) for v in values], fontsize=8)
-        axes.set_xticks(range(len(runs)), [clip_end(r.name, 14) for r in runs])
+        room = figure.get_size_inches()[0] / columns / len(runs)
+        axes.bar_label(bars, [human.quantity(v, known.unit) for v in values], fontsize=8 if room > 1 else 6.5)
+        labels = [clip_end(r.name, 14) for r in runs]
+        turned = {"rotation": 20, "ha": "right"} if max(map(len, labels)) > LETTERS_OF_BAR * room else {}
+        axes.set_xticks(range(len(runs)), labels, **turned)
         axes.margins(y=0.15)
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
         axes.grid(visible=False, axis="x")

@@ -13,6 +13,7 @@ from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.data.series import binned, busiest, types_in_use
 from simsched.report.figures.date_axis import mark_dates, mark_weeks
+from simsched.report.figures.legends import legend_above
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import weekdays
 from simsched.report.metrics.spread import node_seconds
@@ -30,8 +31,6 @@ MAX_VECTORS = 4000
 WITHOUT = "this run was made without its allocations"
 UNKNOWN_SIZE = "the run does not record the size of the cluster"
 BINS = 600
-NARROW = 5.0
-"""Figures of fewer inches have their legends above."""
 
 
 def _window(run: RunTables) -> tuple[float, float]:
@@ -81,7 +80,7 @@ def utilisation(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes.set_ylim(0, 102)
     axes.set_ylabel("in use (% of all)")
     axes.set_title("Use over time")
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, borderaxespad=0.2)
+    legend_above(axes)
 
 
 def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -99,10 +98,7 @@ def queue(figure: Figure, runs: Sequence[RunTables]) -> None:
             axes.stairs(running, x, color=palette.GREEN, baseline=None, label="running (mean)")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("jobs")
-    if axes.figure.get_size_inches()[0] < NARROW:
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
-    else:
-        axes.legend(loc="upper right")
+    legend_above(axes)
     axes.set_title("Queue over time")
 
 
@@ -171,4 +167,4 @@ def cluster_map(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes.set_title(
         f"{run.name}: {human.plural(kind)} of each node in use, {human.seconds(high - low)} in all"
     )
-    figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03)
+    figure.colorbar(image, ax=axes, label="% of the makespan", fraction=0.03, shrink=0.8)

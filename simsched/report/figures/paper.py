@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DASHES = ("-", "--", ":", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))
 """Lines that greys do not tell apart differ by these."""
-OF_AREAS, OF_CURVES = (0.45, 0.92), (0.0, 0.6)
+OF_AREAS, OF_CURVES = (0.45, 0.84), (0.0, 0.6)
 """The darkest and the lightest grey of areas, which bear black letters, and of curves."""
 LIGHTEST, DARKEST = 0.92, 0.06
 """The ends of the scale of an image: no value has the colour of the paper."""

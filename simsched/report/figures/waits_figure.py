@@ -11,6 +11,7 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.figures.date_axis import mark_dates
+from simsched.report.figures.legends import legend_above
 from simsched.report.figures.over_time import time_axis
 from simsched.report.waiting.job_answer import SHORT
 from simsched.report.waiting.wait_totals import NOT_ELIGIBLE, POLICY
@@ -52,7 +53,7 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
             axes.stairs(above, (edges - low) / seconds, baseline=below, fill=True,
                         color=colour_of(str(cause)), label=label)  # fmt: skip
             below = above
-        axes.legend(loc="upper left", bbox_to_anchor=(0, -0.16), ncols=2, borderaxespad=0)
+        legend_above(axes)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("waiting jobs (mean)")
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.4g}"))

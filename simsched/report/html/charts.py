@@ -32,7 +32,7 @@ from bokeh.models import (
     Text,
     WheelZoomTool,
 )
-from bokeh.models.annotations.legends import ColorBar, Legend
+from bokeh.models.annotations.legends import ColorBar
 from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 from bokeh.resources import Resources
@@ -44,6 +44,13 @@ if TYPE_CHECKING:
     from simsched.report.data.gantt import Chart
 
 Figure = Any
+QUEUE_LINES = {
+    "queued": (palette.VERMILION, "queued (most at once)"),
+    "running": (palette.GREEN, "running (mean)"),
+}
+"""The lines of the chart of the queue: their colours, and their names in its key."""
+LETTERS = 56
+"""Letters of the names below a heat map; more are turned."""
 TRANSPARENT = {"background_fill_alpha": 0, "border_fill_alpha": 0, "outline_line_alpha": 0}
 
 
@@ -171,31 +178,16 @@ def _use(prefix: str, x_range: Range1d, time: str, kinds: list[str]) -> Figure:
         colour = palette.TYPE.get(kind, palette.GREY)
         if kind == kinds[0]:
             chart.varea_step(x="x", y1=0, y2="y", source=source, color=colour, alpha=0.25, step_mode="after")
-        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=human.plural(kind))
-    _legend(chart)
+        chart.step(x="x", y="y", source=source, color=colour, mode="after")
     return chart
 
 
 def _queue(prefix: str, x_range: Range1d, time: str) -> Figure:
     chart = over_time_chart(x_range, time, "jobs", Range1d(start=0, end=1, name=f"{prefix}-queue-range"), 200)
-    for name, colour, label in (
-        ("queued", palette.VERMILION, "queued (most at once)"),
-        ("running", palette.GREEN, "running (mean)"),
-    ):
+    for name, (colour, _) in QUEUE_LINES.items():
         source = ColumnDataSource({"x": [0, 0], "y": [0, 0]}, name=f"{prefix}-{name}")
-        chart.step(x="x", y="y", source=source, color=colour, mode="after", legend_label=label)
-    _legend(chart)
+        chart.step(x="x", y="y", source=source, color=colour, mode="after")
     return chart
-
-
-def _legend(chart: Figure) -> None:
-    for legend in chart.select({"type": Legend}):
-        chart.center.remove(legend)
-        chart.add_layout(legend, "above")
-        legend.update(
-            location="top_right", orientation="horizontal", background_fill_alpha=0, border_line_alpha=0,
-            padding=0, margin=2, label_text_font_size="11px", click_policy="hide",
-        )  # fmt: skip
 
 
 def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], scale: str = "log") -> Figure:
@@ -206,6 +198,9 @@ def cdf_chart(curves: dict[str, pd.DataFrame], label: str, colours: list[str], s
     """
     kind = "linear" if scale == "linear" else "log"
     chart = empty_chart(label, "share of jobs (%)", x_axis_type=kind, y_range=Range1d(start=0, end=101))
+    if scale == "log":
+        chart.xaxis.formatter = NumeralTickFormatter(format="0,0")
+        chart.xaxis.ticker.num_minor_ticks = 0
     if scale == "time":
         chart.xaxis.ticker = FixedTicker(ticks=[at for at, _ in human.TIME_MARKS])
         chart.xaxis.major_label_overrides = dict(human.TIME_MARKS)
@@ -249,7 +244,8 @@ def heat_chart(table: pd.DataFrame, x: str, y: str, value: str, unit: str) -> Fi
         HoverTool(renderers=[drawn], tooltips=[(y, "@y"), (x, "@x"), (value, f"@shown{unit_after}")])
     )
     longest = max(map(len, columns), default=0)
-    chart.xaxis.major_label_orientation = 0.9 if longest > 4 else 1.57 if len(columns) > 12 else 0
+    crowded = longest > 4 and longest * len(columns) > LETTERS
+    chart.xaxis.major_label_orientation = 0.9 if crowded else 1.57 if len(columns) > 12 else 0
     if len(columns) > 12:
         chart.xaxis.major_label_text_font_size = "9px"
     chart.grid.grid_line_alpha = 0

@@ -49,7 +49,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     panels = (
         markup.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
         markup.panel("Bounded slowdown", "cmp-slow", f"turnaround / max(run time, 10 s), at least 1. {key}"),
-        markup.panel("Mean wait", "cmp-means", "Hours."),
+        markup.panel("Mean wait", "cmp-means"),
         markup.panel(
             f"Job by job against {runs[0].name}", "cmp-moved", f"{note} {_key(runs[1:], colours[1:])}"
         ),
@@ -63,10 +63,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
 
 def _key(runs: Sequence[RunTables], colours: Sequence[str]) -> str:
     """Return the legend: the colour of each run."""
-    return "".join(
-        f'<span class="key"><i style="background:{c}"></i>{escape(r.name)}</span>'
-        for r, c in zip(runs, colours, strict=True)
-    )
+    return markup.colour_key((c, r.name) for r, c in zip(runs, colours, strict=True))
 
 
 def distinct(runs: Sequence[RunTables]) -> list[str]:

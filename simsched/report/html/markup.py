@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -82,6 +83,8 @@ The CSV button of a chart or table downloads its data.</footer>
 def cards(run: RunTables) -> str:
     """Return the cards at the top of a run, one per known figure."""
     shown = {name: human.quantity(value, metric(name).unit) for name, value in run.summary.items()}
+    ignored = run.summary.get("jobs_dropped", 0.0)
+    shown["jobs"] = human.quantity(run.summary.get("jobs", math.nan) - ignored, "jobs")
     made = []
     for label, name, under in CARDS:
         value = shown.get(name, human.MISSING)
@@ -117,6 +120,14 @@ def panel(
     )
 
 
+def colour_key(pairs: Iterable[tuple[str, str]]) -> str:
+    """Return the key of a chart: colours, and the names that they stand for."""
+    return "".join(
+        f'<span class="key"><i style="background:{colour}"></i>{escape(name)}</span>'
+        for colour, name in pairs
+    )
+
+
 def zoom_tools(colours: str = "") -> str:
     """Return the buttons that move the linked charts over time."""
     buttons = (
@@ -141,8 +152,8 @@ def table(
     The unit ``text`` makes a column of words, ``link`` one of pairs: a place of the page, and a text.
     """
     heads = "".join(
-        f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(title_)}{_unit(unit)}</button></th>'
-        for title_, unit in head
+        f'<th scope="col" aria-sort="none"{_class(unit)}><button>{escape(of)}{_unit(unit, of)}</button></th>'
+        for of, unit in head
     )
     lines = list(rows)
     body = "".join(
@@ -163,8 +174,10 @@ def _class(unit: str) -> str:
     return ' class="text"' if unit in ("text", "link") else ""
 
 
-def _unit(unit: str) -> str:
-    return f" ({unit})" if unit not in ("", "text", "link", "s", "share", "ratio") else ""
+def _unit(unit: str, title: str) -> str:
+    """Return the unit behind a title, unless the title or the values have it."""
+    named = unit in ("", "text", "link", "s", "share", "ratio") or (unit == "h" and title.endswith("hours"))
+    return "" if named else f" ({unit})"
 
 
 def _cell(value: Any, unit: str) -> str:

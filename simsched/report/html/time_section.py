@@ -14,11 +14,13 @@ from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.gantt_view import MAX_JOBS_SHOWN
 from simsched.report.data.series import types_in_use
 from simsched.report.html import job_section, markup, room_section
-from simsched.report.html.charts import Charts, time_charts
+from simsched.report.html.charts import QUEUE_LINES, Charts, time_charts
 from simsched.report.html.islands import Packed, pack, tick_of, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from simsched.report.data.tables import RunTables
     from simsched.report.html.islands import Islands
@@ -32,9 +34,11 @@ def over_time(
 ) -> str:
     """Return the panels of a run over time; append their charts, and their packed data to the islands."""
     gantt = chart(run)
-    origin = float(np.nanmin([run.jobs["submit"].min(), run.timeline["time"].min()]))
-    last = float(np.nanmax([run.jobs["end"].max(), run.timeline["time"].max(), origin + 1]))
-    times = run.jobs[["submit", "start", "end"]].to_numpy() - origin
+    submits = _submits(run)
+    origin = float(np.nanmin(np.append(submits, run.timeline["time"].min())))
+    busy = run.timeline["time"][run.timeline["running_jobs"] > 0]  # nodes may be repaired long after
+    last = float(np.nanmax([run.jobs["end"].max(), busy.max(), origin + 1]))
+    times = run.jobs[["start", "end"]].assign(submit=submits).to_numpy() - origin
     # all columns of a run share one tick, so that the page compares times as integers
     tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
@@ -71,7 +75,7 @@ def over_time(
     spec["waits"] = job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
     asked = job_section.panel(prefix) if spec["waits"] else ""
-    return _gantt_panel(prefix, gantt) + asked + _time_panels(prefix) + room
+    return _gantt_panel(prefix, gantt) + asked + _time_panels(prefix, kinds) + room
 
 
 def _gantt_panel(prefix: str, gantt: Chart) -> str:
@@ -97,10 +101,12 @@ def _gantt_panel(prefix: str, gantt: Chart) -> str:
     return markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
 
 
-def _time_panels(prefix: str) -> str:
+def _time_panels(prefix: str, kinds: Sequence[str]) -> str:
     zoom = markup.zoom_tools()
-    use = markup.panel("In use over time", f"{prefix}-use", "", zoom, keys=True)
-    return use + markup.panel("Queue over time", f"{prefix}-queue", "", zoom, keys=True)
+    types = markup.colour_key((palette.TYPE.get(k, palette.GREY), human.plural(k)) for k in kinds)
+    use = markup.panel("In use over time", f"{prefix}-use", types, zoom, keys=True)
+    lines = markup.colour_key(QUEUE_LINES.values())
+    return use + markup.panel("Queue over time", f"{prefix}-queue", lines, zoom, keys=True)
 
 
 def _names(run: RunTables) -> dict[str, Any]:
@@ -162,12 +168,20 @@ def _packed_rects(rects: pd.DataFrame, origin: float, tick: float) -> Packed:
     return pack(columns, frozenset({"start"}))
 
 
+def _submits(run: RunTables) -> npt.NDArray[np.float64]:
+    """Return the submit times of the jobs; those of ignored records count as unknown.
+
+    A slice of a log has the ignored records of the whole log, which may be far from its jobs.
+    """
+    return np.where(run.jobs["result"] == "DROPPED", np.nan, run.jobs["submit"])
+
+
 def _packed_jobs(run: RunTables, origin: float, tick: float) -> Packed:
     """Pack the columns of the workload, which are equal in all its runs."""
     jobs = run.jobs
     return pack(
         {
-            "submit": ticks(jobs["submit"].to_numpy() - origin, tick),
+            "submit": ticks(_submits(run) - origin, tick),
             "user": _codes(jobs["user"]),
             "queue": _codes(jobs["queue"]),
             "nodes": jobs["nodes"].to_numpy(),

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?!\w)(?!\.\w)", re.ASCII)
+_HOST = re.compile(r"(?<= of )[\w.-]*\d[\w.-]*$", re.ASCII)
+"""The name of a node at the end of a reason, as in ``node failure of n17``."""
 #: Results of jobs that never ran because of their request; rejected jobs are FAILED.
 NEVER = ("INFEASIBLE", "DROPPED")
 REJECTED = "rejected: "
@@ -22,16 +24,22 @@ def by_cause(reasons: Sequence[str]) -> list[tuple[str, list[int]]]:
 
     >>> by_cause(["5 needed, 4 there", "7 needed, 4 there", "no gpu"])
     [('5-7 needed, 4 there', [0, 1]), ('no gpu', [2])]
+    >>> by_cause(["failure of n1", "failure of n2", "failure of n2"])
+    [('failure of one of 2 nodes', [0, 1, 2])]
     """
     groups: dict[str, dict[str, list[int]]] = {}
     for at, reason in enumerate(reasons):
-        groups.setdefault(_NUMBER.sub("#", reason), {}).setdefault(reason, []).append(at)
+        groups.setdefault(_NUMBER.sub("#", _HOST.sub("@", reason)), {}).setdefault(reason, []).append(at)
     found = [(_span(list(texts)), sorted(chain(*texts.values()))) for texts in groups.values()]
     return sorted(found, key=lambda item: -len(item[1]))
 
 
 def _span(texts: Sequence[str]) -> str:
-    """Return texts that differ only in their numbers as one text with ranges of numbers."""
+    """Return texts that differ only in numbers and a host as one, with ranges and the number of hosts."""
+    hosts = len({host[0] for host in map(_HOST.search, texts) if host})
+    if hosts > 1:
+        texts = [_HOST.sub("one of several", text) for text in texts]
+        return f"{_span(texts).removesuffix('several')}{hosts:,} nodes"
     columns = list(zip(*([int(n) for n in _NUMBER.findall(text)] for text in texts), strict=True))
     spans = iter([str(min(c)) if min(c) == max(c) else f"{min(c)}-{max(c)}" for c in columns])
     return _NUMBER.sub(lambda _: next(spans), texts[0])

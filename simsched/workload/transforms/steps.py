@@ -29,7 +29,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.rfc.calls import parse_call
 from simsched.workload.transforms import transforms
 
@@ -59,7 +59,8 @@ def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generat
 def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
     call = parse_call(text)
     if call is None or call.name not in STEPS:
-        raise ConfigError(f"unknown transform {text!r}", expected=", ".join(STEPS))
+        hint = did_you_mean(text if call is None else call.name, STEPS)
+        raise ConfigError(f"unknown transform {text!r}{hint}", expected=", ".join(STEPS))
     fewest, most, step = STEPS[call.name]
     if call.name == "where" and call.inside:
         arguments = [call.inside.strip()]  # a query: its commas and brackets are its own

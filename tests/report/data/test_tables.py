@@ -213,3 +213,9 @@ def test_a_million_jobs_load_in_little_more_than_their_table_takes(tmp_path):
         run.append(loaded - started)
         table.append(time.process_time() - loaded)
     assert min(run) < 4 * min(table)
+
+
+def test_a_study_is_not_taken_for_a_run(tmp_path):
+    (tmp_path / "study.json").write_text("{}")
+    with pytest.raises(RunError, match=r"this is a study, not a run; its page is report\.html in it"):
+        load_run(tmp_path)

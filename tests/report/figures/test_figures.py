@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -240,3 +241,46 @@ def test_the_names_of_nodes_do_not_touch(write_run, make_jobs):
     figure = figures.draw("gantt", [run], paper="double")
     named = len(figure.axes[0].get_yticklabels())
     assert 5 < named <= 72 * figure.get_size_inches()[1] / 8.5
+
+
+@pytest.mark.parametrize("paper", [None, "single", "double"])
+@pytest.mark.parametrize("kind", ["utilisation", "queue", "gantt", "waits"])
+def test_no_legend_is_cut_or_covers_data(runs, kind, paper):
+    if kind == "waits" and paper == "single":
+        pytest.skip("waits need two columns")
+    for number, run in enumerate(runs):
+        run.name = f"a run with a longer name {number}"
+    view = GanttView(colour="user") if kind == "gantt" else None
+    several = figures.KINDS[kind].several
+    figure = figures.draw(kind, runs if several else runs[:1], view=view, paper=paper)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, drawn = legend.get_window_extent(), figure.axes[0].get_window_extent()
+    assert not box.overlaps(drawn)
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert box.y1 <= figure.bbox.y1
+    assert drawn.width > 0.5 * figure.bbox.width
+
+
+@pytest.mark.parametrize("paper", [None, "single"])
+@pytest.mark.parametrize("number", [1, 12])
+def test_reasons_leave_room_for_their_bars_and_no_empty_area(write_run, make_jobs, paper, number):
+    rows = [{"id": f"j{n}", "result": "INFEASIBLE",
+             "reason": f"node: {'x' * (n + 1)} needed, and the idle cluster holds fewer of them"}
+            for n in range(number)]  # fmt: skip
+    run = load_run(write_run("r", make_jobs([*rows, {"id": "ran", "start": 0, "end": 5}])))
+    figure = figures.draw("reasons", [run], paper=paper)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert axes.get_window_extent().width > 0.4 * figure.bbox.width
+    labels = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert min(label.x0 for label in labels) >= 0
+    assert not any(a.overlaps(b) for a, b in pairwise(labels))
+    assert figure.get_size_inches()[1] < 2 + 0.5 * number
+
+
+def test_waits_in_a_gantt_begin_at_the_submissions_although_records_were_ignored(write_run, make_jobs):
+    jobs = make_jobs([{"id": "old", "submit": 0, "result": "DROPPED", "reason": "no record"},
+                      {"id": "a", "submit": 9000, "start": 9060, "end": 9120}])  # fmt: skip
+    figure = figures.draw("gantt", [load_run(write_run("cut", jobs))], view=GanttView(waits=True))
+    assert figure.axes[0].collections[1].get_segments()[0][:, 0].tolist() == [0, 60]

@@ -46,7 +46,7 @@ def test_hours_over_time_are_those_of_each_part(world):
 
 def test_the_figure_of_a_run_names_causes_with_their_hours(world):
     figure = figures.draw("waits", [world[0]])
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["short of core: 0.0 h"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["short of core: 0.0 h"]
 
 
 def test_the_figure_of_a_job_has_its_periods_and_the_holders(world):

@@ -192,3 +192,19 @@ def test_the_heat_map_has_the_waits_in_its_cells_and_times_at_its_scale(runs):
     bar = next(part for part in chart.right if type(part).__name__ == "ColorBar")
     assert dict(bar.major_label_overrides) == {60: "1 min", 600: "10 min", 3600: "1 h", 21600: "6 h",
                                                86400: "1 d"}  # fmt: skip
+
+
+def test_records_that_were_ignored_do_not_stretch_the_time_of_a_page(write_run, make_jobs):
+    """A slice of a log has the ignored records of the whole log, long before its first job."""
+    rows = [{"id": f"j{n}", "submit": 90_000 + n, "start": 90_000 + n, "end": 90_600} for n in range(3)]
+    far = {"id": "x", "submit": 0, "result": "DROPPED", "reason": "no record"}
+    page = html.page([load_run(write_run("cut", make_jobs([far, *rows])))])
+    time = page_data(page)["charts"][0]["time"]
+    assert time["end"] * time["unit_seconds"] == pytest.approx(600)
+    assert re.search(r"Jobs run</dt><dd>3<small>of 3 jobs<", page)
+
+
+def test_a_head_names_its_unit_once(runs):
+    heads = re.findall(r'<th scope="col"[^>]*><button>([^<]*)</button>', html.page(runs[:1]))
+    assert "core hours" in heads
+    assert not [head for head in heads if re.search(r"hours \(h\)", head)]

@@ -295,6 +295,7 @@ def test_every_step_is_tried_above():
     ("step", "message"),
     [
         ("sort", "unknown transform 'sort'"),
+        ("frist(3)", r"unknown transform 'frist\(3\)'; did you mean first\?"),
         ("first(two)", r"first\(two\): 'two' is not a valid count"),
         ("first()", r"first has 0 arguments \(expected 1 to 1\)|first has 0 arguments"),
         ("load(x)", "'x' is not a number"),
