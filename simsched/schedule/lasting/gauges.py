@@ -165,7 +165,9 @@ class Gauges:
             copies = some if units == 1 else some // units
             found = copies if found is None else np.minimum(found, copies)
         assert found is not None, "every gauge counts something"
-        return found
+        return np.maximum(
+            found, 0
+        )  # a reservation may be longer than its job, and more be reserved than there is
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
         may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
@@ -183,7 +185,7 @@ class Gauges:
                 part = share > 0 if whole else share
                 room = part if room is None else room & part if whole else np.minimum(room, part)
             assert room is not None, "every gauge counts something"
-            rooms[number] = room
+            np.maximum(room, 0, out=rooms[number])
         totals = rooms @ may.T  # of every demand on the targets of every gauge
         found: Floats = totals[self._demand, :, np.arange(len(self))]
         return found
