@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +139,7 @@ def slurm(args: argparse.Namespace) -> None:
     config = dict(made.config)
     if POLICIES[args.policy] is not None:
         config |= {"queue-policy": args.policy, "policy-options": POLICIES[args.policy]}
-    rules = from_document(config)
-    options = {each.name: getattr(rules, each.name) for each in fields(rules)}
+    options = dict(from_document(config))
     jobs = offered(args.jobs or 19_000, args.backlog)
     results: list[Any] = []
     spent = min(
