@@ -97,6 +97,7 @@ def _orders() -> Iterator[PolicyEntry]:
     from simsched.schedule.orders.fairshare import FairShare
     from simsched.schedule.orders.multifactor import Multifactor
     from simsched.schedule.orders.order import KIND, ORDERS
+    from simsched.schedule.orders.starving import SAYS
 
     for name, order in ORDERS.items():
         yield PolicyEntry(name, _sentence(order.keys))
@@ -104,6 +105,7 @@ def _orders() -> Iterator[PolicyEntry]:
     yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
     text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
     yield PolicyEntry(Multifactor.name, text, "priority")
+    yield PolicyEntry("starving(ORDER, T)", SAYS)
     yield from _installed(KIND)
 
 

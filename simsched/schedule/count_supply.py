@@ -85,6 +85,17 @@ class CountSupply(Supply):
         could: Bools = self.table.demand[0][jobs] <= self._free()
         return could
 
+    def rules_out_all(self, queue: WaitingQueue) -> bool:
+        """Whether each waiting job needs more units than are free."""
+        free, units, jobs = (
+            self._free(),
+            self._units,
+            queue.ranks,
+        )  # under such an order ranks are job numbers
+        if not free or len(jobs) < LONG:
+            return not free or min(map(units.__getitem__, jobs)) > free
+        return super().rules_out_all(queue)
+
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
         units = self._units[job]
@@ -129,6 +140,8 @@ class CountSupply(Supply):
             return ()
         if len(queue.ranks) < LONG and queue.static:
             return self.candidates(queue.listed(1))
+        if len(queue.ranks) < LONG and queue.sorts_parts:
+            return self._fitting(queue.behind_first(self.could_start_each).tolist())
         return self._fitting(super().candidates_behind_first(queue, shadow))
 
     def profile(self) -> CountProfile:

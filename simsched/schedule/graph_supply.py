@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from simsched.match.search.placements import Change
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
+    from simsched.schedule.lasting.pass_room import PassRoom
     from simsched.schedule.profiles.earliest import EarliestStart
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
@@ -47,10 +48,12 @@ FEW = 12
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_changes", "_gauges", "_kinds", "_shadow")
+    __slots__ = ("_changes", "_gauges", "_kinds", "_running", "_shadow")
 
     def _prepare(self) -> None:
         self._gauges: tuple[Gauges, Columns] | None = None
+        self._running: LastingReservations | None = None
+        """The running jobs over time, without reservations, as of the last profile."""
         self._kinds: KindCounts | None = None
         self._shadow: CountedShadow | None = None
         self._changes: dict[int, tuple[Selection, Change | None]] = {}
@@ -197,9 +200,29 @@ class GraphSupply(Supply):
 
     # -- over time ------------------------------------------------------------------------------
 
-    def profile(self) -> GraphProfile:
-        """Return the free units of each leaf pool over time beside the running jobs."""
-        return GraphProfile(self)
+    def profile(self) -> GraphProfile | PassRoom:
+        """Return the free units of each leaf pool over time beside the running jobs.
+
+        Where counts decide, the running jobs are followed from pass to pass.
+        """
+        plan, kept = self.plan, self._running
+        if not self.is_steady or not plan.counts_only or plan.overrun(self.now) or not self._counts_suffice():
+            self._running = None
+            return GraphProfile(self)
+        if kept is None or not kept.follow((), moved=True) or not kept.knows_ends():
+            made = self.reservations()
+            self._running = kept = made if isinstance(made, LastingReservations) else None
+        if kept is None:
+            return GraphProfile(self)
+        kept.close(changed=True)
+        return kept.ahead()
+
+    def _counts_suffice(self) -> bool:
+        """Whether counts decide for each kind, and none claims a target shared without any of its units."""
+        kinds = self.kinds
+        return kinds.all_decided and all(
+            each.content.flat or each.content.exclusive for each in kinds.decided if each is not None
+        )
 
     def reservations(self) -> LastingReservations | GraphReservations:
         """Return the free units of each leaf pool over time, for reservations that last."""
@@ -218,4 +241,4 @@ class GraphSupply(Supply):
 
     def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
         """Return an empty plan: the changes since the last pass are not known by leaf pool."""
-        return KeptPlan(GraphProfile(self), Known([], [], 0))
+        return KeptPlan(self.profile(), Known([], [], 0))

@@ -15,7 +15,7 @@ Where every request of the workload is a number of units of one type, numbers al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -56,9 +56,10 @@ class Supply(ABC):
     calendar : closures that are known in advance.
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
+    kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "now", "plan", "table")
+    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "now", "plan", "table")
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class Supply(ABC):
         self.calendar = calendar
         self.now: float = 0
         self.failed: set[int] = set()
+        self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
         self._prepare()
@@ -138,8 +140,6 @@ class Supply(ABC):
 
     def rules_out_all(self, queue: WaitingQueue) -> bool:
         """Whether sums rule out every job of a queue whose order changes with time, without sorting any."""
-        if self.table.single is not None:
-            return not self.free_units()
         return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.graph.index.types import ABOVE
+from simsched.match.state.with_claims import with_claims
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,6 +105,17 @@ class Columns:
             found[part] = np.bincount(pool.target[inside], units, minlength=len(self.index))
         return found
 
+    def state(self, available: Availability, least: Ints, *, counts_only: bool) -> Availability:
+        """Return the state of a vector of the same cluster, to match on and not to change."""
+        return with_claims(
+            available,
+            {name: least[part] for name, part in self.pools.items()},
+            -least[self.use],
+            {name: least[part] < 0 for name, part in self.held.items()},
+            {name: -least[part] for name, part in self.shared.items()},
+            counts_only=counts_only,
+        )
+
     def footprint(self, selection: Selection, up: Bools) -> Footprint:
         """Return the columns that a selection changes while these targets are up."""
         columns: list[Ints] = []
@@ -150,6 +162,8 @@ def _visible(draw: Draw, up: Bools) -> int:
 def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], pools: int) -> tuple[Ints, Ints, int]:
     """Return each column once, in ascending order, and how many of them are before the column `pools`."""
     every, number = np.concatenate(columns), np.concatenate(amounts)
+    if (every[1:] > every[:-1]).all():
+        return every, number, int(every.searchsorted(pools))
     order = every.argsort(kind="stable")
     every, number = every[order], number[order]
     first = np.ones(len(every), dtype=np.bool_)

@@ -164,14 +164,16 @@ class Gauges:
             copies = some if units == 1 else some // units
             found = copies if found is None else np.minimum(found, copies)
         assert found is not None, "every gauge counts something"
-        return found
+        return np.maximum(
+            found, 0
+        )  # a reservation may be longer than its job, and more be reserved than there is
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
         may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
         rooms = np.empty((len(self._demands), *use.shape))
         shares: dict[tuple[int, int], Integers] = {}
         for demand in range(len(self._demands)):
-            rooms[demand] = self.room(demand, free, use, shares)
+            np.maximum(self.room(demand, free, use, shares), 0, out=rooms[demand])
         totals = rooms @ may.T  # of every demand on the targets of every gauge
         found: Floats = totals[self.demand, :, np.arange(len(self))]
         return found

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.match.state.with_claims import with_claims
+from simsched.schedule.lasting.pass_room import PassRoom
 from simsched.schedule.lasting.room import Room
 from simsched.schedule.lasting.tried_windows import REFUSED
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.index.types import Ints
-    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
@@ -116,6 +115,14 @@ class LastingReservations:
         """Note the running jobs at the end of a pass, if they have changed."""
         if changed:
             self._held = self._present.plan.held.copy()
+
+    def knows_ends(self) -> bool:
+        """Whether each running job is expected to end when it was; only without reservations."""
+        return self._ends == self._present.plan.expected_ends()
+
+    def ahead(self) -> PassRoom:
+        """Return the free resources as a profile of one pass, which leaves this one as it is."""
+        return PassRoom(self._present, self._gauges, self._columns, self._room.copy())
 
     def compressed(self) -> None:
         """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
@@ -257,7 +264,8 @@ class LastingReservations:
         least = room.least(at, stop, [self._footprints[other] for other in inside], own)
         if as_it_is:
             self._avoid(least, [*(self._footprints[other] for other in others), *self._counted])
-        return present.seek_at(job, self._state(least, counts_only=not as_it_is), time)
+        state = self._columns.state(present.plan.available, least, counts_only=not as_it_is)
+        return present.seek_at(job, state, time)
 
     def _first_behind(self, stop: int) -> int:
         """Return the place of the first reservation that does not begin before a step."""
@@ -285,17 +293,11 @@ class LastingReservations:
             slow.restore(other, Gap(starts[other], self._selections[other]))
         return slow.fit_now(job)
 
-    def _state(self, least: Ints, *, counts_only: bool) -> Availability:
-        """Return the state of a least vector."""
-        columns = self._columns
-        return with_claims(
-            self._present.plan.available,
-            {name: least[part] for name, part in columns.pools.items()},
-            -least[columns.use],
-            {name: least[part] < 0 for name, part in columns.held.items()},
-            {name: -least[part] for name, part in columns.shared.items()},
-            counts_only=counts_only,
-        )
+    def could_now(self, job: int) -> bool:
+        """Whether gauges do not rule out a gap that begins now."""
+        table, room = self._present.table, self._room
+        gauges = self._gauges.of[table.kinds[job]]
+        return next(room.fitting(gauges, table.durations[job], 0, 1), None) is not None
 
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are actually free, and not reserved until the job's requested end."""

@@ -9,6 +9,7 @@ totals of the `Gauges` are kept for each step.
 
 from __future__ import annotations
 
+from copy import copy
 from math import nextafter
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,23 @@ class Room:
         self.later[-1] = NEVER
         self.gains = 0
         self.tried = TriedWindows(len(self._time), len(self.up))
+
+    def copy(self) -> Room:
+        """Return the same steps, to be changed apart; steps of the copy have no owners."""
+        twin = copy(self)
+        steps, size = self.steps, len(self._time)
+        while size < 2 * steps:
+            size *= 2
+        twin._rows = np.empty((size, self._rows.shape[1]), dtype=self._rows.dtype)
+        twin._rows[:steps] = self._rows[self._slot[:steps]]
+        twin._slot = np.arange(size)
+        twin._spare = list(range(size - 1, steps - 1, -1))
+        twin._time, twin._total, twin._sum = (
+            _padded(some, size) for some in (self._time, self._total, self._sum)
+        )
+        twin._owners, twin._loose, twin._when = {}, set(), {}
+        twin.gained, twin.later, twin.more = self.gained.copy(), self.later.copy(), self.more.copy()
+        return twin
 
     @property
     def times(self) -> Floats:
@@ -464,6 +482,11 @@ class Room:
             row[columns] = np.minimum.reduce(self._rows[slots[:, None], columns], axis=0)
         return row
 
+    def sums(self, begin: int, stop: int) -> Ints:
+        """Return the least free units of each type in the steps from `begin` until `stop`."""
+        found: Ints = np.minimum.reduce(self._sum[:, begin:stop], axis=1)
+        return found
+
     def covers(self, footprint: Footprint, begin: int, stop: int) -> bool:
         """Whether the units of a footprint are free from one step until another."""
         slots, number = self._slot[begin:stop], footprint.units
@@ -498,3 +521,11 @@ class Room:
 def _smallest(most: int) -> type[np.signedinteger[Any]]:
     """Return the smallest type of integers for numbers up to `most`."""
     return np.int16 if most < 1 << 14 else np.int32 if most < 1 << 30 else np.int64
+
+
+def _padded(some: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Return a copy whose last axis has another length."""
+    found = np.zeros((*some.shape[:-1], size), dtype=some.dtype)
+    length = min(size, some.shape[-1])
+    found[..., :length] = some[..., :length]
+    return found

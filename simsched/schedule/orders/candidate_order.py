@@ -13,6 +13,7 @@ import numpy as np
 from simsched.errors import ConfigError
 from simsched.schedule.orders.order import ORDERS, job_order
 from simsched.schedule.orders.present_order import ranked
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def candidate_order(given: str | None) -> Order | None:
     Raises
     ------
     ConfigError
-        If no order has this name, or if the order remembers the use of jobs: only that of the queue is told
-        of their ends.
+        If no order has this name, or if the order has more than a key: only that of the queue has the factors
+        of the run, and learns of the ends of jobs.
 
     >>> candidate_order("sjf").name
     'sjf'
@@ -43,8 +44,8 @@ def candidate_order(given: str | None) -> Order | None:
     if given is None:
         return None
     order = job_order(given)
-    if not isinstance(order, Order):
-        text = f"backfill-order is {given!r}, which remembers the use of jobs"
+    if not isinstance(order, Order) or given == MULTIFACTOR:
+        text = f"backfill-order is {given!r}, which only the queue can have"
         raise ConfigError(text, expected=f"an order by a key, such as {', '.join(ORDERS)}")
     return order
 

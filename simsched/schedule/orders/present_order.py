@@ -182,6 +182,8 @@ class PresentOrder:
             jobs = self._compute(waiting)
             if self._places is None:
                 self._places = self._sorted(jobs).tolist()
+            # The place of the first job was one among those in front; these begin with jobs that wait now.
+            self._turn = None if self._turn is None else 0
         return self._places
 
     def some(self, jobs: Integers, waiting: array[int]) -> Integers:

@@ -351,6 +351,9 @@ def _factor(name: str, value: Any, where: str) -> Factor:
     if kind not in FACTORS and compute is None:
         compute = installed_factor(kind, {key.replace("-", "_"): item for key, item in options})
     least, most = read.get("least", -inf), read.get("most", inf)
+    if least > most:
+        text = f"the least value {least:g} is above the greatest {most:g}"
+        raise ConfigError(text, where=where, expected="least <= most")
     return Factor(name, kind, read["weight"], least, most, options, compute)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from simsched.errors import ConfigError
 from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.duration import parse_time
+from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.ranking import Order
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 NAME = "starving"
+SAYS = "jobs that have waited for longer than T first, by urgency and submission; then the others in ORDER"
 
 
 def starving_order(text: str, find: Callable[[str], JobOrder]) -> Order | None:
@@ -45,7 +47,7 @@ def starving_order(text: str, find: Callable[[str], JobOrder]) -> Order | None:
         return None
     name, time = call.arguments(2)
     inner, most = find(name), parse_time(time, where=text)
-    if not isinstance(inner, Order):
+    if not isinstance(inner, Order) or name == MULTIFACTOR:  # its keys are those of a run
         raise ConfigError(f"{name} is not an order by a key", where=text, expected="an order such as sjf")
 
     def keys(table: JobTable, jobs: Integers, now: float) -> Floats:

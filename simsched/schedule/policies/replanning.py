@@ -34,14 +34,14 @@ class Replanning:
             return
         supply = context.supply
         queue = context.queue.jobs()
-        jobs: list[int] = queue[: _reach(context, queue)].tolist()
+        reach = Reach(context, queue)
+        jobs: list[int] = queue[: len(reach)].tolist()
         if not jobs:
             return
         plan = supply.plan_ahead(jobs)
         profile, reserved = plan.profile, plan.jobs
-        reach = len(jobs)
         for at in range(len(reserved), len(jobs)):
-            if at >= reach:
+            if not reach.includes(at, profile):
                 break
             job = jobs[at]
             if job in context.barred:
@@ -50,9 +50,7 @@ class Replanning:
             if unreserved and not supply.could_start(job):
                 continue
             gap = profile.now(job) if unreserved else profile.earliest(job)
-            if self._try(context, profile, job, gap, backfilled=bool(reserved)):
-                reach = _reach(context, queue[:reach])
-            elif not unreserved:
+            if not self._try(context, profile, job, gap, backfilled=bool(reserved)) and not unreserved:
                 reserved.append(job)
                 plan.starts.append(gap.start)
                 profile.reserve(job, gap)
@@ -82,10 +80,36 @@ class Replanning:
         return True
 
 
-def _reach(context: PassContext, queue: Integers) -> int:
-    """Return the number of jobs up to the last that the free units of now do not rule out.
+class Reach:
+    """How far a pass must plan: up to the last job that may still start now.
 
-    The jobs behind it cannot start now, and their reservations do not move another job.
+    The reservations last for one pass, so those of the jobs behind it do not matter. Within a pass resources
+    are only taken: a job that the reservations so far keep from starting now is not asked again.
     """
-    could = context.supply.could_start_each(queue).nonzero()[0]
-    return could.item(-1) + 1 if len(could) else 0
+
+    def __init__(self, context: PassContext, jobs: Integers) -> None:
+        self._context = context
+        places: list[int] = context.supply.could_start_each(jobs).nonzero()[0].tolist()
+        self._left = [(place, int(jobs[place])) for place in places]
+        """The places and jobs that nothing has ruled out so far."""
+
+    def __len__(self) -> int:
+        return self._left[-1][0] + 1 if self._left else 0
+
+    def includes(self, place: int, profile: Profile | None) -> bool:
+        """Whether the job at a place, or one behind it, may still start now."""
+        left = self._left
+        while left and left[-1][0] >= place:
+            if self._may_start(left[-1][1], profile):
+                return True
+            left.pop()
+        return False
+
+    def _may_start(self, job: int, profile: Profile | None) -> bool:
+        context = self._context
+        if not context.supply.could_start(job):
+            return False
+        # A match policy that chooses at random must be asked for each job, or it would choose otherwise.
+        if profile is None or not context.supply.is_steady:
+            return True
+        return job not in context.barred and profile.could_now(job)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.policies.fcfs import start_in_order
-from simsched.schedule.policies.replanning import Replanning
+from simsched.schedule.policies.kept_pass import KeptPass
+from simsched.schedule.policies.replanning import Reach, Replanning
 from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import PassProfile
 
     Integers = npt.NDArray[np.int64]
 
@@ -76,6 +76,8 @@ class Slurm:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
         now, options = context.now, self.options
         queue = context.queue
+        if context.released or context.moved or queue.gone:
+            context.supply.kept_pass = None
         if context.released or context.moved or queue.fresh or queue.gone:
             self._main_due = self._backfill_due = True
         if self._main_due and now >= self._last_main + options.sched_interval:
@@ -102,33 +104,32 @@ class Backfill(Replanning):
 
     def run_pass(self, context: PassContext) -> None:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
-        options, now = self.options, context.now
+        options, now, table = self.options, context.now, context.table
         jobs = list(self._tested(context))
-        profile: PassProfile | None = None
-        reserved = started = 0
-        waits = False
-        """Whether a job that was tested, and so goes first, still waits."""
-        reach = _reach(context, jobs)
-        for at, job in enumerate(jobs):
-            if at >= reach or started == options.max_job_start:
-                return
+        last: KeptPass | None = context.supply.kept_pass
+        plan = KeptPass(context) if last is None else last.follow(context, jobs)
+        reach, started = Reach(context, np.array(jobs, dtype=np.int64)), 0
+        for at, job in enumerate(jobs[len(plan.jobs) :], len(plan.jobs)):
+            if started == options.max_job_start or not reach.includes(at, plan.profile):
+                break
             if job in context.barred:  # a job that started in this pass used up a limit
                 continue
-            plans = reserved != self.depth and now - context.table.submits[job] >= options.min_age_reserve
+            age = now - table.submits[job]
+            plans = plan.reserved != self.depth and age >= options.min_age_reserve
+            ripe = now - age + options.min_age_reserve if age < options.min_age_reserve else NEVER
             if not plans and not context.supply.could_start(job):
-                waits = True
+                plan.test(job, ripe)
                 continue
-            profile = profile or context.supply.profile()
+            plan.profile = profile = plan.profile or context.supply.profile()
             gap = profile.earliest(job) if plans else profile.now(job)
-            if self._try(context, profile, job, gap, backfilled=waits or context.queue.first != job):
-                started, reach = started + 1, _reach(context, jobs[:reach], after=at)
-                continue
-            waits = True
-            if plans and gap.start <= now + options.window:
-                profile.reserve(
-                    job, gap, until=self._rounded(end_of(gap.start, context.table.durations[job]))
-                )
-                reserved += 1
+            backfilled = bool(plan.jobs) or context.queue.first != job
+            if self._try(context, profile, job, gap, backfilled=backfilled):
+                started += 1
+            elif plans and gap.start <= now + options.window:
+                plan.reserve(job, gap, self._rounded(end_of(gap.start, table.durations[job])))
+            else:
+                plan.test(job, gap.start - options.window if plans else ripe)
+        plan.close(context, changed=bool(started))
 
     def _rounded(self, end: float) -> float:
         """Return the end of a reservation in the resolution of time."""
@@ -176,12 +177,3 @@ def _start_by_partition(context: PassContext) -> None:
         left.discard(partition)
         if not left:
             return
-
-
-def _reach(context: PassContext, jobs: list[int], after: int = -1) -> int:
-    """Return the number of jobs up to the last, behind place `after`, that free units do not rule out.
-
-    Reservations last for one pass, so those of the jobs behind it would not matter.
-    """
-    could = context.supply.could_start_each(np.array(jobs[after + 1 :], dtype=np.int64)).nonzero()[0]
-    return after + 2 + could.item(-1) if len(could) else after + 1

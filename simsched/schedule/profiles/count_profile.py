@@ -22,6 +22,8 @@ class CountProfile(FreeSteps):
 
     __slots__ = ("_bounds", "_durations", "_present", "_units")
 
+    follows = True
+
     def __init__(self, present: Present) -> None:
         table, now = present.table, present.now
         self._present, self._units, self._durations = present, table.units, table.durations
@@ -60,8 +62,11 @@ class CountProfile(FreeSteps):
 
     def now(self, job: int) -> Gap:
         """Return now if the job's units are free from now for its requested time."""
-        at = self.find(self._units[job], self._durations[job], last=0)
-        return Gap(NEVER if at is None else self.times[0], None)
+        return Gap(self.times[0] if self.could_now(job) else NEVER, None)
+
+    def could_now(self, job: int) -> bool:
+        """Whether the job's units are free from now for its requested time."""
+        return self.find(self._units[job], self._durations[job], last=0) is not None
 
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are free now, wherever they are."""

@@ -15,9 +15,11 @@ from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.remainder import set_aside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
@@ -32,6 +34,40 @@ class Booking(NamedTuple):
     selection: Selection
 
 
+def overlapping(bookings: Iterable[Booking], begin: float, end: float) -> list[Booking]:
+    """Return the reservations that overlap a window in seconds."""
+    return [b for b in bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
+
+
+def has_room(request: Request, units: Mapping[str, Ints], index: Index) -> bool:
+    """Whether free units (pool type → those of each leaf pool) do not rule out copies, or whole targets.
+
+    Only copies of plain units are counted, target by target.
+    """
+    each = index.on_each_target
+    if request.plain is not None and request.plain.flat:
+        flat, wanted = request.plain.flat, request.slots
+    elif request.whole and each:
+        flat, wanted = tuple(each.items()), request.whole
+    elif request.simple is not None and request.simple[0].content is not None:
+        flat, wanted = request.simple[0].content.flat or (), request.simple[1]
+    else:
+        return True
+    if not flat:
+        return True
+    copies = np.minimum.reduce([_on_targets(type_, units[type_], index) // number for type_, number in flat])
+    return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
+
+
+def _on_targets(type_: str, units: Ints, index: Index) -> Ints:
+    """Return the units of a type on each target, from those of each leaf pool."""
+    if index.pool_types[type_].aligned:
+        return units
+    view = beneath(index.target_type, type_, None, index)
+    wide = units.astype(np.int64)  # a sum may be beyond the rows' short integers
+    return view.sum(wide if view.ordinals is None else wide[view.ordinals])
+
+
 class GraphProfile:
     """The free units of every leaf pool as a step function: row i from `times[i]` to `times[i + 1]`.
 
@@ -43,6 +79,8 @@ class GraphProfile:
        room for it, target by target;
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
     """
+
+    follows = False
 
     def __init__(self, present: Present) -> None:
         plan = present.plan
@@ -121,6 +159,14 @@ class GraphProfile:
             return Gap(NEVER, None)
         return self._at(job, self._now) or Gap(NEVER, None)
 
+    def could_now(self, job: int) -> bool:
+        """Whether sums, and room on targets, do not rule out a gap that begins now."""
+        table, now = self._present.table, self._now
+        kind, duration = table.kinds[job], table.durations[job]
+        if self._soonest.of(kind, duration) > now or self._fitting(job, 0) != 0:
+            return False
+        return self._has_room(job, self._least(now, duration))
+
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are actually free, and not reserved until the job's requested end."""
         present, now = self._present, self._now
@@ -168,30 +214,8 @@ class GraphProfile:
 
     def _has_room(self, job: int, least: Ints) -> bool:
         """Whether the free units of each target do not rule out copies of plain units, or whole targets."""
-        request = self._present.request(job)
-        each = self._present.plan.available.index.on_each_target
-        if request.plain is not None and request.plain.flat:
-            flat, wanted = request.plain.flat, request.slots
-        elif request.whole and each:
-            flat, wanted = tuple(each.items()), request.whole
-        elif request.simple is not None and request.simple[0].content is not None:
-            flat, wanted = request.simple[0].content.flat or (), request.simple[1]
-        else:
-            return True
-        if not flat:
-            return True
-        copies = np.minimum.reduce([self._on_targets(type_, least) // units for type_, units in flat])
-        return int(np.maximum(copies, 0).sum(where=request.eligible, dtype=np.int64)) >= wanted
-
-    def _on_targets(self, type_: str, least: Ints) -> Ints:
-        """Return the least free units of a type on each target."""
-        index = self._present.plan.available.index
-        units = least[self._banks[type_]]
-        if index.pool_types[type_].aligned:
-            return units
-        view = beneath(index.target_type, type_, None, index)
-        wide = units.astype(np.int64)  # a sum may be beyond the rows' short integers
-        return view.sum(wide if view.ordinals is None else wide[view.ordinals])
+        units = {type_: least[banks] for type_, banks in self._banks.items()}
+        return has_room(self._present.request(job), units, self._present.plan.available.index)
 
     def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
         """Return the part of a state that the reservations from `begin` to `end` leave."""
@@ -204,7 +228,7 @@ class GraphProfile:
 
     def _within(self, begin: float, end: float) -> list[Booking]:
         """Return the reservations that overlap a window."""
-        return [b for b in self._bookings if (b.start < end and begin < b.end) or b.start == begin < b.end]
+        return overlapping(self._bookings, begin, end)
 
     def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; it is made once between two ends."""

@@ -42,6 +42,9 @@ FIRST_SPENT, FIRST_AHEAD = MEASURES.index(SPENT[0]), MEASURES.index(AHEAD[0])
 SLACK = 1e-6
 """Unit-seconds by which a limit in hours may be exceeded: hours need not be whole seconds."""
 
+FEW = 4
+"""Cohorts of a counter up to which it knows them all the time."""
+
 NAMED = 3
 """Users that a reason names at most."""
 
@@ -201,12 +204,13 @@ class LimitCounter:
     running : running job → (amounts, start, expected end); times in seconds.
     shown : the cohorts of waiting jobs in view that are counted here.
     held : the cohorts of waiting jobs that are barred by a limit of this scope.
+    cohorts : how many cohorts are counted here.
     decays : whether the use of a limit falls while jobs run.
     free_until : (place, use up to which every cohort is below the limit), for a quick answer.
     """
 
     __slots__ = (
-        *("decays", "free_until", "held", "inside", "limits", "number", "rules"),
+        *("cohorts", "decays", "free_until", "held", "inside", "limits", "number", "rules"),
         *("running", "scope", "shown", "submitted", "used"),
     )
 
@@ -221,6 +225,7 @@ class LimitCounter:
             (at, most + SLACK if at >= FIRST_SPENT else most)
             for at, most in sorted((MEASURES.index(limit.quantity), limit.most) for limit in chosen)
         )
+        self.cohorts = 0
         self.decays = any(at >= FIRST_AHEAD for at, _ in self.limits)
         self.free_until: list[tuple[int, float]] = list(self.limits)
         self.used: list[float] = [0] * len(MEASURES)
@@ -230,6 +235,7 @@ class LimitCounter:
 
     def note_demand(self, demand: Demand) -> None:
         """Note the amounts of a cohort that is counted here."""
+        self.cohorts += 1
         most = dict(self.limits)
         self.free_until = [(at, min(use, most[at] - demand[at])) for at, use in self.free_until]
 
@@ -289,9 +295,14 @@ class Cohort:
         limit that counts a job while it runs; `prepare` finds them.
     spends : (use, place, units, requested unit-seconds) of each limit on hours in all.
     decaying : the counters whose use falls while jobs run.
+    entered : whether its counters know it.
+    stays : whether they know it also while none of its jobs waits, since each has few cohorts.
     """
 
-    __slots__ = ("counters", "decaying", "demand", "jobs", "over", "queue", "spends", "steps")
+    __slots__ = (
+        *("counters", "decaying", "demand", "entered", "jobs"),
+        *("over", "queue", "spends", "stays", "steps"),
+    )
 
     def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
         self.counters = counters
@@ -302,10 +313,12 @@ class Cohort:
         self.steps: tuple[tuple[list[float], int, float, float, LimitCounter], ...] = ()
         self.spends: tuple[tuple[list[float], int, float, float], ...] = ()
         self.decaying = tuple(counter for counter in counters if counter.decays)
+        self.entered = self.stays = False
 
     def prepare(self) -> None:
         """Find the steps by which a start and an end change the use, once all cohorts are known."""
         demand = self.demand
+        self.stays = not self.decaying and all(counter.cohorts <= FEW for counter in self.counters)
         places = [(c, at, free) for c in self.counters for at, free in c.free_until if at < FIRST_AHEAD]
         self.steps = tuple((c.used, at, demand[at], free, c) for c, at, free in places)
         self.spends = tuple(
@@ -316,6 +329,7 @@ class Cohort:
         """Note that a first job waits, in view or for a limit."""
         self.queue = queue
         self.over = over
+        self.entered = True
         if over is None:
             for counter in self.counters:
                 counter.shown[self] = None
@@ -331,11 +345,12 @@ class Cohort:
     def remove(self, job: int) -> None:
         """Note that a job does not wait any more."""
         self.jobs.discard(job)
-        if not self.jobs:
+        if not self.jobs and not self.stays:
             self.leave()
 
     def leave(self) -> None:
         """Note that none of the jobs waits."""
+        self.entered = False
         if self.over is None:
             for counter in self.counters:
                 counter.shown.pop(self, None)

@@ -115,7 +115,7 @@ class LimitKeeper:
         if cohort is None:
             group.queue.add(job)
             return
-        if not cohort.jobs:
+        if not cohort.jobs and not cohort.entered:
             cohort.enter(group.queue, self._first_over(cohort))
         cohort.jobs.add(job)
         if cohort.over is None:
@@ -159,7 +159,7 @@ class LimitKeeper:
         if cohort is None:
             return
         cohort.jobs.discard(job)
-        if not cohort.jobs:
+        if not cohort.jobs and not cohort.stays:
             cohort.leave()
         for counter in self._count(job, cohort, now, now + self._durations[job]):
             places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
@@ -397,7 +397,7 @@ class LimitKeeper:
     def _enter_waiting(self, job: int, over: tuple[LimitCounter, int] | None) -> None:
         cohort = self._jobs.of[job]
         if cohort is not None:
-            if not cohort.jobs:
+            if not cohort.jobs and not cohort.entered:
                 cohort.enter(self._engine.queues.group_of(job).queue, over)
             cohort.jobs.add(job)
 

@@ -170,6 +170,8 @@ class _Finder:
         """Names → whether the limits only count jobs, so that all jobs with these names are alike."""
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
         self._verdicts: dict[tuple[object, ...], _Verdict] = {}
+        self._of_names: dict[tuple[str | None, ...], _Verdict] = {}
+        """Names → the verdict on all jobs with these names, where all are alike."""
 
     @property
     def cohorts(self) -> Collection[Cohort]:
@@ -178,6 +180,9 @@ class _Finder:
 
     def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
         """Return the cohort of a job, or why a limit can never allow it."""
+        known = self._of_names.get(names)
+        if known is not None:
+            return known
         table = self.prepared.table
         group = 0 if self.groups is None else self.groups[number]
         if names not in self._counts_jobs:
@@ -192,6 +197,8 @@ class _Finder:
         found = self._verdicts.get(key)
         if found is None:
             found = self._verdicts[key] = self._judge(number, names, group)
+            if self.groups is None and self._counts_jobs[names]:
+                self._of_names[names] = found
         return found
 
     def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:

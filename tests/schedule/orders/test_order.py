@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import simsched as ss
+from simsched.errors import ConfigError
+from simsched.schedule.orders.candidate_order import candidate_order
 from simsched.schedule.orders.order import ORDERS, job_order
 from simsched.schedule.orders.ranking import Order
 
@@ -26,3 +28,11 @@ def test_unicef_divides_the_wait_by_time_and_the_logarithm_of_size():
 def test_a_class_is_not_an_order():
     with pytest.raises(ss.errors.ConfigError, match=r"order is <class .*Order'> \(expected the name"):
         job_order(Order)
+
+
+@pytest.mark.parametrize("order", ["multifactor", "fairshare"])
+def test_orders_that_belong_to_a_run_are_not_taken_within_others(order):
+    with pytest.raises(ConfigError, match="is not an order by a key"):
+        job_order(f"starving({order}, 1h)")
+    with pytest.raises(ConfigError, match="which only the queue can have"):
+        candidate_order(order)

@@ -92,3 +92,15 @@ def test_an_order_of_another_package_is_called_in_each_pass():
     assert calls == [7]
     with pytest.raises(PluginError, match="did not return each of its 3 jobs once"):
         waiting.sort(9)
+
+
+def test_the_first_job_is_right_after_some_were_sorted_and_then_all():
+    """A pass starts jobs from the front, a later step looks at the whole queue, and another job starts."""
+    waiting, expected = queue_of([float(number) for number in range(40)])
+    for started in range(12):
+        assert waiting.first == expected[started]
+        waiting.remove(expected[started])
+    assert waiting.listed() == expected[12:]
+    for started in range(12, 40):
+        assert waiting.first == expected[started]
+        waiting.remove(expected[started])

@@ -60,6 +60,14 @@ def test_keys_beside_a_preset_count_before_it():
     [
         ({"factors": {"age": "many"}}, "priority.factors.age.weight: 'many' is not a finite number"),
         ({"factors": {"age": float("nan")}}, "priority.factors.age.weight: nan is not a finite number"),
+        (
+            {"factors": {"age": {"weight": 1, "least": 2, "most": 1}}},
+            "priority.factors.age: the least value 2",
+        ),
+        (
+            {"preset": "slurm", "lines": {"PriorityWeightAge": "1", "PriorityMaxAge": "0"}},
+            "priority.lines.PriorityMaxAge: PriorityMaxAge: '0' is too short",
+        ),
         ({"factors": {"age": True}}, "priority.factors.age.weight: True is not a finite number"),
         ({"factors": {"agee": 1}}, "priority.factors.agee: unknown factor 'agee'; did you mean age"),
         ({"factors": {}}, "priority.factors: there are no factors"),

@@ -118,7 +118,8 @@ class PriorityLines:
         return found
 
     def _age(self, _: Mapping[str, float]) -> dict[str, Any]:
-        return {"max": format_duration(self._time("prioritymaxage", 7 * 86400.0))}
+        longest = self._time("prioritymaxage", 7 * 86400.0, least=1)
+        return {"max": format_duration(longest)}
 
     def _fairshare(self, _: Mapping[str, float]) -> dict[str, Any]:
         return {}
@@ -223,11 +224,18 @@ class PriorityLines:
     def _text(self, key: str) -> str:
         return stated(self._values, key)
 
-    def _time(self, key: str, usual: float) -> float:
+    def _time(self, key: str, usual: float, least: float = 0) -> float:
         text = self._text(key)
         if not text:
             return usual
-        found = self._notes.attempt(time_limit, text, self._where(key), GLOBAL[key])
+
+        def read(value: str) -> float:
+            found = time_limit(value)
+            if found < least:
+                raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
+            return found
+
+        found = self._notes.attempt(read, text, self._where(key), GLOBAL[key])
         return usual if found is None else found
 
     def _whole(self, key: str, least: int = 0) -> int:
