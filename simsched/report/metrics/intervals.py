@@ -39,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -303,6 +304,7 @@ def _last_lag(covariance: Floats, few: int, most: int, count: int) -> int:
 # --- Student's distribution ----------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def student_quantile(confidence: float, freedom: int) -> float:
     """Return t such that ``P(abs(T) <= t)`` is `confidence`, for whole degrees of freedom.
 
