@@ -198,6 +198,14 @@ def verdict(found) -> list[str]:
             f" with the threshold and {hours(free.longest)} h without"
         )
     told.append(f"**Here**. {'. '.join(parts)}.")
+    made = [
+        f"{log} {changes(drawn[best, THRESHOLD], drawn[BASE, None])}"
+        for log, ((_, _, best), _, drawn) in found.items()
+    ]
+    told.append(
+        "**Resampled weeks** of the second half: with the chosen pair and the threshold the mean wait changes"
+        f" by {', '.join(made)}."
+    )
     weak = [
         log for log, ((whole, pairs, best), test, _) in found.items() if is_lost(whole, pairs, best, test)
     ]
