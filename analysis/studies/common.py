@@ -25,10 +25,12 @@ from analysis.pages import (
 )
 from simsched.cli import main
 
-__all__ = ["BLUE", "CYCLE", "GREEN", "GREY", "ORANGE", "OUTPUT", "PURPLE", "QUICK", "SKY", "VERMILION",
-           "VIOLET", "Page", "key", "new_figure", "scratch", "simsched", "tidy"]  # fmt: skip
+__all__ = ["BLUE", "CYCLE", "GREEN", "GREY", "KEPT", "ORANGE", "OUTPUT", "PURPLE", "QUICK", "SKY",
+           "VERMILION", "VIOLET", "Page", "key", "new_figure", "scratch", "simsched", "tidy"]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent
+#: a folder that keeps the parts of long studies that are done, so that an interrupted one continues
+KEPT = os.environ.get("SIMSCHED_STUDIES_WORK")
 OUTPUT = Path(os.environ.get("SIMSCHED_STUDIES") or HERE)
 #: SIMSCHED_STUDIES_QUICK=1 runs every study on a small part of its workload, to see that it works
 QUICK = bool(os.environ.get("SIMSCHED_STUDIES_QUICK"))

@@ -46,6 +46,12 @@ def register(subparsers: Subparsers) -> None:
         type=float,
         help="share of the weeks, the last ones, that test and do not choose (default 0.333)",
     )
+    parser.add_argument(
+        "--beside",
+        metavar="N",
+        type=int,
+        help="try only the N best settings of each knob beside others, which is quicker (default: all)",
+    )
     add_confidence(parser)
     add_work(parser)
     parser.set_defaults(run=run_calibrate)
@@ -84,6 +90,7 @@ def _options(args: argparse.Namespace, site: Site | None, done: list[tuple[int, 
     return {
         "knobs": tuple(name.strip() for name in (args.knobs or "").split(",") if name.strip()),
         **({} if args.held_out is None else {"held_out": args.held_out}),
+        **({} if args.beside is None else {"beside": args.beside}),
         **keywords_of(args, site),
         "progress": lambda *numbers: done.append(numbers),
     }

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from simsched import human
-from simsched.report.metrics.intervals import Interval, block_of, bootstrap, mean_interval, periods_of
+from simsched.report.metrics.intervals import DAY, PERIODS, Interval, bootstrap, mean_interval, periods_of
 from simsched.report.metrics.metrics import bounded_slowdown, ran, turnaround, wait
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Comparison:
 
     `wait`, `turnaround` and `slowdown` are the mean differences b - a with their intervals;
     `sooner`, `same` and `later` the shares of jobs that started earlier, at the same time or later in
-    b; `blocks` the number of blocks of time behind the interval of the wait, and `block` their length (s).
+    b; `periods` the number of periods of time behind the intervals, and `period` their length (s).
     """
 
     jobs: int
@@ -77,15 +77,15 @@ class Comparison:
     sooner: float
     same: float
     later: float
-    blocks: int = 0
-    block: float = math.nan
+    periods: int = 0
+    period: float = math.nan
 
     def certainty(self, show: Callable[[float], str]) -> str:
-        """Return the interval of the wait in words, with the blocks of time behind it."""
+        """Return the interval of the wait in words, with the periods of time behind it."""
         if not (math.isfinite(self.wait.low) and math.isfinite(self.wait.high)):
             return "interval not known"
         ends = f"95 % between {show(self.wait.low)} and {show(self.wait.high)}"
-        return f"{ends}, from {self.blocks} blocks of {human.seconds(self.block)}"
+        return f"{ends}, from {self.periods} periods of {human.seconds(self.period)}"
 
     def _repr_html_(self) -> str:
         """Return the comparison as a table, for a notebook."""
@@ -131,9 +131,9 @@ def compare(a: pd.DataFrame, b: pd.DataFrame) -> Comparison:
     wait_, turnaround_, slowdown_ = (mean_interval(change, periods) for change in changes)
     moved = np.sign(changes[0])  # waits differ exactly by the difference of the starts
     sooner, same, later = (float((moved == s).mean()) for s in (-1, 0, 1))
-    blocks = int(block_of(changes[0].to_numpy(dtype=float), periods).max()) + 1
-    span = float(both["submit"].max() - both["submit"].min())
-    return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later, blocks, span / blocks)
+    days = int(periods.nunique())
+    length = min(DAY, float(both["submit"].max() - both["submit"].min()) / PERIODS)
+    return Comparison(len(both), wait_, turnaround_, slowdown_, sooner, same, later, days, length)
 
 
 def same_jobs(a: RunTables, b: RunTables) -> bool:

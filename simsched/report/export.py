@@ -163,7 +163,7 @@ def _comparison(first: RunTables, run: RunTables) -> dict[str, Any]:
         "jobs": found.jobs,
         "verdict": found.verdict,
         "differences": {name: _interval(i) for name, i in intervals.items()},
-        "blocks": found.blocks,
+        "periods": found.periods,
         "sooner": _plain(found.sooner),
         "same": _plain(found.same),
         "later": _plain(found.later),

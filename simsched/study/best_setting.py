@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from simsched.study.grid import Grid
     from simsched.study.stats import PairedDifference
 
-RESAMPLES = 2000
 MOST_SETTINGS = 20
 """Settings up to which all pairs are compared."""
 
@@ -95,7 +94,7 @@ def best_setting(grid: Grid, name: str) -> BestSetting | None:
     ):
         return None
     values, count = _by_seed(grid, axis, name)
-    means = {label: interval(values[label].to_numpy(dtype=float), resamples=RESAMPLES) for label in values}
+    means = {label: interval(values[label].to_numpy(dtype=float)) for label in values}
     known = [label for label in means if math.isfinite(means[label].estimate)]
     if len(known) < 2:
         return None
@@ -104,8 +103,7 @@ def best_setting(grid: Grid, name: str) -> BestSetting | None:
     pairs = tuple(
         SettingPair(
             str(a), str(b),
-            paired_difference(values[a].to_numpy(dtype=float), values[b].to_numpy(dtype=float),
-                              resamples=RESAMPLES),
+            paired_difference(values[a].to_numpy(dtype=float), values[b].to_numpy(dtype=float)),
         )
         for a, b in combinations(order, 2)
     )  # fmt: skip

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from simsched.report.html.study_charts import ChartLine
     from simsched.study.study_result import StudyResult
 
-RESAMPLES = 2000
 #: the verdict of `PairedDifference` on a difference that may be 0
 NOISE = "within noise"
 #: number of combinations up to which differences are computed
@@ -104,7 +103,7 @@ class Grid:
         """Return the mean of a figure over the seeds of a combination, with its 95 % interval."""
         if (key, name) not in self._means:
             values = self._groups[key][name].to_numpy(dtype=float)
-            self._means[key, name] = interval(values, resamples=RESAMPLES)
+            self._means[key, name] = interval(values)
         return self._means[key, name]
 
     def rows(self, names: Sequence[str], limit: int) -> list[list[Any]]:
@@ -178,7 +177,7 @@ class Grid:
             gap = float(right[0] - left[0])
             return "lower" if gap < 0 else "higher" if gap > 0 else "the same"
         # Pairs of equal seeds: chance that both settings share cancels (common random numbers).
-        verdict = paired_difference(left, right, resamples=RESAMPLES).verdict
+        verdict = paired_difference(left, right).verdict
         return {"same": "the same", NOISE: self.noise}.get(verdict, verdict)
 
     def handful(self, limit: int) -> list[int]:

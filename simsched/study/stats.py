@@ -8,10 +8,8 @@ Intervals within one run, over jobs that wait together, are in `simsched.report.
 
 References
 ----------
-.. [Efron93] B. Efron, R. Tibshirani, "An introduction to the bootstrap", 1993 (percentile interval, ch. 13).
-.. [Hesterberg15] T. Hesterberg, "What teachers should know about the bootstrap: resampling in the
-   undergraduate statistics curriculum", The American Statistician 69(4), 2015 (the expanded
-   percentile interval, for samples that are small).
+.. [Hall92] P. Hall, "On the removal of skewness by transformation", Journal of the Royal Statistical
+   Society B 54(1), 1992 (the cubic transformation of the studentised mean).
 .. [Law15] A. Law, "Simulation modeling and analysis", 5th ed. 2015 (common random numbers, 11.2;
    paired-t comparison of two systems, 10.2.1).
 """
@@ -20,16 +18,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from simsched.arguments import check_real, check_whole, wrong
+from simsched.arguments import check_real, wrong
 from simsched.errors import ConfigError
-from simsched.report.metrics.intervals import Interval, student_quantile
+from simsched.report.metrics.intervals import Interval, skewed_interval, skewness, student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +33,8 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
-RESAMPLES = 10_000
-#: number of values from which the interval is a bootstrap's; below it is Student's
-MANY = 10
-MAX_RESAMPLES = 1_000_000
+#: least skewness of the values of seeds for the end that is farther from zero
+USUAL_SKEWNESS = 0.35
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.5, 0.9999
 
 
@@ -85,22 +79,13 @@ class PairedDifference:
         return "lower" if self.interval.estimate < 0 else "higher"
 
 
-def interval(
-    values: Sequence[float] | Floats,
-    confidence: float = CONFIDENCE,
-    rng: np.random.Generator | None = None,
-    *,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Return the interval of the mean of one value per seed: Student's for few, a bootstrap's for many.
+def interval(values: Sequence[float] | Floats, confidence: float = CONFIDENCE) -> Interval:
+    """Return the interval of the mean of one value per seed: Student's, corrected for skewness [Hall92].
 
-    For fewer than ten values it is mean ± t · s / sqrt(n).  From ten values on it is the expanded
-    percentile interval [Hesterberg15]: the percentile interval of a bootstrap [Efron93], widened as
-    Student's t is wider than the normal, and by sqrt(n / (n - 1)).  It is as skewed as the values, but too
-    narrow for fewer of them (with five normal values it covers 91 %).  The coverage of both for skewed
+    Few values do not show how skewed they are, so the end that is farther from zero is that of values with
+    a skewness of at least `USUAL_SKEWNESS`.  For two values the other end is Student's.  The coverage for
     means of simulated months is measured in ``analysis/studies/coverage.md``.
     Values that are not finite are ignored.  The spread of a single value is unknown: both ends are NaN.
-    Without `rng` a generator of seed 0 is used, so that equal values give equal intervals.
 
     Raises
     ------
@@ -112,8 +97,6 @@ def interval(
     (4.0, True)
     """
     check_confidence(confidence)
-    check_whole("resamples", resamples, 1, MAX_RESAMPLES)
-    rng = _generator(rng)
     given = _numbers("values", values)
     known = given[np.isfinite(given)]
     count = len(known)
@@ -121,24 +104,18 @@ def interval(
         estimate = float(known[0]) if count else math.nan
         return Interval(estimate, math.nan, math.nan)
     mean = float(known.mean())
-    if np.ptp(known) == 0:
+    error = float(known.std(ddof=1)) / math.sqrt(count)
+    if np.ptp(known) == 0 or error == 0:
         return Interval(mean, mean, mean)
-    if count < MANY:
-        reach = student_quantile(confidence, count - 1) * float(known.std(ddof=1)) / math.sqrt(count)
-        return Interval(mean, mean - reach, mean + reach)
-    tail = expanded_tail(count, confidence)
-    draws = known[rng.integers(0, count, (resamples, count))].mean(axis=1)
-    low, high = np.percentile(draws, [100 * tail, 100 * (1 - tail)])
-    return Interval(mean, min(float(low), mean), max(float(high), mean))
+    root = math.sqrt(count)
+    usual = (-math.inf, USUAL_SKEWNESS / root)
+    return skewed_interval(mean, error, count - 1, skewness(known - mean) / root, usual, confidence)
 
 
 def paired_difference(
     a: Sequence[float] | Floats,
     b: Sequence[float] | Floats,
     confidence: float = CONFIDENCE,
-    rng: np.random.Generator | None = None,
-    *,
-    resamples: int = RESAMPLES,
 ) -> PairedDifference:
     """Compare b with a, each with one value per seed in the same order of seeds: b - a [Law15].
 
@@ -157,7 +134,7 @@ def paired_difference(
     both = np.isfinite(left) & np.isfinite(right)
     left, right = left[both], right[both]
     change = right - left
-    found = interval(change, confidence, rng, resamples=resamples)
+    found = interval(change, confidence)
     mean = float(left.mean()) if len(left) else math.nan
     relative = found.estimate / mean if mean else math.nan
     signs = np.sign(change)
@@ -202,14 +179,6 @@ def _numbers(name: str, values: Any) -> Floats:
     return found
 
 
-def _generator(rng: Any) -> np.random.Generator:
-    if rng is None:
-        return np.random.default_rng(0)
-    if not isinstance(rng, np.random.Generator):
-        raise wrong("rng", rng, "a numpy.random.Generator")
-    return rng
-
-
 def check_confidence(confidence: float) -> None:
     """Raise ConfigError unless a confidence is from 0.5 to 0.9999."""
     check_real("confidence", confidence)
@@ -218,16 +187,3 @@ def check_confidence(confidence: float) -> None:
             f"a confidence of {confidence:g} is out of range",
             expected=f"{MIN_CONFIDENCE:g} to {MAX_CONFIDENCE:g}",
         )
-
-
-@lru_cache
-def expanded_tail(count: int, confidence: float) -> float:
-    """Return the share of the bootstrap distribution that is cut off at each end [Hesterberg15].
-
-    It is Φ(-sqrt(n / (n - 1)) · t), t the quantile of Student's distribution.
-
-    >>> round(expanded_tail(1000, 0.95), 3), round(expanded_tail(5, 0.95), 5)
-    (0.025, 0.00095)
-    """
-    t = student_quantile(confidence, count - 1)
-    return NormalDist().cdf(-math.sqrt(count / (count - 1)) * t)

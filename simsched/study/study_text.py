@@ -55,7 +55,7 @@ def plan_table(study: Study, limit: int) -> str:
 
 def _mean(values: Any, unit: str) -> str:
     """Return the mean of a figure over the seeds, with half its 95 % interval if there are several."""
-    found = interval(values, resamples=2000)
+    found = interval(values)
     half = (found.high - found.low) / 2
     mean = human.quantity(found.estimate, unit)
     return f"{mean} ± {human.quantity(half, unit)}" if half > 0 else mean

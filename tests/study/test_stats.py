@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from simsched.errors import ConfigError
 from simsched.study.stats import (
-    expanded_tail,
     interval,
     paired_difference,
     prediction,
@@ -25,21 +24,32 @@ samples = st.lists(numbers, min_size=10, max_size=14)
 
 @given(samples)
 @settings(max_examples=40)
-def test_an_interval_holds_its_mean_and_lies_within_the_values(values):
-    found = interval(values, resamples=500)
-    room = 1e-9 * (1 + max(map(abs, values)))
+def test_an_interval_holds_its_mean(values):
+    found = interval(values)
     assert found.low <= found.estimate <= found.high
-    assert min(values) - room <= found.low
-    assert found.high <= max(values) + room
     assert found.estimate == pytest.approx(np.mean(values))
 
 
-@given(samples, st.floats(-1000, 1000))
-@settings(max_examples=30)
-def test_an_interval_moves_with_its_values(values, shift):
-    before, after = (interval([v + by for v in values], resamples=300) for by in (0.0, shift))
-    assert after.low == pytest.approx(before.low + shift, abs=1e-6)
-    assert after.high == pytest.approx(before.high + shift, abs=1e-6)
+@given(samples, st.floats(-100, 100).filter(lambda factor: abs(factor) > 0.01))
+@settings(max_examples=40)
+def test_an_interval_scales_and_turns_round_with_its_values(values, factor):
+    before, after = interval(values), interval([value * factor for value in values])
+    ends = sorted((before.low * factor, before.high * factor))
+    size = abs(before.high - before.low) * abs(factor) + 1e-6
+    assert (after.low, after.high) == (
+        pytest.approx(ends[0], abs=1e-6 * size),
+        pytest.approx(ends[1], abs=1e-6 * size),
+    )
+
+
+@pytest.mark.parametrize("count", [3, 5, 10, 20])
+def test_intervals_of_skewed_values_cover_the_mean(count):
+    """Means of months are about log-normal with a deviation of a half; Student alone covers 90 to 93 %."""
+    rng = np.random.default_rng(count)
+    mean = math.exp(0.5**2 / 2)
+    for sign in (1, -1):
+        covered = [interval(sign * rng.lognormal(0, 0.5, count)).holds(sign * mean) for _ in range(1500)]
+        assert 0.925 <= np.mean(covered) <= 0.98
 
 
 def test_more_confidence_is_a_wider_interval():
@@ -49,12 +59,12 @@ def test_more_confidence_is_a_wider_interval():
 
 
 @pytest.mark.parametrize(
-    ("count", "least"), [(2, 0.93), (3, 0.93), (4, 0.93), (5, 0.93), (9, 0.93), (10, 0.92), (20, 0.92)]
+    ("count", "least"), [(2, 0.93), (3, 0.93), (4, 0.93), (5, 0.93), (9, 0.93), (10, 0.93), (20, 0.93)]
 )
 def test_intervals_of_small_samples_cover_the_mean_nearly_as_often_as_they_say(count, least):
-    """Of five values a percentile interval covers 84 % and the expanded one 91 % [Hesterberg15]."""
+    """Of five values a percentile interval of a bootstrap would cover 84 %."""
     rng = np.random.default_rng(7)
-    covered = [interval(rng.normal(3, 2, count), rng=rng, resamples=1000).holds(3) for _ in range(800)]
+    covered = [interval(rng.normal(3, 2, count)).holds(3) for _ in range(800)]
     assert least <= np.mean(covered) <= 0.98
 
 
@@ -75,10 +85,6 @@ def test_the_quantiles_of_student_are_those_of_the_tables(confidence, freedom, t
     assert student_quantile(confidence, freedom) == pytest.approx(tabled, abs=6e-4)
 
 
-def test_the_tail_of_a_large_sample_is_the_plain_one():
-    assert expanded_tail(100_000, 0.95) == pytest.approx(0.025, rel=1e-3)
-
-
 def test_what_is_not_known_is_said_so():
     assert math.isnan(interval([]).estimate)
     one = interval([4.0, math.nan])
@@ -92,7 +98,7 @@ def test_what_is_not_known_is_said_so():
 @settings(max_examples=40)
 def test_swapping_the_two_turns_the_difference_round(pairs):
     a, b = zip(*pairs, strict=True)
-    there, back = paired_difference(a, b, resamples=200), paired_difference(b, a, resamples=200)
+    there, back = paired_difference(a, b), paired_difference(b, a)
     assert there.interval.estimate == pytest.approx(-back.interval.estimate)
     assert (there.lower, there.equal, there.higher) == (back.higher, back.equal, back.lower)
     assert there.pairs == len(pairs) == there.lower + there.equal + there.higher
@@ -115,7 +121,8 @@ def test_two_seeds_of_one_sign_are_no_verdict():
     found = paired_difference([100, 200], [90, 195])
     assert found.verdict == "within noise"
     assert found.interval.estimate == pytest.approx(-7.5)
-    assert found.interval.low == pytest.approx(-7.5 - 12.706 * 2.5, abs=0.01)  # s / sqrt(2) = 2.5
+    assert found.interval.high == pytest.approx(-7.5 + 12.706 * 2.5, abs=0.01)  # s / sqrt(2) = 2.5
+    assert found.interval.low < -7.5 - 12.706 * 2.5
     assert paired_difference([100, 200], [90, 190.2]).verdict == "lower"
 
 

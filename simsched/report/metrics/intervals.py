@@ -1,12 +1,19 @@
 """Confidence intervals of means over jobs whose waits depend on each other.
 
-Jobs of one day wait together, and so do days of one busy week.  A run is therefore cut into blocks of
-time whose means are nearly independent.  Their length follows from the data [Politis04], [Patton09].  It
-is at least a week if the run has ten weeks, and a tenth of the run otherwise.
-Waits are skewed and have heavy tails: a few busy days make most of a month's mean.  The interval is
-Student's, corrected for skewness [Hall92], with a third of the degrees of freedom of blocks of normal
-values: at an excess kurtosis of four, usual for waits, their variance is known no better
-[Satterthwaite46].  ``analysis/studies/coverage.md`` measures how often such intervals contain the true mean.
+Jobs of one day wait together, and so do days of one busy week.  A mean is therefore seen as one of days, and
+its variance comes from the slow waves of their series: the mean square of its first k cosine components
+[Muller14], with Student's t of k degrees of freedom [Lazarus18].  k is half of the number recommended there,
+because waits have heavy tails.
+Waits are skewed: a few busy days make most of a month's mean.  The interval is corrected for skewness
+[Hall92], which falls as the root of the number of independent days; busy days follow busy days, so these are
+fewer than days (`FOLLOWING`).  A month without very busy days does not show how skewed waits are.  The end
+that is farther from zero is therefore that of days as skewed as is usual (`USUAL_SKEWNESS`), or more, and
+the other end that of days with three quarters of it (`NEAR`).
+``analysis/studies/coverage.md`` measures how often such intervals contain the true mean.
+
+The percentile bootstrap, for other statistics than the mean, draws blocks of neighbouring periods.  Their
+length follows from the data [Politis04], [Patton09].  It is at least a week if the run has ten weeks, and a
+tenth of the run otherwise.
 
 References
 ----------
@@ -15,14 +22,14 @@ References
    Society B 54(1), 1992 (the cubic transformation of the studentised mean).
 .. [Kunsch89] H. Künsch, "The jackknife and the bootstrap for general stationary observations",
    Annals of Statistics 17(3), 1989 (blocks keep the dependence of neighbours).
+.. [Lazarus18] E. Lazarus, D. Lewis, J. Stock, M. Watson, "HAR inference: recommendations for practice",
+   Journal of Business & Economic Statistics 36(4), 2018 (cosines, their number, and Student's t).
+.. [Muller14] U. Müller, "HAC corrections for strongly autocorrelated time series", Journal of Business &
+   Economic Statistics 32(3), 2014 (the variance of a mean from cosine components).
 .. [Patton09] A. Patton, D. Politis, H. White, "Correction to automatic block-length selection for the
    dependent bootstrap", Econometric Reviews 28(4), 2009.
 .. [Politis04] D. Politis, H. White, "Automatic block-length selection for the dependent bootstrap",
    Econometric Reviews 23(1), 2004.
-.. [Satterthwaite46] F. Satterthwaite, "An approximate distribution of estimates of variance components",
-   Biometrics Bulletin 2(6), 1946 (degrees of freedom of a variance: 2 k / (2 + excess kurtosis)).
-.. [Schmeiser82] B. Schmeiser, "Batch size effects in the analysis of simulation output", Operations
-   Research 30(3), 1982 (ten to thirty batches, and Student's t).
 .. [AS64] M. Abramowitz, I. Stegun, "Handbook of mathematical functions", 1964 (Student's distribution
    of whole degrees of freedom, 26.7.3 and 26.7.4).
 """
@@ -32,6 +39,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,8 +58,16 @@ DAY = 86_400.0
 WEEK = 7
 #: enough blocks: they are not made shorter than a week to have more
 ENOUGH = 10
-#: least number of blocks, however long they should be, and their degrees of freedom
-FEWEST, FREEDOM = 6, 3
+#: least number of blocks, however long they should be
+FEWEST = 6
+#: cosine components of n periods: this factor times n^(2/3), and not fewer than the least number
+WAVES, FEWEST_WAVES = 0.2, 3
+#: least skewness of the days of usual waits, and days for each independent one
+USUAL_SKEWNESS, FOLLOWING = 1.0, 2.5
+#: the share of it for the end near zero; a difference that is none is then shown in up to 9 of 100 cases
+NEAR = 0.75
+#: most skewness of a mean: beyond it the correction is larger than what it corrects
+MOST_SKEWNESS = 0.3
 #: a run of fewer days is cut into this number of periods
 PERIODS = 28
 
@@ -79,8 +95,7 @@ def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence:
     Parameters
     ----------
     values : one per job; values that are not finite are ignored.
-    periods : the period of each value in order of time, such as its day (`periods_of`); neighbouring
-        periods are joined to blocks (`block_of`).
+    periods : the period of each value in order of time, such as its day (`periods_of`).
 
     Returns
     -------
@@ -102,25 +117,50 @@ def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence:
 def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: float = 0.95) -> Interval:
     """Return the interval of a mean from the sum and the number of the values of each period, by time."""
     mean = float(sums.sum()) / float(sizes.sum())
-    # the mean is a ratio of sums: its error is that of the sums less what their sizes explain
-    errors: Floats = (sums - mean * sizes) / float(sizes.mean())
-    blocks = _blocks(errors)
-    count = int(blocks.max()) + 1
+    count = len(sums)
     if count < 2:
         return Interval(mean, np.nan, np.nan)
-    spread = np.bincount(blocks, errors) * count / len(errors)
-    error = math.sqrt(float((spread**2).sum()) / (count - 1) / count)
+    # the mean is a ratio of sums: its error is that of the sums less what their sizes explain
+    errors: Floats = (sums - mean * sizes) / float(sizes.mean())
+    waves = min(max(round(WAVES * count ** (2 / 3)), FEWEST_WAVES), count - 1)
+    error = _standard_error(errors, waves)
     if error == 0:
         return Interval(mean, mean, mean)
-    # a third of the degrees of freedom, for values with heavy tails (see the module)
-    t = student_quantile(confidence, min(max((count - 1) // 3, FREEDOM), count - 1))
-    skew = _skewness(errors) / math.sqrt(len(errors))
-    low, high = (mean - error * _turned(end, skew) for end in (t, -t))
+    root = math.sqrt(count / FOLLOWING)
+    skew = min(max(skewness(errors) / root, -MOST_SKEWNESS), MOST_SKEWNESS)
+    far = USUAL_SKEWNESS / root
+    return skewed_interval(mean, error, waves, skew, (NEAR * far, far), confidence)
+
+
+def skewed_interval(
+    mean: float, error: float, freedom: int, skew: float, usual: tuple[float, float], confidence: float
+) -> Interval:
+    """Return Student's interval of a mean, corrected for skewness [Hall92].
+
+    Parameters
+    ----------
+    mean, error, freedom : the mean, its standard error and the degrees of freedom of that.
+    skew : the skewness of the mean.
+    usual : the least skewness away from zero that counts for the end near zero, and for the end far from it.
+    """
+    t = student_quantile(confidence, freedom)
+    side = math.copysign(1.0, mean)
+    near = mean - side * error * _turned(t, max(side * skew, usual[0]))
+    far = mean - side * error * _turned(-t, max(side * skew, usual[1]))
+    low, high = sorted((near, far))
     return Interval(mean, min(low, mean), max(high, mean))  # the cubic may pass the mean if the skew is large
 
 
-def _skewness(errors: Floats) -> float:
-    """Return the sample skewness, corrected for the number of values; 0 for fewer than three."""
+def _standard_error(errors: Floats, waves: int) -> float:
+    """Return the standard error of the mean of a series from its first cosine components [Muller14]."""
+    count = len(errors)
+    middle = (np.arange(count) + 0.5) / count
+    components = np.cos(np.pi * np.outer(np.arange(1, waves + 1), middle)) @ errors
+    return math.sqrt(2 * float((components**2).mean())) / count
+
+
+def skewness(errors: Floats) -> float:
+    """Return the skewness of values with a mean of zero, corrected for their number; 0 for fewer than 3."""
     count = len(errors)
     if count < 3:
         return 0.0
@@ -264,6 +304,7 @@ def _last_lag(covariance: Floats, few: int, most: int, count: int) -> int:
 # --- Student's distribution ----------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def student_quantile(confidence: float, freedom: int) -> float:
     """Return t such that ``P(abs(T) <= t)`` is `confidence`, for whole degrees of freedom.
 

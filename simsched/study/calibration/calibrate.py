@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import texts
+from simsched.arguments import check_whole, texts
 from simsched.errors import ConfigError
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 #: a setting may be kept if it takes this share of the error away beyond chance, or a larger one
 LEAST_GAIN, LARGE_GAIN = 0.01, 0.05
+#: the largest number for `beside`, which is more settings than any knob has
+MOST_BESIDE = 1000
 #: parts of the training time in each of which a setting has to help
 PARTS = 3
 
@@ -59,11 +61,14 @@ class CalibrationRequest(SearchRequest):
     ----------
     knobs : names of the knobs to try (`KNOBS`); all by default.
     held_out : share of the blocks that test and do not choose; they are the last ones.
+    beside : number of settings of each knob that are tried beside others, those that are best by themselves;
+        all by default.  Fewer are quicker, and may miss rules that help only together.
     progress : called after each run with the number of runs done, and of those known to come.
     """
 
     knobs: tuple[str, ...] = ()
     held_out: float = HELD_OUT
+    beside: int | None = None
     progress: Callable[[int, int], None] | None = None
 
 
@@ -117,6 +122,8 @@ def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
     check_number("held_out", given.get("held_out", HELD_OUT))
     check_confidence(given.get("confidence", CONFIDENCE))
     share = given.get("held_out", HELD_OUT)
+    if given.get("beside") is not None:
+        check_whole("beside", given["beside"], 1, MOST_BESIDE)
     if not 0 < share < 1:
         raise ConfigError(f"a held-out share of {share:g}", where="--held-out", expected="above 0, below 1")
     given["knobs"] = texts("knobs", given.get("knobs", ()))
@@ -184,7 +191,7 @@ class _Search:
         (base,) = self.trials.make([()])
         singles = self.trials.make(self._beside(()))
         alone = tuple(self.effect(base, trial) for trial in singles if not trial.refused)
-        self._drop_harmful(alone, base)
+        self._keep_promising(alone, base)
         steps = self._together(base)
         final = steps[-1].trial if steps else base
         return Calibration(
@@ -223,15 +230,17 @@ class _Search:
             if other is not setting
         ]
 
-    def _drop_harmful(self, alone: Sequence[Effect], base: Trial) -> None:
+    def _keep_promising(self, alone: Sequence[Effect], base: Trial) -> None:
         """Keep the settings that are worth a try beside others: those that do little harm by themselves.
 
         Rounds would be twice as long with the others, and a queue that one setting makes too long is slow.
         """
         least = -LARGE_GAIN * base.error()
-        good = [effect.trial.choice[0] for effect in alone if effect.training.estimate >= least]
+        best = sorted(alone, key=lambda effect: -effect.training.estimate)  # stable: ties keep their order
+        good = [effect.trial.choice[0] for effect in best if effect.training.estimate >= least]
         for knob, settings in self.settings.items():
-            self.settings[knob] = [setting for setting in settings if (knob, setting) in good]
+            kept = [setting for name, setting in good if name == knob][: self.request.beside]
+            self.settings[knob] = [setting for setting in settings if setting in kept]
 
     def _together(self, base: Trial) -> list[Effect]:
         """Keep the setting that helps most in training, and go on beside it until none helps enough."""

@@ -204,9 +204,11 @@ def _capacities(facts: LogFacts, _: Options) -> Sequence[KnobSetting]:
     if facts.idle:
         shares[facts.idle] = f"{facts.idle:.2%} of the nodes down, as in the log"
     found = []
+    tried = set()
     for share, label in shares.items():
         number = round(facts.targets * share)
-        if number:
+        if number and number not in tried:  # the share of the log may be one of the others
+            tried.add(number)
             always = facts.largest <= 1 - number / facts.targets
             outages = _outages(facts, str(Idset.from_ids(facts.ranks[-number:])), always=always)
             found.append(KnobSetting(label if always else f"{label}, but for one day a week", outages))

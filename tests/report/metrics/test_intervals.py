@@ -15,6 +15,7 @@ from simsched.report.metrics.intervals import (
     ENOUGH,
     FEWEST,
     WEEK,
+    _standard_error,
     _turned,
     block_length,
     block_of,
@@ -133,6 +134,32 @@ def test_an_interval_turns_round_with_its_values(seed):
     assert there.low <= there.estimate <= there.high
 
 
+def test_a_difference_that_is_none_is_rarely_shown():
+    """Symmetric differences around zero of days that follow each other: seldom more than 9 of 100."""
+    rng = np.random.default_rng(11)
+    shown = []
+    for _ in range(400):
+        series = autoregressive(rng, 60, 0.4)[30:]
+        shown.append(interval_of_periods(series * 20, np.full(30, 20)).excludes(0.0))
+    assert np.mean(shown) <= 0.11
+
+
+def test_the_standard_error_of_slow_waves_is_that_of_theory():
+    """An autoregression of order 1 has a long-run variance of 1 / (1 - by)^2; days alone see far less."""
+    rng = np.random.default_rng(12)
+    for by in (0.0, 0.5):
+        found = [_standard_error(autoregressive(rng, 450, by)[50:], 8) ** 2 * 400 for _ in range(300)]
+        assert np.mean(found) == pytest.approx(1 / (1 - by) ** 2, rel=0.12)
+
+
+def test_the_end_far_from_zero_is_that_of_usual_waits():
+    """Days without any skewness: the interval still reaches farther away from zero than towards it."""
+    days = np.tile([90.0, 110.0, 110.0, 90.0, 100.0], 8)
+    found = interval_of_periods(days + np.linspace(-5, 5, 40), np.ones(40))
+    assert found.high - found.estimate > 1.1 * (found.estimate - found.low)
+    assert found.estimate == pytest.approx(100)
+
+
 # --- what is not known
 
 
@@ -163,7 +190,7 @@ def test_jobs_submitted_at_one_time_show_no_difference(make_schedule):
     assert found.wait.estimate == pytest.approx(-29.5)
     assert found.verdict == "within noise"
     assert found.certainty(str) == "interval not known"
-    assert found.blocks == 1
+    assert found.periods == 1
 
 
 def test_a_comparison_says_what_its_interval_is_from(make_schedule):
@@ -173,7 +200,6 @@ def test_a_comparison_says_what_its_interval_is_from(make_schedule):
     gain = rng.exponential(600, 600)
     found = compare(a, a.assign(start=a["start"] - gain, end=a["end"] - gain))
     assert found.verdict == "waits less"
-    assert FEWEST <= found.blocks <= ENOUGH
-    assert found.block == pytest.approx(30 * DAY / found.blocks)
+    assert (found.periods, found.period) == (31, DAY)
     words = found.certainty(lambda seconds: f"{seconds:.0f} s")
-    assert words == f"95 % between {found.wait.low:.0f} s and {found.wait.high:.0f} s, from 6 blocks of 5 d"
+    assert words == f"95 % between {found.wait.low:.0f} s and {found.wait.high:.0f} s, from 31 periods of 1 d"

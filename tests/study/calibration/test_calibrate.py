@@ -12,6 +12,7 @@ from simsched.simulation.options.run_config import make_config
 from simsched.study.calibration.calibrate import calibrate
 from simsched.study.calibration.calibration_folder import write_calibration
 from simsched.study.calibration.knobs import KNOBS, KnobSetting, knobs_named
+from simsched.study.calibration.trials import Trials
 from simsched.workload.writers.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
@@ -38,6 +39,21 @@ def test_two_rules_are_found_together_and_each_is_needed():
     assert found.after.held_out.estimate == pytest.approx(0, abs=1e-9)
     assert set(found.without) == {"order", "epilog"}
     assert all(effect.held_out.estimate < 0 for effect in found.without.values())
+
+
+def test_of_each_knob_the_best_settings_are_tried_beside_others(monkeypatch):
+    """Eight orders are tried by themselves; beside the epilog that is chosen only the best two are."""
+    tried = []
+    make = Trials.make
+    monkeypatch.setattr(Trials, "make", lambda self, choices: tried.extend(choices) or make(self, choices))
+    cluster, log = machine_and_log(jobs=200, epilog="15m")
+    found = calibrate(cluster, log, knobs=FEW, beside=2, workers=0)
+    beside = {dict(choice)["order"].label for choice in tried if len(choice) == 2}
+    orders = [effect for effect in found.alone if effect.trial.choice[0][0] == "order"]
+    best = sorted(orders, key=lambda effect: -effect.training.estimate)
+    assert len(best) > 2
+    assert beside
+    assert beside <= {effect.trial.choice[0][1].label for effect in best[:2]}
 
 
 def test_priorities_of_queues_are_learnt_from_the_training_waits():
@@ -114,6 +130,7 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
         ({"queue_policy": "recorded"}, "leaves nothing to calibrate"),
         ({"nodes": 3}, "unknown keyword 'nodes'"),
         ({"held_out": 0.9}, "too short to learn from"),
+        ({"beside": 0}, "beside is 0 .expected a whole number from 1 to 1,000"),
     ],
 )
 def test_wrong_arguments(options, message):
@@ -238,3 +255,16 @@ def test_capacity_of_a_log_whose_largest_job_needs_the_machine():
         config = make_config(**from_document(setting.applied({})))
         assert all(outage.end - outage.start == 6 * 86_400 for outage in config.outages)
         assert config.outages[-1].end > log.span[1]
+
+
+def test_no_setting_of_capacity_is_tried_twice():
+    """The share that the log shows may round to the same nodes as a share that is always tried."""
+    from dataclasses import replace
+
+    from simsched.study.calibration.log_facts import LogFacts
+
+    cluster, log = machine_and_log(jobs=200, nodes=20)
+    facts = replace(LogFacts.of(cluster, log.jobs, log.jobs), idle=0.101)
+    (row,) = knobs_named(["capacity"])
+    found = [json.dumps(setting.options) for setting in row.settings(facts, {})]
+    assert len(found) == len(set(found)) == 3  # 2 % of 20 nodes is none
