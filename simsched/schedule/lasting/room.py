@@ -99,7 +99,8 @@ class Room:
             _padded(some, size) for some in (self._time, self._total, self._sum)
         )
         twin._owners, twin._loose, twin._when = {}, set(), {}
-        twin.gained, twin.later, twin.more = self.gained.copy(), self.later.copy(), self.more.copy()
+        twin.gained, twin.later = self.gained.copy(), self.later.copy()
+        twin.tried = TriedWindows(size, len(self.up))
         return twin
 
     @property
