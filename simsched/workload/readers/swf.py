@@ -369,12 +369,12 @@ def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
 
 def _texts(column: npt.NDArray[np.float64], names: dict[int, str]) -> list[str | None]:
     """Return a column of numbered things as their names; equal ones share one string."""
-    numbers = column.tolist()
+    numbers = _integers(column)
     made = {
-        number: None if number < 0 else names.get(int(number), str(_whole(number)))
+        number: None if number < 0 else names.get(int(number)) or str(number)
         for number in dict.fromkeys(numbers)
     }
-    return [made[number] for number in numbers]
+    return list(map(made.__getitem__, numbers))
 
 
 def numbered(header: dict[str, str], key: str) -> dict[int, str]:

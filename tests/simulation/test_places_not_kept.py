@@ -1,0 +1,58 @@
+"""Without allocations a run on a flat machine keeps numbers of free units: its records are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simsched.match.state.free_runs import FreeNumber
+from simsched.simulation.engine import Engine
+from tests.simulation.simworld import job, machine, run
+
+NODES = 8
+
+
+def jobs_of(seed, shape):
+    rng = np.random.default_rng(seed)
+    now = np.cumsum(rng.integers(0, 30, 80))
+    return [
+        job(f"j{number}", int(submit), shape.format(rng.integers(1, NODES + 1)), int(run_time), int(limit))
+        for number, (submit, run_time, limit) in enumerate(
+            zip(now, rng.integers(0, 120, 80), rng.integers(1, 150, 80), strict=True)
+        )
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize(("cores", "shape"), [(1, "slot={}/core"), (4, "slot={}/node")])
+def test_same_records_with_and_without_places(seed, policy, cores, shape, monkeypatch):
+    kept = []
+    begin = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda engine, until: (kept.append(type(engine.plan.runs)), begin(engine, until))[1]
+    )
+    jobs = jobs_of(seed, shape)
+    plain = run(machine(NODES, cores), *jobs, policy=policy, allocations=False)
+    whole = run(machine(NODES, cores), *jobs, policy=policy)
+    assert kept[0] is FreeNumber
+    assert kept[1] is not FreeNumber
+    for table in ("jobs", "timeline"):
+        found, expected = getattr(plain, table), getattr(whole, table)
+        assert list(found) == list(expected)
+        for name, values in expected.items():
+            same = found[name] == values
+            assert (same | ((values != values) & (found[name] != found[name]))).all(), name
+
+
+@pytest.mark.parametrize(
+    "more", [{"failures": "mtbf=500,mttr=20"}, {"epilog": (1, 5)}, {"progress": lambda engine: None}]
+)
+def test_places_are_kept_where_something_reads_them(more, monkeypatch):
+    kept = []
+    begin = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda engine, until: (kept.append(type(engine.plan.runs)), begin(engine, until))[1]
+    )
+    run(machine(NODES), *jobs_of(0, "slot={}/core"), allocations=False, **more)
+    assert FreeNumber not in kept
