@@ -117,6 +117,9 @@ class TriedWindows:
         `slots` and `times` (seconds) are those of the steps until its end, and `added` for each gauge the
         copies that it adds at most. To the windows of the `job` whose own reservation it was it adds none.
         """
+        if not self._column:  # there may be no gauge at all
+            none = np.empty(0, dtype=np.int64)
+            return Windows(none, none, none, np.empty(0), np.empty(0), np.empty(0))
         more = added[self._gauge]
         if job in self._column:
             more[self._column[job]] = 0.0

@@ -79,6 +79,19 @@ def test_the_answers_are_those_of_plans_that_are_built_again(site, monkeypatch, 
     assert outcome(site, workload, policy, match, **options) == quick
 
 
+def test_requests_without_any_units_have_no_gauges(site, monkeypatch):
+    spec = ss.Jobspec.from_shape("slot=3/node", duration=50)
+    shared = ss.Jobspec.from_shape("node=2", duration=50)
+    for each in (shared, spec):
+        jobs = tuple(
+            ss.Job(id=at, submit=at, runtime=10 + at % 7, duration=50, jobspec=each) for at in range(1, 30)
+        )
+        with monkeypatch.context() as patch:
+            quick = outcome(site, ss.Workload(jobs=jobs, name="nodes"), "conservative", "first")
+            patch.setattr(graph_supply.GraphSupply, "reservations", built_again)
+            assert outcome(site, ss.Workload(jobs=jobs, name="nodes"), "conservative", "first") == quick
+
+
 def test_the_totals_stay_those_of_the_vectors(site, monkeypatch):
     """Law: after each pass the matrix is that of the running jobs and the reservations."""
     passes = []
