@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.description import Note
 from simsched.formats.machines.slurm.preemption_lines import SUSPENDS, WAITS_FOR_QOS, with_exempt
+from simsched.formats.machines.slurm.priority_lines import NO_VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription, QosRow
-
-NO_VALUES = "PriorityWeightQOS: the priorities of QOS are in the accounting database"
-"""The beginning of the note of a slurm.conf whose QOS factor has no values."""
 
 
 def with_qos(description: MachineDescription) -> MachineDescription:

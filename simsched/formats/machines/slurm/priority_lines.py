@@ -11,7 +11,6 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, did_you_mean
-from simsched.formats.machines.limits.qos_priorities import NO_VALUES
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number, yes
 from simsched.formats.rfc.duration import format_duration
@@ -52,6 +51,9 @@ _FLAGS = {
 }  # fmt: skip
 """Flags in lower case → the effect of leaving them out; empty: it is held, or has no effect here."""
 _WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{1,15})?)\s*")
+
+NO_VALUES = "PriorityWeightQOS: the priorities of QOS are in the accounting database"
+"""The beginning of the note of a slurm.conf whose QOS factor has no values."""
 
 
 class PriorityLines:
