@@ -11,15 +11,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number
+from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.formats.machines.slurm.settings import Settings
 
-BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
-YOUNGEST = "preempt_youngest_first"
-"""The word of SchedulerParameters for the order of preempted jobs."""
 MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
 ENDING = ("requeue", "cancel")
 """The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""

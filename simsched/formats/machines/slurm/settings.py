@@ -19,7 +19,6 @@ from simsched.formats.machines.slurm.notation import (
     whole_number,
 )
 from simsched.formats.machines.slurm.partition_records import LEFT_OUT
-from simsched.formats.machines.slurm.preemption_lines import BY_PARTITION, BY_QOS, YOUNGEST
 from simsched.formats.machines.slurm.priority_lines import PriorityLines
 from simsched.formats.machines.slurm.scheduler_parameters import scheduler_options
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
+BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
+YOUNGEST = "preempt_youngest_first"
+"""The word of SchedulerParameters for the order of preempted jobs."""
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 #: Keys that affect the schedule, and are not held → what they state.
