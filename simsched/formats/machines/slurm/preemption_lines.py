@@ -11,10 +11,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit, whole_number
-from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNGEST, Settings
+from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from simsched.formats.machines.slurm.settings import Settings
 
 MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
 ENDING = ("requeue", "cancel")
