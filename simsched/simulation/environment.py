@@ -168,6 +168,12 @@ class FutureEvents:
         """End the run once the present event is handled; later events of the run do not happen."""
         self._closing = True
 
+    def dismiss(self) -> None:
+        """Forget who handles events, after the last one: a run then goes with its last reader, without a collection."""
+        self._handlers.clear()
+        self._callbacks.clear()
+        self._spare.clear()
+
     def has(self, kind: str) -> bool:
         """Whether an event of a kind is to come."""
         return any(event.kind == kind for event in self.pending())

@@ -116,7 +116,9 @@ def simulate(
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        return session.records(times)
+        result = session.records(times)
+        engine.future.dismiss()
+        return result
 
 
 def _forget_units(engine: Engine, *, watched: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import simpy
 
 from simsched.errors import ConfigError
+from simsched.simulation.engine import Engine
 from simsched.simulation.environment import END, SUBMISSION, FutureEvents
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.simulate import engine_of, simulate
@@ -201,3 +203,19 @@ def test_classes_order_the_events_of_one_instant_whenever_they_were_entered():
         events.at(time, END, "enter")
     events.run()
     assert seen == [*["end"] * 4, "submission"]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "slurm", "selective", "slack"])
+def test_a_run_is_freed_with_its_result_without_a_collection(policy):
+    """The collector is paused during runs, so a loop over runs would keep what only it could free."""
+    jobs = workload(*(job(f"j{number}", number, "slot=2/core", 5) for number in range(50)))
+    cluster = machine(4)
+    simulate(cluster, jobs, queue_policy=policy)
+    gc.collect()
+    gc.disable()
+    try:
+        before = sum(isinstance(one, Engine) for one in gc.get_objects())
+        simulate(cluster, jobs, queue_policy=policy)
+        assert sum(isinstance(one, Engine) for one in gc.get_objects()) == before
+    finally:
+        gc.enable()
