@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +109,6 @@ def replicated(setting: Setting) -> list[dict]:
         cluster = ss.load_cluster(flat(folder, setting.nodes))
         for number in range(len(made), replicates):
             made.append(sums_of(setting.workload(folder, number), cluster))
-            gc.collect()  # a run leaves cycles of objects behind that count as old
             if file is not None:
                 with file.open("a", encoding="utf-8") as kept:
                     kept.write(json.dumps(made[-1]) + "\n")

@@ -169,7 +169,7 @@ class FutureEvents:
         self._closing = True
 
     def dismiss(self) -> None:
-        """Forget who handles events, after the last one: a run then goes with its last reader, without a collection."""
+        """Forget who handles the events of a run that is over, which is then freed without a collection."""
         self._handlers.clear()
         self._callbacks.clear()
         self._spare.clear()

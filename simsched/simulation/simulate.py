@@ -116,9 +116,7 @@ def simulate(
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        result = session.records(times)
-        engine.future.dismiss()
-        return result
+        return session.records(times)
 
 
 def _forget_units(engine: Engine, *, watched: bool) -> None:
@@ -186,7 +184,9 @@ class RunSession:
 
     def records(self, times: Mapping[str, Any]) -> RunResult:
         """Return the records of the run as columns; `times` are when it began and ended, for ``run.json``."""
-        return self._records(self.engine.recorder, self.prepared, self.workload, times, self.config)
+        result = self._records(self.engine.recorder, self.prepared, self.workload, times, self.config)
+        self.engine.future.dismiss()
+        return result
 
     def _records(
         self,
