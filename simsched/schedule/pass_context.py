@@ -183,10 +183,10 @@ class PassContext:
         self.released = self.moved = False
         if queue.fresh:
             queue.fresh.clear()
-        if limits is not None and (limits.gone or limits.blocks):
-            limits.close()
         if queue.gone:
             queue.gone.clear()
+        if limits is not None and (limits.gone or limits.blocks):
+            limits.close()  # jobs that it takes out of view are gone in the next pass
         if started:
             # Where candidates are judged by their actual run times, the expected end of a job that was
             # started may be behind the reservation, which moves with it.
