@@ -61,7 +61,7 @@ class LastingReservations:
         for job, end in plan.expected_ends().items():
             self._run(job, end)
             self._room.free(self._footprints[job], end, NEVER)
-        self._room.gained[:] = NEVER
+        self._room.gains.before[:] = NEVER
 
     def _run(self, job: int, end: float) -> None:
         """Note a job that runs until its expected end."""
@@ -91,7 +91,7 @@ class LastingReservations:
         for footprint in self._counted:
             room.note_counted(footprint)
         self._counted.clear()
-        room.begin()
+        room.gains.begin()
         room.purge()
         self._soonest = Bounds()
         # The values of both in the order of one: a part of a claim may have been released.
@@ -126,7 +126,7 @@ class LastingReservations:
 
     def compressed(self) -> None:
         """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
-        self._room.compressed()
+        self._room.gains.end()
 
     # -- which jobs -----------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class LastingReservations:
         """Yield in turn the jobs without a reservation, those that are due, and those that may move."""
         room, at = self._room, 0
         while at < len(jobs):
-            rest, gains, done = np.array(jobs[at:], dtype=np.int64), room.gains, 0
+            rest, gains, done = np.array(jobs[at:], dtype=np.int64), room.gains.number, 0
             begins = np.array([starts.get(job, -NEVER) for job in jobs[at:]])
             tried = self._would_try(rest, begins)
             for place in self._looked_at(rest, begins, tried).nonzero()[0].tolist():
@@ -142,7 +142,7 @@ class LastingReservations:
                     self._soonest = Bounds()
                 yield jobs[at + place]
                 done = place + 1
-                if room.gains != gains:  # it moved, so that jobs behind it may move to its old place
+                if room.gains.number != gains:  # it moved, so that jobs behind it may move to its old place
                     break
             else:
                 return
@@ -155,7 +155,7 @@ class LastingReservations:
         """
         room, gauges = self._room, self._gauges
         kinds = self._present.table.kinds_array[jobs]
-        before = np.minimum(starts, room.gained[gauges.concerns[kinds]])
+        before = np.minimum(starts, room.gains.before[gauges.concerns[kinds]])
         last = room.times.searchsorted(before) - 1
         columns = room.tried.columns(jobs.tolist())
         known = columns >= 0
@@ -399,11 +399,11 @@ class LastingReservations:
         """Return resources that are free now; those of the job's `own` reservation are free for it."""
         room = self._room
         if own is not None and own.start > room.now:  # it begins a moment after now
-            mark = room.mark()
+            gains = room.gains.copy()
             self.withdraw(job, own)
             found = self._fit_now(job, None)
             self.reserve(job, own)
-            room.reset(mark)
+            room.gains = gains  # what was freed has been taken again
             return found
         stop = room.stop(0, self._present.table.durations[job])
         return self._seek(job, 0, stop, None if own is None else (self._footprints[job], 0, room.steps))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.schedule.lasting.gains import Gains
 from simsched.schedule.lasting.tried_windows import TriedWindows
 from simsched.schedule.lasting.window_minima import least_in_each, sums_of_least
 from simsched.schedule.profiles.gap import NEVER
@@ -24,14 +25,13 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.graph.index.types import Bools, Ints
+    from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
     from simsched.schedule.lasting.tried_windows import Windows
 
     Floats = npt.NDArray[np.float64]
-
 
 NEVER_LESS = 1e9
 """More copies than any request needs."""
@@ -43,10 +43,8 @@ class Room:
     Attributes
     ----------
     up : which targets are up; the vectors hold as long as that does not change.
-    gained, later : for each number of `Gauges.concerns`, the time before which more may be free than at
-        the last compression; and the same, but only for changes since that began.
+    gains : before which times more may be free than at the last compression.
     tried : the windows of which is known that a reservation could not begin with them.
-    gains : how often anything was freed, or a step was inserted right behind the first.
     """
 
     def __init__(
@@ -55,9 +53,8 @@ class Room:
         self._columns, self._gauges = columns, gauges
         self.up = state.up.copy()
         self._spans: dict[int, tuple[int, int, Ints]] = {}
-        self._rows = np.empty(
-            (64, columns.width), dtype=_smallest(max(columns.most, claims))
-        )  # read many times
+        small = _smallest(max(columns.most, claims))  # the rows are read many times
+        self._rows = np.empty((64, columns.width), dtype=small)
         self._spare = list(range(63, 0, -1))
         self._rows[0] = columns.vector(state)
         self._shares = bool(self._rows[0, columns.outer :].any())
@@ -79,10 +76,7 @@ class Room:
         self._loose: set[float] = set()
         self._when: dict[float, float] = {}
         """Times as they were given: records keep whole seconds as integers."""
-        self.gained = np.full(len(gauges) + 2, NEVER)
-        self.later = np.zeros(len(gauges) + 2)
-        self.later[-1] = NEVER
-        self.gains = 0
+        self.gains = Gains(len(gauges))
         self.tried = TriedWindows(len(self._time), len(self.up))
 
     def copy(self) -> Room:
@@ -95,11 +89,10 @@ class Room:
         twin._rows[:steps] = self._rows[self._slot[:steps]]
         twin._slot = np.arange(size)
         twin._spare = list(range(size - 1, steps - 1, -1))
-        twin._time, twin._total, twin._sum = (
-            _padded(some, size) for some in (self._time, self._total, self._sum)
-        )
+        twin._time, twin._total = _padded(self._time, size), _padded(self._total, size)
+        twin._sum = _padded(self._sum, size)
         twin._owners, twin._loose, twin._when = {}, set(), {}
-        twin.gained, twin.later = self.gained.copy(), self.later.copy()
+        twin.gains = self.gains.copy()
         twin.tried = TriedWindows(size, len(self.up))
         return twin
 
@@ -163,7 +156,7 @@ class Room:
         if at == 1:
             # At the first step a search uses the units of now by id, and avoids more than at later steps. So
             # a request that did not fit at the first step may fit at this one, although nothing changes.
-            self._gain(np.ones(len(self.gained), dtype=np.bool_), nextafter(time, NEVER))
+            self.gains.note_all(nextafter(time, NEVER))
         return at
 
     def own(self, *times: float) -> None:
@@ -231,7 +224,7 @@ class Room:
         opened = self.tried.gain(self._slot[:stop], self.times[:stop], first, added, job)
         if len(opened.steps) and not footprint.above:
             self.tried.put(self._slot, opened, self._added(opened, footprint.targets, most))
-        self._gain_of(added > 0.0, end)
+        self.gains.note(added > 0.0, end)
 
     def _added(self, opened: Windows, targets: Ints, most: Floats) -> Floats:
         """Return how many copies a release on some targets adds to some windows at most.
@@ -275,16 +268,7 @@ class Room:
         """
         self.reopen()
         on_them = np.logical_or.reduce(self._gauges.eligible[:, footprint.targets], axis=1)
-        self._gain_of(on_them | np.bool_(footprint.above), NEVER)
-
-    def _gain_of(self, gauges: Bools, end: float) -> None:
-        """Note that more copies of some gauges may be free before a time."""
-        self._gain(np.concatenate([gauges, (True, False)]), end)
-
-    def _gain(self, gained: Bools, end: float) -> None:
-        self.gained[gained] = np.maximum(self.gained[gained], end)
-        self.later[gained] = np.maximum(self.later[gained], end)
-        self.gains += 1
+        self.gains.note(on_them | np.bool_(footprint.above), NEVER)
 
     def _shift(self, footprint: Footprint, begin: int, end: int, sign: int) -> None:
         slots = self._slot[begin:end]
@@ -307,23 +291,6 @@ class Room:
         """Return the totals of the gauges over some targets, for some rows."""
         *free, use = self._on_targets(slots, targets)
         return self._gauges.totals(free, use, targets, self.up)
-
-    def compressed(self) -> None:
-        """Note that all jobs were tried; gains since that began count at the next compression."""
-        self.gained, self.later = self.later, np.zeros_like(self.later)
-        self.later[-1] = NEVER
-
-    def begin(self) -> None:
-        """Begin a compression: gains until now count in it."""
-        self.later[:-1] = 0.0
-
-    def mark(self) -> tuple[Floats, Floats, int]:
-        """Return the gains until now, for `reset`."""
-        return self.gained.copy(), self.later.copy(), self.gains
-
-    def reset(self, mark: tuple[Floats, Floats, int]) -> None:
-        """Forget the gains since a mark: the freed units have been taken again."""
-        self.gained, self.later, self.gains = mark
 
     # -- windows ---------------------------------------------------------------------------------
 
