@@ -169,7 +169,9 @@ def add_nodes(
     """
     cluster = as_cluster(cluster)
     check("like", like, str | int, "a host or a rank")
-    (model,) = targets_where(cluster, like if isinstance(like, str) else Idset.from_ids([like]))[:1]
+    if not isinstance(like, str):
+        check_whole("like", like)
+    model = targets_where(cluster, like if isinstance(like, str) else Idset.from_ids([like]))[0]
     if isinstance(hosts, int):
         check_whole("hosts", hosts, 1, MAX_ADDED)
         names = _next_names(cluster.graph, model, hosts)

@@ -1,4 +1,4 @@
-"""More nodes for a cluster: copies of a node of it, or the nodes of another description.
+"""A cluster with the nodes of another description.
 
 The old cluster is not changed.  New targets get the next free ranks, in their order.  What contains the nodes
 of a description (a rack, a switch) is that of the cluster if both have the same path of names, and joins it
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import check
 from simsched.errors import ClusterError, did_you_mean
 from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.cluster import Cluster, as_cluster
@@ -47,7 +48,10 @@ def vertex_at(cluster: Cluster, path: str) -> str:
     ------
     ClusterError
         If there is no such vertex, or several, or it is an execution target or in one.
+    ConfigError
+        If the path is not a text.
     """
+    check("under", path, str, "the path or the name of a vertex")
     graph = cluster.graph
     targets = execution_targets(graph)
     within = {*targets, *inside(graph, targets)}

@@ -87,11 +87,8 @@ class CountSupply(Supply):
 
     def rules_out_all(self, queue: WaitingQueue) -> bool:
         """Whether each waiting job needs more units than are free."""
-        free, units, jobs = (
-            self._free(),
-            self._units,
-            queue.ranks,
-        )  # under such an order ranks are job numbers
+        free, units = self._free(), self._units
+        jobs = queue.ranks  # under such an order ranks are job numbers
         if not free or len(jobs) < LONG:
             return not free or min(map(units.__getitem__, jobs)) > free
         return super().rules_out_all(queue)

@@ -164,7 +164,7 @@ def _charts(grid: Grid, charts: list[dict[str, Any]]) -> str:
         for place, (title, lines, scale) in enumerate(grid.facets(name)[:MAX_FACETS]):
             colours = palette.cycle(len(lines))
             shown = "%" if unit == "share" else "" if unit == "ratio" else scale
-            label = name.replace("_", " ") + f" ({shown})" * bool(shown)
+            label = name.replace("_", " ") + (f" ({shown})" if shown else "")
             spot = f"study-{number}-{place}"
             drawn.add(spot, lines_chart(lines, grid.x, label, colours))
             keys = markup.colour_key((colour, line.name) for line, colour in zip(lines, colours, strict=True))

@@ -56,3 +56,17 @@ def test_places_are_kept_where_something_reads_them(more, monkeypatch):
     )
     run(machine(NODES), *jobs_of(0, "slot={}/core"), allocations=False, **more)
     assert FreeNumber not in kept
+
+
+def test_a_corrected_prediction_leaves_the_runs_as_they_are(monkeypatch):
+    """Each job of ann runs longer than the two before it, so each is corrected while it runs."""
+    kept = []
+    release = Engine._free
+    monkeypatch.setattr(
+        Engine, "_free", lambda engine, *ended: (kept.append(engine.plan.runs), release(engine, *ended))[1]
+    )
+    jobs = [job(f"j{n}", 3 * n, "slot=1/core", 9 + n, 200, user="ann") for n in range(12)]
+    found = run(machine(2, 4), *jobs, predictor="last-two")
+    assert (found.jobs["result"] == "COMPLETED").all()
+    assert len(kept) == 12
+    assert None not in kept

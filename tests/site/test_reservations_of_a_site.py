@@ -180,6 +180,8 @@ ReservationName=licences StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:
         ("Duration=02:00:00", "Duration=soon", "'soon' is not a time"),
         ("Duration=02:00:00", "Duration=00:00:00", "it lasts 0 s"),
         ("StartTime=2026-03-02T10:00:00", "StartTime=later", "course: StartTime: 'later' is not a date"),
+        ("StartTime=2026-03-02T10:00:00", "StartTime=1772438400000", "'1772438400000' is not a date"),
+        ("StartTime=2026-03-02T10:00:00", f"StartTime={'9' * 30}", "9' is not a date"),
         ("Duration=02:00:00", "Duration=8-00:00:00", "it is weekly and lasts 691200 s"),
         ("Nodes=n[1-2]", "Nodes=n[2-1]", "nodes: "),
         ("Nodes=n[1-2]", "Nodes=n[1-2],m7", "reservation course: there is no node m7"),

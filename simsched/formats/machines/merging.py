@@ -12,8 +12,9 @@ from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.shared.node_groups import DOWN, DRAINED, UP, in_order, property_for
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.node_records import property_name
+from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import joined
-from simsched.formats.machines.slurm.slurm_records import EVERY_NODE, UNSTATED_LIMITS
+from simsched.formats.machines.slurm.slurm_records import UNSTATED_LIMITS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip
 

@@ -131,7 +131,7 @@ _RECIPE = re.compile(r"(?m)^groups[ \t]*:")
 _COMPILED = tuple((what, re.compile(pattern)) for what, pattern in _MACHINES)
 _XML = tuple(entry for entry in _COMPILED if entry[0] in (HWLOC, PLATFORM))
 
-_SLURM_LISTS = r'\A\s*\{.*"(?:nodes|partitions|sinfo)"\s*:\s*[\[{]'
+_SLURM_LISTS = r'(?s)\A\s*\{.*"(?:nodes|partitions|sinfo|reservations)"\s*:\s*[\[{]'
 
 _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
     (Look(what, role), re.compile(pattern))
@@ -145,7 +145,7 @@ _LOOKS: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("a Batsim workload", WORKLOAD, _json("subtime")),
         ("squeue --json", WORKLOAD, _json("job_state")),
         ("sacct --json", WORKLOAD, _json("job_id", "association")),
-        ("Slurm's nodes or partitions (--json)", CLUSTER, rf"(?s){_SLURM_LISTS}"),
+        ("Slurm's nodes, partitions or reservations (--json)", CLUSTER, _SLURM_LISTS),
         ("SSS Job Objects", WORKLOAD, r"(?m)^\s*<(?:\w+:)?(?:Job|Jobs|JobGroup)\b"),
         ("sacct", WORKLOAD, r'(?i)\A[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#][^\n]*\bsubmit\b'),
         ("a PBS accounting log", WORKLOAD, r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,18}(?!\w)(?!\.\w)", re.ASCII)
-_HOST = re.compile(r"(?<= of )[\w.-]*\d[\w.-]*$", re.ASCII)
-"""The name of a node at the end of a reason, as in ``node failure of n17``."""
+_HOST = re.compile(r"(?<= of )[A-Za-z][\w.-]*\d[\w.-]*$", re.ASCII)
+"""The name of a node at the end of a reason, as in ``node failure of n17``; a number or a time is none."""
 #: Results of jobs that never ran because of their request; rejected jobs are FAILED.
 NEVER = ("INFEASIBLE", "DROPPED")
 REJECTED = "rejected: "
@@ -26,6 +26,8 @@ def by_cause(reasons: Sequence[str]) -> list[tuple[str, list[int]]]:
     [('5-7 needed, 4 there', [0, 1]), ('no gpu', [2])]
     >>> by_cause(["failure of n1", "failure of n2", "failure of n2"])
     [('failure of one of 2 nodes', [0, 1, 2])]
+    >>> by_cause(["above the limit of 64", "above the limit of 128"])
+    [('above the limit of 64-128', [0, 1])]
     """
     groups: dict[str, dict[str, list[int]]] = {}
     for at, reason in enumerate(reasons):

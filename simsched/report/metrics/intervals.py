@@ -64,7 +64,7 @@ FEWEST = 6
 WAVES, FEWEST_WAVES = 0.2, 3
 #: least skewness of the days of usual waits, and days for each independent one
 USUAL_SKEWNESS, FOLLOWING = 1.0, 2.5
-#: the share of it for the end near zero; a difference that is none is then shown in up to 9 of 100 cases
+#: the share of it for the end near zero; if the true mean is 0, about 6 to 12 of 100 intervals exclude it
 NEAR = 0.75
 #: most skewness of a mean: beyond it the correction is larger than what it corrects
 MOST_SKEWNESS = 0.3

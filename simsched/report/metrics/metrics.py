@@ -400,15 +400,20 @@ def down_share(timeline: Table, kind: str, total: float, window: tuple[float, fl
 
 def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[str, float]:
     """Return count, mean, standard deviation, min, percentiles (interpolated), max of the finite values."""
-    known: Floats = np.asarray(values, dtype=np.float64)
-    known = known[np.isfinite(known)]
+    finite: Floats = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
     names = [f"p{p:g}" for p in percentiles]
-    if not len(known):
+    if not len(finite):
         return {"count": 0.0, **dict.fromkeys(["mean", "std", "min", *names, "max"], float("nan"))}
-    quantiles = np.percentile(known, list(percentiles))
-    spread = float(known.std(ddof=1)) if len(known) > 1 else 0.0
-    ends = {"count": float(len(known)), "mean": float(known.mean()), "std": spread, "min": float(known.min())}
-    return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(known.max())}
+    quantiles = np.percentile(finite, list(percentiles))
+    spread = float(finite.std(ddof=1)) if len(finite) > 1 else 0.0
+    ends = {
+        "count": float(len(finite)),
+        "mean": float(finite.mean()),
+        "std": spread,
+        "min": float(finite.min()),
+    }
+    return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(finite.max())}
 
 
 RECORDED_KWH = "recorded_kwh"
@@ -477,8 +482,8 @@ def trim(jobs: Table, warm_up: float = 0.0, drain: float = 0.0) -> Any:
 
 def first_and_last(times: Floats) -> tuple[float, float]:
     """Return the least and the greatest known time; NaN without any."""
-    known = times[~np.isnan(times)]
-    return (float(known.min()), float(known.max())) if len(known) else (float("nan"), float("nan"))
+    found = times[~np.isnan(times)]
+    return (float(found.min()), float(found.max())) if len(found) else (float("nan"), float("nan"))
 
 
 def _share(part: float, whole: float) -> float:

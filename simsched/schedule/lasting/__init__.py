@@ -2,6 +2,7 @@
 
 Begin with `lasting_reservations`, which a policy sees. `room` is the free resources over time as one matrix,
 `footprint` the columns that a claim changes, and `gauges` the necessary conditions that are counted for many
-times at once. `tried_windows` remembers why a reservation could not start earlier, and `window_minima` has
-the arithmetic of windows. Imports `match` and `profiles`.
+times at once. `tried_windows` remembers why a reservation could not start earlier, `window_minima` has
+the arithmetic of windows, and `pass_room` is the profile of one pass beside such a matrix.
+Imports `match` and `profiles`.
 """

@@ -164,9 +164,8 @@ class Gauges:
             copies = some if units == 1 else some // units
             found = copies if found is None else np.minimum(found, copies)
         assert found is not None, "every gauge counts something"
-        return np.maximum(
-            found, 0
-        )  # a reservation may be longer than its job, and more be reserved than there is
+        # A reservation may be longer than its job, so that more may be reserved than there is.
+        return np.maximum(found, 0)
 
     def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
         may = (self.eligible[:, targets] & up[targets]).astype(np.float64)

@@ -169,7 +169,7 @@ class LastingReservations:
     def _would_try(self, jobs: Integers, starts: Floats) -> Bools:
         """Return which reservations the sums of free units do not rule out at an earlier start.
 
-        A try of one of these withdraws its reservation for a moment, which invalidates the bounds of starts.
+        A try of one of these may move its reservation, so the bounds of starts are forgotten.
         """
         room, demand = self._room, self._present.table.demand[:, jobs]
         last = room.times.searchsorted(starts) - 1

@@ -257,8 +257,8 @@ class Room:
         chosen = self._columns
         columns = np.concatenate([targets + part.start for part in (*chosen.on_target, chosen.use)])
         cells = self._rows[slots[:, None], columns]
-        parts = len(chosen.on_target) + 1
-        found: Ints = cells.reshape(len(slots), parts, len(targets)).swapaxes(0, 1)
+        shape = len(slots), len(chosen.on_target) + 1, len(targets)  # a claim may touch no target
+        found: Ints = cells.reshape(shape).swapaxes(0, 1)
         return found
 
     def note_counted(self, footprint: Footprint) -> None:

@@ -76,9 +76,10 @@ class Slurm:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
         now, options = context.now, self.options
         queue = context.queue
-        if context.released or context.moved or queue.gone:
+        changed = context.released or context.moved or bool(queue.gone)
+        if changed:
             context.supply.kept_pass = None
-        if context.released or context.moved or queue.fresh or queue.gone:
+        if changed or queue.fresh:
             self._main_due = self._backfill_due = True
         if self._main_due and now >= self._last_main + options.sched_interval:
             self._last_main, self._main_due = now, False

@@ -79,8 +79,7 @@ class ExpectedEnds:
         """Correct the prediction of a job that is still running, and plan again."""
         engine = self._engine
         # An event of a job that was interrupted, suspended or requeued stays in the list.
-        known = job in engine.progress.ends and job in engine.plan.held
-        if not known or engine.plan.expected_end(job) != engine.now:
+        if job not in engine.progress.ends or engine.plan.until.get(job) != engine.now:
             return
         seconds = self.predictions.correct(job)
         if seconds is None:

@@ -55,7 +55,7 @@ class Places:
         self.targets = _places(before.targets, after.targets)
         self.new: Ints = np.setdiff1d(np.arange(len(after)), self.targets)
         lost = {*before.vertex_types} - {*after.vertex_types} | {*before.pool_types} - {*after.pool_types}
-        if lost:  # a vertex that contains others is none of a pool, and the other way round
+        if lost:  # vertices that contain others are counted one by one, those that do not as units of pools
             raise _other_way(min(lost))
         self.vertices = {
             name: _places(kind.keys, after.vertex_types[name].keys)

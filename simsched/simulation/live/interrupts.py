@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from simpy import Environment, Event
 
 
+FIRST = -1
+"""The priority of an event before all others of its instant; it may be any number."""
+
+
 def run_until(env: Environment, until: Event | None) -> Any:
     """Run an environment until an event, and return its value; None: until nothing is left.
 
@@ -29,12 +33,8 @@ def run_until(env: Environment, until: Event | None) -> Any:
     except RuntimeError:
         if until is None or until.triggered or env.peek() != inf:
             raise
-        where = f"at {env.now:g} s nothing is left to happen, and the event has not taken place"
-        raise RunError(where, expected="an event that happens, or `until` a time") from None
-
-
-FIRST = -1
-"""The priority of an event before all others of its instant; it may be any number."""
+        text = f"at {env.now:g} s nothing is left to happen, and the event has not taken place"
+        raise RunError(text, expected="an event that happens, or `until` a time") from None
 
 
 @contextmanager

@@ -39,8 +39,8 @@ def refuse_changes(config: RunConfig, change: str) -> None:
         (config.reservations, "reservations"),
     ):
         if given:
-            text = f"{rule} count a job as it was submitted, and {change}"
-            raise RunError(text, expected=f"no {rule}")
+            text = f"in a run with {rule} a job stays as it was submitted, and {change}"
+            raise RunError(text, expected=f"a run without {rule}")
 
 
 class JobChanges:

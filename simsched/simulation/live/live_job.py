@@ -105,7 +105,7 @@ class LiveJob:
     @property
     def suspended(self) -> bool:
         """Whether the job is suspended for others: its state is RUN, and it holds no resources."""
-        return self.state == JobState.RUN.name and self.number not in self._sim.engine.plan.held
+        return self.state == JobState.RUN.name and self.number not in self._sim.engine.plan.until
 
     @property
     def result(self) -> str | None:

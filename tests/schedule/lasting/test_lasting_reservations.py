@@ -126,3 +126,18 @@ def test_a_policy_of_chance_is_asked_as_often_as_before(site):
         expected = LastingReservations if match == "firstnodex" else GraphReservations
         assert seen == {expected}
         seen.clear()
+
+
+@pytest.mark.parametrize("policy", ["conservative", "hybrid"])
+def test_a_claim_may_touch_no_target(policy):
+    """A job that shares a rack has no node; it keeps the job that takes all racks for itself waiting."""
+    cluster = ss.load_cluster("racked")
+    racks = len(cluster.index.vertex_types["rack"].keys)
+    shapes = (("rack", 50, 60), (f"slot={racks}/rack", 10, 20), ("rack", 10, 90))
+    jobs = [
+        ss.Job(id=at, submit=at, runtime=runtime, duration=limit, jobspec=ss.Jobspec.from_shape(shape))
+        for at, (shape, runtime, limit) in enumerate(shapes)
+    ]
+    found = simulate(cluster, ss.Workload(tuple(jobs)), policy)
+    assert [str(result) for result in found.jobs["result"]] == ["COMPLETED"] * 3
+    assert list(found.jobs["start"]) == [0, 50, 60]

@@ -97,7 +97,7 @@ def test_under_limits_a_job_does_not_change(call):
     sim = ss.Simulation("tiny", limits=[{"cores": 16}])
     job = sim.submit("slot=1-2/node", 100)
     sim.run(until=1)
-    with pytest.raises(RunError, match="limits count a job as it was submitted"):
+    with pytest.raises(RunError, match="in a run with limits a job stays as it was submitted"):
         call(job)
 
 

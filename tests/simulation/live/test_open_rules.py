@@ -164,7 +164,7 @@ def test_jobs_do_not_change_under_these_rules(options, rule, call):
     sim = ss.Simulation("tiny", **options)
     one = sim.submit("slot=1-2/node", 100, **({"queue": "batch"} if "queues" in options else {}))
     sim.run(until=1)
-    with pytest.raises(RunError, match=f"{rule} count a job as it was submitted"):
+    with pytest.raises(RunError, match=f"in a run with {rule} a job stays as it was submitted"):
         call(one)
 
 
@@ -197,3 +197,13 @@ def test_a_wrong_attribute_is_refused_and_the_run_goes_on():
     one = sim.submit("slot/core", 12)
     sim.run()
     assert one.end == 12
+
+
+def test_a_question_about_a_job_leaves_the_runs_as_they_are():
+    sim = ss.Simulation("tiny")
+    one = sim.submit("slot=1/core", 50)
+    sim.run(until=1)
+    runs = sim.engine.plan.runs
+    assert runs is not None
+    assert not one.suspended
+    assert sim.engine.plan.runs is runs

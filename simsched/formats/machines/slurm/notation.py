@@ -23,6 +23,8 @@ MAX_NAMES = 20_000_000
 """The most names of all node lists of a configuration, each as often as it occurs."""
 MAX_ELEMENT = 10_000
 """The most characters of an element of a node list with several pairs of brackets."""
+EVERY_NODE = "all"
+"""A list of all nodes, in lower case."""
 UNLIMITED = frozenset({"unlimited", "infinite", "-1"})
 ABSENT = frozenset({"", "(null)", "n/a", "none", "null"})
 """Texts, in lower case, by which Slurm prints that a value is not set."""

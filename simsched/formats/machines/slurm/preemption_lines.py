@@ -16,6 +16,7 @@ from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNG
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
 
 MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
@@ -23,6 +24,8 @@ ENDING = ("requeue", "cancel")
 """The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
 WAITS_FOR_QOS = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
 """The note of a slurm.conf without the QOS of the accounting database."""
+SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
+"""The note on the mode of suspended jobs."""
 
 
 def preemption_of(
@@ -61,9 +64,6 @@ def preemption_of(
     if "suspend" in used:
         settings.notes.assumed(SUSPENDS, where)
     return found
-
-
-SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
 
 
 def qos_preemption(settings: Settings) -> dict[str, Any]:
@@ -106,15 +106,15 @@ def _parameters(settings: Settings) -> list[str]:
 
 
 def _note_rest(settings: Settings, mode: str) -> None:
-    """Note the parts of the lines that affect who is preempted, and are not held."""
+    """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
     left = [name for name in _parameters(settings) if name != "youngest_first"]
     if left:
         settings.notes.left_out(f"PreemptParameters: {', '.join(left)}", settings.where("preemptparameters"))
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
 
 
-def note_words(notes: Any, text: str, where: str, what: str) -> None:
-    """Note the words of a PreemptMode that are not held; GANG is a part of every mode SUSPEND."""
+def note_words(notes: NoteCollector, text: str, where: str, what: str) -> None:
+    """Note the words of a PreemptMode that are not kept; GANG is a part of every mode SUSPEND."""
     words = text.lower().split(",")
     if "within" in words:
         notes.left_out(f"{what}=WITHIN (jobs preempt others of their own QOS)", where, cause="within")

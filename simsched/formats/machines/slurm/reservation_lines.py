@@ -14,6 +14,7 @@ from simsched.errors import FormatError
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import (
     ABSENT,
+    EVERY_NODE,
     UNLIMITED,
     comma_parts,
     stated,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 KEY = "reservations"
 """The key of the tables in a configuration."""
-EVERY_NODE = "all"
 YEAR = 365 * 86400
 _ENDLESS = frozenset({"4294967295", "4294967294", *UNLIMITED})
 _REPEATS = {
@@ -119,7 +119,7 @@ def date_text(text: str) -> str:
     >>> date_text("2026-03-02T08:00:00"), date_text("1772438400")
     ('2026-03-02T08:00:00', '2026-03-02T08:00:00Z')
     """
-    if text.isascii() and text.isdigit() and EARLIEST_DATE <= int(text[:12]) < LATEST_DATE:
+    if text.isascii() and text.isdigit() and len(text) < 13 and EARLIEST_DATE <= int(text) < LATEST_DATE:
         return f"{datetime.fromtimestamp(int(text), UTC):%Y-%m-%dT%H:%M:%S}Z"
     return str(parse_date(text))
 
@@ -143,7 +143,7 @@ def _places(
 ) -> dict[str, Any] | None:
     """Return the nodes: their names, or their number and features if no names are stated."""
     text = stated(values, "nodes")
-    if text.upper() == "ALL":
+    if text.lower() == EVERY_NODE:
         return {"hosts": EVERY_NODE}
     if hosts:
         return {"hosts": encode_hosts(hosts)}
@@ -221,7 +221,7 @@ def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> Mac
 
 
 def _on_known(table: dict[str, Any], known: set[str], notes: NoteCollector) -> dict[str, Any] | None:
-    """Return a reservation on the nodes that the site has, None if these are none of its own."""
+    """Return a reservation on the nodes that the site has; None if it has none of them."""
     if table.get("hosts", EVERY_NODE) == EVERY_NODE:
         return table
     hosts = Hostlist.parse(table["hosts"]).expand()

@@ -13,7 +13,7 @@ from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.machines.shared.node_groups import by_kind, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
-from simsched.formats.machines.slurm.notation import NameReader, comma_parts, stated, whole_number
+from simsched.formats.machines.slurm.notation import EVERY_NODE, NameReader, comma_parts, stated, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
 from simsched.formats.machines.slurm.preemption_lines import preemption_of, qos_preemption
 from simsched.formats.machines.slurm.reservation_lines import reservation_of
@@ -38,7 +38,6 @@ MAX_WORDS = 1000
 MAX_PARTITIONS = 10_000
 UNSTATED_LIMITS = "the limits of the partitions"
 """Begins the note on partitions of which only the nodes are known."""
-EVERY_NODE = "all"
 """The nodes of a partition that has all nodes, in a file that names none of them."""
 
 
@@ -181,7 +180,7 @@ class SlurmRecords:
             self.notes.fault(text, where, cause="a reservation twice")
             return
         text = stated(values, "nodes")
-        hosts = [] if text.upper() == "ALL" else self.hosts(text, where, "nodes")
+        hosts = [] if text.lower() == EVERY_NODE else self.hosts(text, where, "nodes")
         found = reservation_of(name, values, self.notes, where, hosts)
         if found is not None:
             self.reservations[name] = found
