@@ -34,6 +34,9 @@ MAX_KEPT = 4096
 _encode = msgspec.json.Encoder().encode
 _by_type = attrgetter("type")
 
+_NO_PIECE = (-1, -1, 0)
+"""Follows the last stretch of `RunSelection.pieces`."""
+
 
 class _Runs(NamedTuple):
     """The targets of many selections as runs of consecutive ones.
@@ -69,6 +72,8 @@ class PlainText:
         """Drawn types → masks of those that are not whole → the text of the units."""
         self._of_mask: dict[int, str] = {}
         """Masks of the units on a target → their text, for runs of units (in a run all are of one kind)."""
+        self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
+        """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
     def resources(self, selections: Sequence[AnySelection]) -> list[str | None]:
         """Return ``"R_lite":…,"nodelist":…,"nslots":…`` of each selection; None where R is not plain."""
@@ -94,6 +99,7 @@ class PlainText:
                     f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts if single else f"[{hosts}]"}"],'
                     f'"nslots":{selection.slots or len(selection.targets)}'
                 )
+        self._of_units.clear()  # kept for longer, hardly more would be found again
         return found
 
     def _of_runs(self, selection: RunSelection) -> str | None:
@@ -111,7 +117,11 @@ class PlainText:
             mask = ((1 << units) - 1) << skipped
             entries = f'{{"rank":"{text}","children":{self._units_of(kind, mask)}}}'
         else:
-            entries, text, single = self._grouped(selection)
+            key = tuple(runs)
+            known = self._of_units.get(key)
+            if known is None:
+                known = self._of_units[key] = self._grouped(selection)
+            entries, text, single = known
         hosts = text if single else f"[{text}]"
         return (
             f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts}"],'
@@ -120,29 +130,28 @@ class PlainText:
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
         """Return what `_entries` yields, for units on several targets or in several runs."""
-        kind, hosts = selection.kind, list[int]()
-        groups: dict[int, list[int]] = {}
-        behind = -1
-        for first, last, mask in selection.pieces():
-            if first == behind:
-                hosts[-1] = last + 1
-            else:
-                hosts += (first, last + 1)
-            behind = last + 1
-            group = groups.get(mask)
-            if group is None:
-                groups[mask] = [first, behind]
-            elif group[-1] == first:
-                group[-1] = behind
-            else:
-                group += (first, behind)
-        ranks = self._ranks_of(hosts)
+        kind, text, of_mask = selection.kind, self._ranks, self._of_mask
+        pieces = selection.pieces()
+        low, last, before = next(pieces)
+        hosts, behind = [low], last + 1
+        groups: dict[int, str] = {}
+        # each is written once it is known that the next one does not extend it
+        for first, last, mask in (*pieces, _NO_PIECE):
+            if first != behind:
+                hosts += (behind, first)
+            elif mask == before:
+                behind = last + 1
+                continue
+            ranks = text[low] if behind - low == 1 else f"{text[low]}-{text[behind - 1]}"
+            groups[before] = f"{groups[before]},{ranks}" if before in groups else ranks
+            low, behind, before = first, last + 1, mask
+        hosts.pop()
         entries = [
-            # of units that are alike on all targets, the ranks are those of all
-            f'{{"rank":"{ranks if len(groups) == 1 else self._ranks_of(runs)}",'
-            f'"children":{self._of_mask.get(mask) or self._units_of(kind, mask)}}}'
-            for mask, runs in groups.items()
+            f'{{"rank":"{ranks}","children":{of_mask.get(mask) or self._units_of(kind, mask)}}}'
+            for mask, ranks in groups.items()
         ]
+        # of units that are alike on all targets, the ranks are those of all
+        ranks = next(iter(groups.values())) if len(groups) == 1 else self._ranks_of(hosts)
         return ",".join(entries), ranks, len(hosts) == 2 and hosts[1] - hosts[0] == 1
 
     def _ranks_of(self, runs: list[int]) -> str:

@@ -11,6 +11,7 @@ import simsched as ss
 from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
+from simsched.match.state.free_runs import RunSelection, UnitKind
 from simsched.simulation.record.r_text import PlainText
 
 
@@ -78,3 +79,32 @@ def test_plain_text_is_the_encoded_document(machine, match_policy):
 def test_other_clusters_are_left_to_the_document(machine):
     for text, expected in history(machine, 1, "first"):
         assert text is None or text == expected
+
+
+def runs_of(masks, cores):
+    """The units of some targets as runs of consecutive ones."""
+    free = [bool(mask >> unit & 1) for mask in masks for unit in range(cores)]
+    ends = [at for at in range(len(free) + 1) if (at > 0 and free[at - 1]) != (at < len(free) and free[at])]
+    return ends, sum(free)
+
+
+@pytest.mark.parametrize(("machine", "cores"), [("nodes", 8), ("ranks from five on", 8), ("64 cores", 64)])
+def test_runs_of_units_are_the_encoded_document(machine, cores):
+    index, rng = PLAIN[machine].index, random.Random(4)
+    kind = UnitKind("core", cores, {"core": 1}, False)
+    full = (1 << cores) - 1
+    selections = []
+    for _ in range(300):
+        # few masks, so that neighbours often have the same units: whole targets, and parts of them
+        some = [0, full, 1, 6, full - 1, full >> 1, rng.randrange(full)]
+        masks = [rng.choice(some) for _ in range(rng.randint(1, len(index)))]
+        runs, units = runs_of(masks, cores)
+        if units:
+            for slots in (units, 1):  # the same units twice: what is kept of one job is right for another
+                request = compile_request(ss.Jobspec.from_shape(f"slot={slots}/core={units // slots}"), index)
+                selections.append(RunSelection(kind, request, runs, units))
+    written = PlainText(index).resources(selections)
+    assert len(written) > 400
+    for text, selection in zip(written, selections, strict=True):
+        section = document(selection.full(), index)["execution"]
+        assert text == msgspec.json.encode(section).decode()[1:-1]
