@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from simsched.graph.cluster import Cluster, ClusterLike
-    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.record.run_directory import RunResult
     from simsched.workload.job import Workload
@@ -64,7 +64,7 @@ def simulate(
     cluster: ClusterLike,
     workload: Workload | str | Path,
     queue_policy: str | QueuePolicy = "easy",
-    match_policy: str | MatchPolicy = "first",
+    match_policy: str | MatchPolicy | CandidateOrder = "first",
     seed: int = 0,
     **options: Any,
 ) -> SimulatedRun:

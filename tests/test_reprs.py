@@ -82,3 +82,11 @@ def test_sites_and_studies_have_short_reprs(tmp_path):
     assert repr(site) == f"<Site {site.name!r}: 1 queues, {len(site.notes)} notes>"
     study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps", "axes": {"order": ["sjf"]}})
     assert repr(study) == "<Study 'study': order; 1 seeds>"
+
+
+def test_an_open_simulation_shows_its_time_and_its_jobs():
+    sim = ss.Simulation("tiny", queue_policy="fcfs")
+    for _ in range(3):
+        sim.submit("slot=2/node", duration=100)
+    sim.run(until=30)
+    assert repr(sim) == "<Simulation fcfs on 'tiny': at 30 s, 1 waiting, 2 running>"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from simsched.api import SimulatedRun
     from simsched.graph.cluster import ClusterLike
-    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.live.live_job import LiveJob
@@ -57,7 +57,7 @@ class Simulation(OpenSimulation):
         self,
         cluster: ClusterLike,
         queue_policy: str | QueuePolicy = "easy",
-        match_policy: str | MatchPolicy = "first",
+        match_policy: str | MatchPolicy | CandidateOrder = "first",
         seed: int = 0,
         *,
         env: Environment | None = None,
@@ -71,6 +71,11 @@ class Simulation(OpenSimulation):
         machine = as_cluster(cluster)
         jobs = expect if isinstance(expect, list | tuple) else as_workload(expect)  # type: ignore[arg-type]
         super().__init__(machine, queue_policy, match_policy, seed, env=env, expect=jobs, **options)
+
+    def __repr__(self) -> str:
+        jobs = f"{len(self.queue)} waiting, {len(self.running)} running"
+        title = f"{name_of(self.config.queue_policy)} on {self.cluster.name!r}"
+        return f"<Simulation {title}: at {self.now:g} s, {jobs}>"
 
     def submit_all(self, workload: Workload | str | Path | Iterable[Job]) -> list[LiveJob]:
         """Submit each job of a workload, a file or several jobs at its own submit time."""

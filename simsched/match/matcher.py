@@ -21,7 +21,7 @@ from simsched.match.explain.occupancy import Occupancy
 from simsched.match.explain.reasons import Reasons
 from simsched.match.named_targets import targets_of
 from simsched.match.outcome import Busy, Infeasible, Matched, Outcome, Undecided
-from simsched.match.policies.policy import MatchPolicy, find_policy, is_found_by_name
+from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy, is_found_by_name
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.dialect import find_dialect
 from simsched.match.search.exact import SearchLimitError
@@ -79,7 +79,7 @@ class Matcher:
     def __init__(
         self,
         cluster: ClusterLike,
-        policy: str | MatchPolicy = "first",
+        policy: str | MatchPolicy | CandidateOrder = "first",
         rules: str = "rfc14",
         *,
         seed: int = 0,

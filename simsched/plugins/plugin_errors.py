@@ -95,11 +95,19 @@ def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> Unk
 
 
 def name_of(value: Any) -> str:
-    """Return the name of a policy or order that is given by name or as an object."""
+    """Return the name of a policy or order that is given by name or as an object.
+
+    >>> name_of(max), name_of(dict), name_of(5)
+    ('max', 'dict', '5')
+    """
     if isinstance(value, str):
         return value
     name = getattr(value, "name", None)
-    return name if isinstance(name, str) else type(value).__name__
+    if isinstance(name, str):
+        return name
+    if type(value).__module__ == "builtins":  # a function or a class has a name, a number has none
+        return str(getattr(value, "__name__", value))
+    return type(value).__name__
 
 
 @contextmanager

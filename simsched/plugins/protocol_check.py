@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspect import Parameter, signature
+from inspect import Parameter, isroutine, signature
 from typing import Any, NamedTuple
 
 CALL = "__call__"
@@ -49,6 +49,8 @@ def lack_of(value: Any, protocol: type) -> Lack | None:
             kind = "that cannot be called" if name == CALL else f"without a method {shown}"
             expected = f"a function of {shown}" if name == CALL else shown
             return Lack(f"is {_article(value)} {kind}", expected)
+        if name == CALL and not isroutine(found):
+            found = getattr(found, CALL)  # the method, which has a name and a place
         lack = _wrong_arguments("" if name == CALL else name, found, len(wanted), shown)
         if lack is not None:
             return lack

@@ -12,7 +12,7 @@ from simsched._version import version
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
-from simsched.match.policies.policy import POLICIES, MatchPolicy, find_policy
+from simsched.match.policies.policy import POLICIES, CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
@@ -61,7 +61,7 @@ def simulate(
     cluster: Cluster,
     workload: Workload,
     queue_policy: str | QueuePolicy = "easy",
-    match_policy: str | MatchPolicy = "first",
+    match_policy: str | MatchPolicy | CandidateOrder = "first",
     seed: int = 0,
     *,
     allocations: bool = True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
 import simsched as ss
@@ -230,7 +231,7 @@ def test_objects_of_the_wrong_kind_in_python(value):
         (lambda: ss.simulate("tiny", "first-steps", value), "queue_policy is"),
         (lambda: ss.simulate("tiny", "first-steps", match_policy=value), "policy is"),
         (lambda: ss.simulate("tiny", "first-steps", priority={"factors": {"x": {"weight": 1, "kind": value}}}),
-         "priority.factors.x: kind is a"),
+         "priority.factors.x: kind is"),
         (lambda: ss.load_workload("first-steps", as_=value), "as_ is|workload reader"),
         (lambda: ss.load_cluster("tiny", reader=value), "cluster reader"),
         (lambda: run.metric(value), "metric"),
@@ -238,3 +239,33 @@ def test_objects_of_the_wrong_kind_in_python(value):
     ):  # fmt: skip
         with pytest.raises(ss.ConfigError, match=text):
             call()
+
+
+def test_a_function_is_a_match_policy_and_keeps_its_name():
+    def last(candidates):
+        return np.arange(len(candidates.ordinals))[::-1]
+
+    def short(candidates):
+        return np.arange(1)
+
+    assert str(ss.Matcher("tiny", policy=last).match(ss.Jobspec.from_shape("slot/core")).R) == "rank3/core0"
+    run = ss.simulate("tiny", "first-steps", match_policy=last)
+    assert run.meta["config"]["match_policy"] == "last"
+    with pytest.raises(ss.ConfigError, match="match policy 'short' did not return a permutation"):
+        ss.simulate("tiny", "first-steps", match_policy=short)
+
+
+def test_functions_and_objects_are_named_in_messages():
+    def metric_of_one(jobs): ...
+
+    class Reader:
+        def recognises(self, text): ...
+        def __call__(self, text): ...
+
+    run = ss.simulate("tiny", "first-steps")
+    with pytest.raises(ss.PluginError, match="the metric 'metric_of_one' has metric_of_one"):
+        run.metric(metric_of_one)
+    with pytest.raises(ss.PluginError, match="the metric '3' is an int that cannot be called"):
+        run.metric(3)
+    with pytest.raises(ss.PluginError, match=r"test_wrong_plugins.py:\d+: .*'Reader' has __call__\(text\)"):
+        ss.load_cluster(__file__, reader=Reader())

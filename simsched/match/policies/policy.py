@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
-from simsched.arguments import check
+from simsched.arguments import wrong
 from simsched.errors import ConfigError
 from simsched.match.policies.candidates import Candidates
 from simsched.match.policies.locality import nearest_together
+from simsched.plugins.plugin_errors import name_of
 from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ _TABLE = (
 POLICIES: dict[str, MatchPolicy] = {policy.name: policy for policy in _TABLE}
 
 
-def find_policy(name: str | MatchPolicy) -> MatchPolicy:
-    """Return the match policy of that name.
+def find_policy(name: str | MatchPolicy | CandidateOrder) -> MatchPolicy:
+    """Return the match policy of that name, or that of a function of candidates.
 
     Raises
     ------
@@ -176,7 +177,10 @@ def find_policy(name: str | MatchPolicy) -> MatchPolicy:
     """
     if isinstance(name, MatchPolicy):
         return name
-    check("policy", name, str, "the name of a match policy, or a MatchPolicy")
+    if not isinstance(name, str):
+        if KIND.fits(name):
+            return _of_order(KIND.checked(name))
+        raise wrong("policy", name, "the name of a match policy, a function of candidates, or a MatchPolicy")
     policy = POLICIES.get(name) or _plugged_in(name)
     if policy is None:
         raise KIND.unknown(name, POLICIES, "one of ")
@@ -201,7 +205,13 @@ def _plugged_in(name: str) -> MatchPolicy | None:
         return None
     if isinstance(found, MatchPolicy):
         return replace(found, name=name)
-    return MatchPolicy(name=name, says=str(found.__doc__ or "").partition("\n")[0], order=found)
+    return _of_order(found, name)
+
+
+def _of_order(order: Any, name: str | None = None) -> MatchPolicy:
+    """Return the match policy that takes candidates in the order that a function returns."""
+    says = str(order.__doc__ or "").partition("\n")[0]
+    return MatchPolicy(name=name or name_of(order), says=says, order=order)
 
 
 def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:

@@ -332,9 +332,7 @@ def _factor(name: str, value: Any, where: str) -> Factor:
     compute = None
     if not isinstance(kind, str):
         if not PLUGINS.fits(kind):
-            raise ConfigError(
-                f"kind is a {type(kind).__name__}", where=where, expected="a kind, or a priority factor"
-            )
+            raise ConfigError(f"kind is {kind!r}", where=where, expected="a kind, or a priority factor")
         compute, kind = PLUGINS.checked(kind), name_of(kind)
     elif kind not in FACTORS:  # names of factors may be spelt with either sign
         kind = next((known for known in PLUGINS.names() if known.replace("_", "-") == kind), kind)

@@ -61,6 +61,7 @@ from simsched.simulation.audit.r_documents import (
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
 from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
 from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
+from simsched.simulation.audit.rules.unit_holders import UnitHolders
 from simsched.simulation.audit.tolerance import SLACK, differs
 
 if TYPE_CHECKING:
@@ -149,8 +150,7 @@ class _Auditor:
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """The nodes, cores and gpus of a job by R, or (under policies for whole targets) of whole targets."""
         self._rules: dict[int, ClaimRules] = {}
-        self._busy: dict[tuple[int, str], int] = {}
-        self._shared: dict[tuple[int, str], dict[str, int]] = {}
+        self._holders = UnitHolders()
         self._on: dict[int, set[str]] = {}
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
@@ -296,7 +296,7 @@ class _Auditor:
 
     def _claim(self, name: str, rules: ClaimRules, units: dict[int, dict[str, int]]) -> None:
         """Take units and targets (A3)."""
-        for rank, masks in units.items():
+        for rank in units:
             here = self._on.setdefault(rank, set())
             if rank in self._alone:
                 self.report.add("A3", name, f"rank {rank} is held exclusively by job {self._alone[rank]}")
@@ -307,21 +307,8 @@ class _Auditor:
             here.add(name)
             if rules.alone:
                 self._alone[rank] = name
-            for type_, mask in masks.items():
-                self._take_units(name, (rank, type_), mask, shared=type_ in rules.shared)
-
-    def _take_units(self, name: str, place: tuple[int, str], mask: int, *, shared: bool) -> None:
-        taken = self._busy.get(place, 0)
-        sharers = self._shared.get(place)
-        if sharers and not shared:  # shared claims collide with exclusive ones only
-            for other in sharers.values():
-                taken |= other
-        if taken & mask:
-            self.report.add("A3", name, f"{place[1]} of rank {place[0]} held twice: mask {taken & mask:#x}")
-        if shared:
-            self._shared.setdefault(place, {})[name] = mask
-        else:
-            self._busy[place] = self._busy.get(place, 0) | mask
+        for holder, fault in self._holders.take(name, rules, units):
+            self.report.add("A3", holder, fault)
 
     def _check_request(self, name: str, rules: ClaimRules, units: dict[int, dict[str, int]]) -> None:
         """Check request and constraint (A5, A6)."""
@@ -361,7 +348,7 @@ class _Auditor:
                 self.report.add("A4", name, f"releases units of rank {rank} that it does not hold")
                 continue
             rest = {t: m & ~masks.get(t, 0) for t, m in mine.items() if m & ~masks.get(t, 0)}
-            self._give_back(name, rules, rank, masks if rest else held.kept.pop(rank))
+            self._holders.give_back(name, rules, rank, masks if rest else held.kept.pop(rank))
             if not rest:
                 self._leave(name, rank)
         held.units = {} if same else without(held.units, shard)
@@ -370,7 +357,7 @@ class _Auditor:
         self.spans[name] = AllocationSpan(held.start, time if isnan(first) else first, time)
         if not held.units:
             for rank, masks in held.kept.items():  # units of a region that R does not list
-                self._give_back(name, rules, rank, masks)
+                self._holders.give_back(name, rules, rank, masks)
                 self._leave(name, rank)
             del self.held[name]
             self._left[name] = ranks
@@ -380,16 +367,6 @@ class _Auditor:
         self._on[rank].discard(name)
         if self._alone.get(rank) == name:
             del self._alone[rank]
-
-    def _give_back(self, name: str, rules: ClaimRules, rank: int, masks: Mapping[str, int]) -> None:
-        for type_, mask in masks.items():
-            if type_ in rules.shared:
-                sharers = self._shared[rank, type_]
-                sharers[name] &= ~mask
-                if not sharers[name]:
-                    del sharers[name]
-            else:
-                self._busy[rank, type_] &= ~mask
 
     # -- the table ----------------------------------------------------------------------------
 
@@ -427,7 +404,7 @@ class _Auditor:
         if (path / "nodes.parquet").is_file():
             faults += wrong_nodes(self.inventory, read_table(path / "nodes.parquet"))
         if (path / "timeline.parquet").is_file():
-            vague = any(rules.vague or rules.shared for rules in self._rules.values())
+            vague = any(rules.vague or rules.shared or rules.mixed for rules in self._rules.values())
             rows = read_table(path / "timeline.parquet")
             faults += self._timeline.wrong(self.recorded, self.inventory, rows, vague=vague)
         for fault in faults:
@@ -467,11 +444,11 @@ class _Auditor:
             return
         self._times(name, job, row, span)
         counts = (row["nodes"], row["cores"], row["gpus"])
-        vague = self._rules_of(job).vague
-        if row["result"] != "RUNNING" and not vague and counts not in self.sizes[name]:
-            self.report.add(
-                "A7", name, f"the table has nodes, cores, gpus {counts}, R has {self.sizes[name][0]}"
-            )
+        rules = self._rules_of(job)
+        sizes = self.sizes[name]
+        exact = rules.vague or counts in sizes or rules.may_count(counts, *sizes[:2])
+        if row["result"] != "RUNNING" and not exact:
+            self.report.add("A7", name, f"the table has nodes, cores, gpus {counts}, R has {sizes[0]}")
         self._same_as_stated(name, row)
 
     def _same_as_stated(self, name: str, row: Mapping[str, Any]) -> None:

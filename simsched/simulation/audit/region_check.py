@@ -193,9 +193,7 @@ class _FixedRequest:
 
     def _sums(self, resources: Resources, held: UnitMasks) -> str | None:
         """Return the fault if more or fewer units are held than requested in all."""
-        sums = _Sums(self.inventory)
-        for vertex in resources:
-            sums.add(vertex, 1, in_slot=False)
+        sums = UnitSums.of(resources, self.inventory)
         have: dict[str, int] = {}
         for units in held.values():
             for type_, mask in units.items():
@@ -214,7 +212,7 @@ class _FixedRequest:
         return None
 
 
-class _Sums:
+class UnitSums:
     """The units of a request in all: `least`, because shared units may coincide, and `most`."""
 
     def __init__(self, inventory: Inventory) -> None:
@@ -226,10 +224,22 @@ class _Sums:
         """Whether the request has targets or regions."""
         self.targets: int | None = 0
         """Most targets; None if their number is unknown."""
+        self.shared: set[str] = set()
+        """Types of units that are requested as shared."""
         self._inventory = inventory
 
-    def add(self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False) -> None:
-        """Add a vertex `times` times."""
+    @classmethod
+    def of(cls, resources: Resources, inventory: Inventory) -> UnitSums:
+        """Return the sums of a request, with the least count of each range."""
+        sums = cls(inventory)
+        for vertex in resources:
+            sums.add(vertex, 1, in_slot=False)
+        return sums
+
+    def add(
+        self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False, closed: bool = False
+    ) -> None:
+        """Add a vertex `times` times; `inside` a target, `closed`: what contains it is held exclusively."""
         number = times * vertex.count.min
         exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
         folder = vertex.type == self._inventory.type or vertex.type in self._inventory.regions
@@ -244,11 +254,14 @@ class _Sums:
             self.most[vertex.type] = self.most.get(vertex.type, 0) + number
             if exclusive:
                 self.least[vertex.type] = self.least.get(vertex.type, 0) + number
+            elif not closed:
+                self.shared.add(vertex.type)
         if not inside:
             self._add_targets(vertex, number)
         inside = inside or vertex.type == self._inventory.type
+        closed = closed or (exclusive and vertex.type != SLOT)
         for child in vertex.with_:
-            self.add(child, number, in_slot=in_slot, inside=inside)
+            self.add(child, number, in_slot=in_slot, inside=inside, closed=closed)
 
     def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
         """Count targets; each unit that is requested outside a target adds at most one."""

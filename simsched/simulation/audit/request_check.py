@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.formats.jobspec.heterogeneous import part_constraints
-from simsched.simulation.audit.region_check import UnitMasks, check_regions, too_few
+from simsched.simulation.audit.region_check import UnitMasks, UnitSums, check_regions, too_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -134,7 +134,7 @@ def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str,
 class ClaimRules:
     """The parts of one jobspec that the audit needs, computed once: eligible ranks and exclusive types."""
 
-    __slots__ = ("allowed", "alone", "apart", "closed", "shared", "spec", "vague")
+    __slots__ = ("allowed", "alone", "apart", "closed", "mixed", "partly", "shared", "spec", "vague")
 
     def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
         self.spec = spec
@@ -144,7 +144,9 @@ class ClaimRules:
         if self.apart:
             self.allowed = frozenset().union(*(ranks for _, ranks in self.apart))
         # If only some parts hold targets exclusively, R lists all units of these, and the units decide.
-        self.alone = all(_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources)
+        alone = [_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources]
+        self.alone = all(alone)
+        self.partly = any(alone) and not self.alone
         exclusive = {
             kind
             for vertex in spec.resources
@@ -154,7 +156,30 @@ class ClaimRules:
         """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
         self.vague = bool(self.closed) and not _is_chain(spec.resources)
         """Whether R does not distinguish units in those regions from units outside them."""
+        if inventory.type in exclusive:
+            exclusive |= inventory.unit_types  # a target is held with all its units
         self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
+        """Types whose units are shared with others."""
+        sums = UnitSums.of(spec.resources, inventory)
+        open_ = inventory.unit_types - self.shared if not self.alone else frozenset()
+        self.mixed = {type_: sums.least.get(type_, 0) for type_ in sorted(open_ & sums.shared)}
+        """Types of which some units are shared and others are not → the least number of the others."""
+
+    def may_share(self, type_: str) -> bool:
+        """Whether some units of a type may be held by other jobs too."""
+        return type_ in self.shared or type_ in self.mixed
+
+    def may_count(self, counts: tuple[int, ...], named: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+        """Whether numbers of targets, cores and gpus are possible for what R names on these `whole` targets.
+
+        R does not tell which units are shared, nor which targets some part of the request holds alone.
+        """
+        return counts[0] == named[0] and all(
+            self.mixed.get(type_, least) <= number <= (most if self.partly else least)
+            for type_, number, least, most in zip(
+                ("core", "gpu"), counts[1:], named[1:], whole[1:], strict=True
+            )
+        )
 
 
 def _parts_apart(

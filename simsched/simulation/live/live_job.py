@@ -6,6 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Protocol
 
 from simsched.errors import RunError
+from simsched.formats.cluster.rset import ResourceSet
 from simsched.match.emit import to_rset
 from simsched.match.state.free_runs import RunSelection
 from simsched.simulation.jobs.lifecycle import JobState
@@ -15,7 +16,6 @@ from simsched.simulation.record.recorder import CANCELED, RESULTS
 if TYPE_CHECKING:
     from simpy import Environment, Event
 
-    from simsched.formats.cluster.rset import ResourceSet
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
     from simsched.match.state.selection import Selection
@@ -138,16 +138,27 @@ class LiveJob:
 
     @property
     def R(self) -> ResourceSet | None:  # noqa: N802 (as `Outcome.R`)
-        """The resources that the job has, or had until its end (RFC 20); None before its start."""
+        """The resources that the job has, or had until its end (RFC 20); None before its start.
+
+        Those of a job that had ended before this object was made (`Simulation.job`) are read from the
+        records.  Without records they are None.
+        """
         start = self.start
-        if self._selection is None or start is None:
+        if start is None or self.number is None:
             return None
-        assert self.number is not None
+        if self._selection is None:
+            return self._recorded_r()
         seconds = self._sim.prepared.table.durations[self.number]
         expiration = 0 if seconds == UNLIMITED else start + (seconds or MOMENT)
         assert self._index is not None
         selection = self._selection.full() if isinstance(self._selection, RunSelection) else self._selection
         return to_rset(selection, self._index, starttime=start, expiration=expiration)
+
+    def _recorded_r(self) -> ResourceSet | None:
+        """Return the R of an ended job from the records; None for a job that waits again."""
+        log = self._sim.engine.recorder.log
+        found = None if self.result is None or log is None else log.last_r(self.number or 0)
+        return None if found is None else ResourceSet.from_dict(found)
 
     # -- events -----------------------------------------------------------------------------------
 

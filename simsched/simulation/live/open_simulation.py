@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
-    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.record.run_directory import RunResult
 
@@ -78,7 +78,7 @@ class OpenSimulation(NodeCommands, RunSession):
         self,
         cluster: Cluster,
         queue_policy: str | QueuePolicy = "easy",
-        match_policy: str | MatchPolicy = "first",
+        match_policy: str | MatchPolicy | CandidateOrder = "first",
         seed: int = 0,
         *,
         env: Environment | None = None,

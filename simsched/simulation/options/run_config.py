@@ -403,7 +403,9 @@ def make_config(**options: Any) -> RunConfig:
     if config.order == MULTIFACTOR and config.priority is None:
         expected = "priority = {factors: {age: 1000, …}} in the configuration, or a preset"
         raise ConfigError(f"the order {MULTIFACTOR} has no factors", where="order", expected=expected)
-    find_policy(config.match_policy)
+    policy = find_policy(config.match_policy)
+    if not isinstance(config.match_policy, str):
+        config = replace(config, match_policy=policy)  # a function becomes a policy once, not in each place
     config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
     queue_policy(config.queue_policy, config.queue_options)
     job_order(config.order)

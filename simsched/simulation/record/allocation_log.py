@@ -10,7 +10,7 @@ from __future__ import annotations
 from copy import copy
 from math import inf
 from os import SEEK_END
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -228,6 +228,20 @@ class AllocationLog:
             yield from self.sink
             self.sink.seek(0, SEEK_END)
         yield from self.text().encode().splitlines(keepends=True)
+
+    def last_r(self, job: int) -> dict[str, Any] | None:
+        """Return the R that a job got last, without its scheduler; None if no allocation is recorded.
+
+        RunError as for `so_far`.
+        """
+        id_text = _encode(self._ids[job])
+        begin = b'{"id":%b,"event":"alloc",' % id_text
+        line = next((line for line in reversed(list(self.so_far())) if line.startswith(begin)), None)
+        if line is None:
+            return None
+        found: dict[str, Any] = msgspec.json.decode(line)["R"]
+        found.pop("attributes", None)
+        return found
 
     def put_back(self, lines: Iterable[bytes]) -> None:
         """Take over the lines, without line ends, of a run that this one continues."""

@@ -479,11 +479,13 @@ def test_rules_of_one_name_read_requests_in_their_own_way(four, monkeypatch):
     assert found == [[True, False], [True, True]]
 
 
-def test_a_function_alone_is_not_a_policy_in_python(four):
+def test_a_function_alone_is_a_policy_in_python(four):
+    matcher = ss.Matcher(four, policy=odd_nodes_first)
+    assert (matcher.policy.name, matcher.policy.order) == ("odd_nodes_first", odd_nodes_first)
     with pytest.raises(
-        ss.errors.ConfigError, match=r"\(expected the name of a match policy, or a MatchPolicy\)"
+        ss.errors.ConfigError, match="name of a match policy, a function of candidates, or a MatchPolicy"
     ):
-        ss.Matcher(four, policy=odd_nodes_first)
+        ss.Matcher(four, policy=5)
 
 
 def test_our_own_names_cannot_be_taken(plugged, four):

@@ -82,3 +82,28 @@ def test_a_job_by_its_id():
     sim = ss.Simulation(machine(1, 1))
     with pytest.raises(ConfigError, match="there is no job 'x'"):
         sim.job("x")
+
+
+def test_the_r_of_an_ended_job_is_read_from_the_records(tmp_path):
+    sim = ss.Simulation("tiny")
+    shapes = {"a": "slot=2/node", 7: "slot/core=3"}
+    kept = [sim.submit(shape, duration=10, id=name) for name, shape in shapes.items()]
+    never = sim.submit("slot=99/core", duration=10)
+    sim.run()
+    sim.checkpoint(tmp_path / "state.json")
+    for later in (sim, sim.copy(), ss.Simulation.restore(tmp_path / "state.json", "tiny")):
+        assert [later.job(job.id).R for job in kept] == [job.R for job in kept]
+        assert later.job(never.id).R is None
+    assert ss.Simulation("tiny", allocations=False).submit("slot/core", duration=1).R is None
+
+
+def test_a_job_that_waits_again_has_no_r():
+    sim = ss.Simulation("tiny")
+    job = sim.submit("slot=4/node", duration=100, id="again")
+    sim.run(until=10)
+    sim.fail("0")
+    sim.run(until=20)
+    assert (job.state, job.R, sim.job("again").R) == ("SCHED", None, None)
+    sim.job("again").cancel()
+    sim.run()
+    assert sim.job("again").R is None
