@@ -42,7 +42,7 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb `policies`."""
     parser = subparsers.add_parser(
         "policies",
-        help="list orders, factors, policies and plug-ins, each with a sentence and its source",
+        help="list orders, factors, policies, transforms and plug-ins, each with a sentence and its source",
         description="List what can be chosen for a simulation: " + ", ".join(CATALOGUES) + ".",
     )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
