@@ -120,6 +120,15 @@ def units(totals: Mapping[str, int]) -> list[str]:
     return [f"{n:,} {plural(t) if n != 1 else t}" for t, n in totals.items() if n]
 
 
+def occasions(times: int) -> str:
+    """Return how often something happened.
+
+    >>> occasions(1), occasions(2), occasions(1200)
+    ('once', '2 times', '1,200 times')
+    """
+    return "once" if times == 1 else f"{times:,} times"
+
+
 def plural(kind: str) -> str:
     """Return a resource type in the plural; types that are measured stay unchanged.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from simsched.errors import clip
 from simsched.visible import visible
 
 if TYPE_CHECKING:
@@ -60,6 +61,11 @@ def fitted_table(
     >>> print(fitted_table(["", "easy", "fcfs"], [["mean wait", "2 h", "3 h 20 min"]], width=80))
                easy        fcfs
     mean wait   2 h  3 h 20 min
+    >>> rows = [["month-easy-1st", "2 h"], ["month-easy-2nd", "3 h"]]
+    >>> print(fitted_table(["run", "mean wait"], rows, width=23))
+    run          mean wait
+    mont...-1st        2 h
+    mont...-2nd        3 h
     """
     table = [list(head), *map(list, rows)]
     for title in spare:
@@ -70,7 +76,10 @@ def fitted_table(
     over = _width(table) - width
     if over > 0:
         first = max(max(len(row[0]) for row in table) - over, LEAST_FIRST)
-        table = [[clip_end(row[0], first), *row[1:]] for row in table]
+        whole = {row[0] for row in table}
+        # names that differ only at their ends, as those of runs often do, stay different
+        shorter = clip if len({clip_end(text, first) for text in whole}) < len(whole) else clip_end
+        table = [[shorter(row[0], first), *row[1:]] for row in table]
     return "\n".join(table_lines(table, range(1, len(table[0]))))
 
 

@@ -42,7 +42,7 @@ def register(subparsers: Subparsers) -> None:
     """Add the verb `policies`."""
     parser = subparsers.add_parser(
         "policies",
-        help="list orders, factors, policies and plug-ins, each with a sentence and its source",
+        help="list orders, factors, policies, transforms and plug-ins, each with a sentence and its source",
         description="List what can be chosen for a simulation: " + ", ".join(CATALOGUES) + ".",
     )
     parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
@@ -201,6 +201,13 @@ def _cluster_readers() -> Iterator[PolicyEntry]:
     return _installed(KIND)
 
 
+def _transforms() -> Iterator[PolicyEntry]:
+    from simsched.workload.transforms.transform_forms import FORMS
+
+    for form, text in FORMS.values():
+        yield PolicyEntry(form, text)
+
+
 def _report_sections() -> Iterator[PolicyEntry]:
     from simsched.report.section_plugins import KIND
 
@@ -262,6 +269,7 @@ CATALOGUES: dict[str, Catalogue] = {
     "limits": Catalogue("[[limits]]", _limits),
     "preemption": Catalogue("preemption.mode", _preemption),
     "match-policies": Catalogue("--match-policy", _match_policies),
+    "transforms": Catalogue("--transform", _transforms),
     "workload-readers": Catalogue("--as", _workload_readers),
     "cluster-readers": Catalogue("by content", _cluster_readers),
     "metrics": Catalogue("--metric", _metrics),

@@ -397,7 +397,7 @@ class Engine:
             self.expected.learn(job, now, ended=False)
         progress.states[job] = step(progress.states[job], "requeue")
         times = progress.requeues[job] = progress.requeues.get(job, 0) + 1
-        self.recorder.requeue(job, now, f"queued again {times} times: {reason}")
+        self.recorder.requeue(job, now, times, reason)
         if self.recorder.events is not None:
             self.recorder.events.tell(job, now, "requeue", {"note": reason})
         self.queues.add(job)

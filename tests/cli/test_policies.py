@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from simsched.cli import main
 from simsched.match.policies.policy import POLICIES as MATCH_POLICIES
@@ -11,6 +12,7 @@ from simsched.schedule.orders.priority_rules import FACTORS
 from simsched.schedule.policies.registry import POLICIES
 from simsched.schedule.predictors.predictor import PREDICTORS
 from simsched.simulation.limits.limit_rules import QUANTITIES
+from simsched.workload.transforms.steps import STEPS
 
 
 def test_every_registry_is_listed(capsys):
@@ -39,6 +41,13 @@ def test_one_kind(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "fair-share (priority.fair-share.method)"
     assert [line.split()[0] for line in lines[1:]] == ["fair-tree", "classic", "weighted-tree"]
+
+
+def test_transforms_are_listed_by_form(capsys):
+    assert main(["policies", "transforms", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["transforms"]
+    assert found["option"] == "--transform"
+    assert [re.split(r"\W", entry["name"])[0] for entry in found["entries"]] == list(STEPS)
 
 
 def test_an_unknown_kind(capsys):

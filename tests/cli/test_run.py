@@ -373,3 +373,10 @@ def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
     assert "timeline.parquet is missing" in capsys.readouterr().out
     assert main(["report", str(inputs), "--audit"]) == 2
     assert "it has no run.json" in capsys.readouterr().err
+
+
+def test_outages_without_a_file(capsys, tmp_path):
+    assert main(["run", "tiny", "first-steps", "-o", str(tmp_path / "out"), "--outages", "node2"]) == 2
+    message = "--outages: node2: no such file (expected a JSON or YAML file with a list of {ranks, start, end"
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -192,7 +192,7 @@ def test_a_failure_with_requeue():
     )
     assert starts(found) == {"A": 6, "B": 0}
     assert results(found) == {"A": "COMPLETED", "B": "COMPLETED"}
-    assert reasons(found) == {"A": "queued again 1 times: failure of n0"}
+    assert reasons(found) == {"A": "queued again once: failure of n0"}
     lines = [json.loads(line) for line in found.log.text().splitlines()]
     assert [(x["id"], x["event"], x["time"]) for x in lines] == [
         ("A", "alloc", 0),

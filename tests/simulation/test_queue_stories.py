@@ -313,8 +313,8 @@ def test_preemption():
     )
     assert starts(found) == {"A": 9, "B": 2, "C": 9, "D": 0, "U": 4}
     assert reasons(found) == {
-        "A": "queued again 1 times: preempted by U",
-        "C": "queued again 1 times: preempted by U",
+        "A": "queued again once: preempted by U",
+        "C": "queued again once: preempted by U",
     }
     assert set(results(found).values()) == {"COMPLETED"}
 

@@ -330,6 +330,6 @@ def test_a_job_of_no_time_that_was_driven_out_at_once_is_no_fault(tmp_path):
     """In this draw j8 asks for no time, is preempted at its start, and waits when the run is cut short."""
     cluster, jobs, rules = draw(232)
     part = simulate(cluster, jobs, eventlog=True, until=17, **rules)
-    assert rows(part)["j8"]["reason"] == "queued again 1 times: preempted by j9"
+    assert rows(part)["j8"]["reason"] == "queued again once: preempted by j9"
     part.save(tmp_path / "part")
     assert_clean(tmp_path / "part", cluster, part)

@@ -172,10 +172,16 @@ def _config(path: str) -> dict[str, Any]:
 
 def _outages(path: str) -> list[Any]:
     """Return a file of outages, checked, as a list of documents."""
+    from simsched.errors import SimschedError
     from simsched.formats.text.documents import load_document, read_text
     from simsched.simulation.outages.outages import read_outages
 
-    document = load_document(read_text(path), path)
+    try:
+        text = read_text(path)
+    except SimschedError as error:
+        expected = error.expected or "a JSON or YAML file with a list of {ranks, start, end, kind}"
+        raise type(error)(error.message, where=f"--outages: {error.where}", expected=expected) from None
+    document = load_document(text, path)
     read_outages(document, path)
     return _listed(document)
 

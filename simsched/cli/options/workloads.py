@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import note, warn
+from simsched.workload.transforms.transform_forms import FORMS
 
 if TYPE_CHECKING:
     import argparse
@@ -18,14 +20,12 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
     from simsched.workload.job import Workload
 
-TRANSFORMS = """\
-transforms of the workload, in order, each with -t:
-  slice(BEGIN, END), of durations or dates  first(N)  where(QUERY)  thin(SHARE)  users(FACTOR)  copies(FACTOR)
-  load(FACTOR), of denser arrivals, which makes days shorter  runtime(FACTOR)
-  estimates(exact)  estimates(FACTOR)  estimates(tsafrir, LIMIT)  anonymise
-  release  shift(T)  rebase  repeat(TIMES, PERIOD)  resample(BLOCK)  shake(T)
-  resample(users)  resample(sessions)  sessions(THINK)  flurries(out)
-"""
+TRANSFORMS = (
+    "transforms of the workload, in order, each with -t (`simsched policies transforms` explains them):\n"
+    + fill(", ".join(each.form for each in FORMS.values()), 78, initial_indent="  ", subsequent_indent="  ",
+           break_on_hyphens=False)
+)  # fmt: skip
+"""The end of the help of verbs that only transform."""
 
 READING = (
     "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
@@ -82,7 +82,8 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="STEP",
-        help="apply a transform; may be repeated (see docs/workloads.md)",
+        help="apply a transform, such as 'load(1.2)' or 'slice(1d, 8d)'; may be repeated (`simsched policies "
+        "transforms` lists them)",
     )
     parser.set_defaults(on_site=None)
 

@@ -64,7 +64,7 @@ def first_fault(name: str, document: Any, where: str = "") -> Fault | None:
         return None
     while error.validator == "oneOf" and (inner := _intended(error)) is not None:
         error = inner
-    return _fault_of(error, where)
+    return _fault_of(error, where, cast("dict[str, Any]", validator(name).schema))
 
 
 def _intended(error: ValidationError) -> ValidationError | None:
@@ -83,15 +83,15 @@ def _intended(error: ValidationError) -> ValidationError | None:
     return None
 
 
-def _fault_of(error: ValidationError, where: str) -> Fault:
-    """Return the fault of a JSON Schema error in our wording, with the schema's own description."""
+def _fault_of(error: ValidationError, where: str, root: dict[str, Any]) -> Fault:
+    """Return the fault of a JSON Schema error in our wording, with the description of its part of `root`."""
     path: Path = tuple(error.absolute_path)
     rule, schema = str(error.validator), cast("dict[str, Any]", error.schema)
     instance: Any = error.instance
     if rule == "additionalProperties":
         known = schema.get("properties", {})
         odd = str(next(key for key in instance if key not in known))
-        message = f"unknown key {clip(odd)!r}{did_you_mean(odd, known)}"
+        message = f"unknown key {clip(odd)!r}{_place_of(odd, known, root) or did_you_mean(odd, known)}"
         return Fault((*path, odd), message, ", ".join(known), at_key=True, where=where)
     if rule == "required":
         missing = next(key for key in schema["required"] if key not in instance)
@@ -101,6 +101,16 @@ def _fault_of(error: ValidationError, where: str) -> Fault:
     return Fault(
         path, f"found {shown(instance)}", _expected(rule, schema) or error.message[:200], where=where
     )
+
+
+def _place_of(odd: str, known: dict[str, Any], root: dict[str, Any]) -> str:
+    """Return ``"; it belongs under KEY"`` for a key that one of the known keys takes, or nothing."""
+    homes = []
+    for key, inner in known.items():
+        name = inner.get("$ref", "").removeprefix("#/$defs/")
+        if odd in (root["$defs"][name] if name else inner).get("properties", {}):
+            homes.append(repr(key))
+    return f"; it belongs under {' or '.join(homes)}" if homes else ""
 
 
 def _expected(rule: str, schema: dict[str, Any]) -> str:

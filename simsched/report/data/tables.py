@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from simsched.arguments import check, check_path, check_real, wrong
-from simsched.errors import FormatError, RunError
+from simsched.errors import FormatError, RunError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
@@ -63,7 +63,7 @@ class RunTables:
         check_path("directory", directory)
         path = Path(directory)
         if not path.exists():
-            raise RunError("there is no such run directory", where=str(path))
+            raise _missing(path)
         if not path.is_dir():
             raise RunError("this is a file", where=str(path), expected="a run directory")
         if (path / "study.json").is_file():
@@ -289,6 +289,17 @@ def _frame(name: str, columns: Mapping[str, Sequence[Any]] | pd.DataFrame) -> pd
         return pd.DataFrame(columns)
     except ValueError:
         raise wrong(name, columns, expected) from None
+
+
+def _missing(path: Path) -> RunError:
+    """Return the error of a run directory that is missing, with the run directories beside it."""
+    try:
+        beside = sorted(str(record.parent) for record in path.parent.glob("*/run.json"))
+    except OSError:
+        beside = []
+    fault = f"there is no such run directory{did_you_mean(str(path), beside)}"
+    listed = f"one of the run directories there: {', '.join(beside)}" if beside else ""
+    return RunError(fault, where=str(path), expected=listed or "a directory that `simsched run` wrote")
 
 
 def _check_meta(meta: dict[str, Any], path: Path) -> None:

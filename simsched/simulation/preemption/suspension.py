@@ -70,7 +70,7 @@ class Suspension:
         plan.release(job)
         engine.queues.expect_later()
         times = self.times[job] = self.times.get(job, 0) + 1
-        engine.recorder.suspend(job, now, f"suspended {times} times: {reason}")
+        engine.recorder.suspend(job, now, times, reason)
         if engine.recorder.events is not None:
             engine.recorder.events.tell(job, now, "suspend", {"note": reason})
 

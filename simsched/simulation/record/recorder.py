@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.human import occasions
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -145,9 +147,9 @@ class Recorder:
         if self.log is not None:
             self.log.replace(job, now, selection, start)
 
-    def suspend(self, job: int, now: float, reason: str) -> None:
-        """Record that a job lost its resources for a time."""
-        self.reasons[job] = reason
+    def suspend(self, job: int, now: float, times: int, reason: str) -> None:
+        """Record that a job lost its resources for a time, the `times`-th time."""
+        self.reasons[job] = f"suspended {occasions(times)}: {reason}"
         if self.log is not None:
             self.log.release(job, now)
 
@@ -161,14 +163,14 @@ class Recorder:
         if self.log is not None:
             self.log.drop(job)
 
-    def requeue(self, job: int, now: float, reason: str) -> None:
-        """Record that a job lost its resources and waits again."""
+    def requeue(self, job: int, now: float, times: int, reason: str) -> None:
+        """Record that a job lost its resources and waits again, the `times`-th time."""
         self.start[job] = NEVER
         self.result[job] = PENDING
         self.counts[job] = (0, 0, 0, 0)
         self.backfilled[job] = 0
         self.promised[job] = NEVER  # the promise held for the attempt that was lost
-        self.reasons[job] = reason
+        self.reasons[job] = f"queued again {occasions(times)}: {reason}"
         if self.log is not None:
             self.log.release(job, now)
 

@@ -1,27 +1,6 @@
 """Transforms as text, for command lines and study files: ``slice(7d, 14d)``, ``load(1.2)`` and so on.
 
-===============================  ==================================================
-``slice(BEGIN, END)``            jobs submitted from BEGIN to END after the first submission, or between dates
-``first(N)``                     the first N jobs
-``where(QUERY)``                 the jobs that a query names, see `query`
-``thin(SHARE)``                  each job with this probability
-``load(FACTOR)``                 offered load, by denser arrivals (days become shorter)
-``users(FACTOR)``                offered load, by leaving out users or copying them, see `rescale`
-``copies(FACTOR)``               offered load, by leaving out jobs or copying them
-``runtime(FACTOR)``              run times and limits
-``estimates(exact)``             limits: the run time, ``estimates(FACTOR)`` times it, or
-``estimates(uniform, F)``        drawn from 1 to F times it (the f-model), or
-``estimates(tsafrir, LIMIT)``    the model's estimates up to LIMIT
-``release``                      held jobs are released
-``anonymise``                    users, groups, banks and names
-``shift(T)``, ``rebase``         later by T; the first submission at 0
-``repeat(TIMES, PERIOD)``        the whole workload TIMES times (PERIOD may be left out)
-``resample(BLOCK)``              blocks of it drawn at random (BLOCK may be left out), see `resample`;
-                                 or ``users``, or ``sessions, THINK`` (THINK may be left out), see `sessions`
-``sessions(THINK)``              think times up to THINK after the user's batch before
-``shake(T)``                     every submission moved at random by up to T
-``flurries(out, F)``             bursts of single users are left out (F may be left out), see `flurries`
-===============================  ==================================================
+`transform_forms` lists them; the other modules of this package perform them.
 """
 
 from __future__ import annotations
@@ -29,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.errors import ConfigError, SimschedError, nearest
 from simsched.formats.rfc.calls import parse_call
 from simsched.workload.transforms import transforms
+from simsched.workload.transforms.transform_forms import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,17 +39,24 @@ def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generat
 def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
     call = parse_call(text)
     if call is None or call.name not in STEPS:
-        hint = did_you_mean(text if call is None else call.name, STEPS)
+        meant = nearest(text if call is None else call.name, STEPS)
+        hint = f"; did you mean {FORMS[meant].form}?" if meant else ""
         raise ConfigError(f"unknown transform {text!r}{hint}", expected=", ".join(STEPS))
     fewest, most, step = STEPS[call.name]
-    if call.name == "where" and call.inside:
-        arguments = [call.inside.strip()]  # a query: its commas and brackets are its own
-    else:
-        arguments = call.arguments(fewest, most)
     try:
+        if call.name == "where" and call.inside:
+            arguments = [call.inside.strip()]  # a query: its commas and brackets are its own
+        else:
+            arguments = call.arguments(fewest, most)
         return step(workload, arguments, rng)
     except SimschedError as error:
-        raise ConfigError(error.message, where=text, expected=error.expected) from None
+        raise ConfigError(error.message, where=text, expected=_in_form(call.name, error.expected)) from None
+
+
+def _in_form(name: str, expected: str | None) -> str:
+    """Return the valid values of an argument and the form of its transform."""
+    form = FORMS[name].form
+    return f"{expected}, in the form {form}" if expected else form
 
 
 def _time(text: str) -> float:

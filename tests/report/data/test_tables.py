@@ -110,7 +110,16 @@ def fault(folder) -> str:
 
 
 def test_a_missing_directory(tmp_path):
-    assert fault(tmp_path / "nowhere").endswith("nowhere: there is no such run directory")
+    assert "nowhere: there is no such run directory (expected a dir" in fault(tmp_path / "nowhere")
+
+
+def test_a_missing_directory_beside_runs(tmp_path):
+    (tmp_path / "month-easy").mkdir()
+    (tmp_path / "month-easy" / "run.json").write_text("{}")
+    (tmp_path / "other").mkdir()
+    message = fault(tmp_path / "monht-easy")
+    assert f"did you mean {tmp_path / 'month-easy'}?" in message
+    assert message.endswith(f"(expected one of the run directories there: {tmp_path / 'month-easy'})")
 
 
 def test_a_file_is_not_a_run(tmp_path):

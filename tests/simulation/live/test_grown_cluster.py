@@ -292,7 +292,7 @@ def test_random_failures_reach_new_nodes():
 
 @pytest.mark.parametrize(("jobs", "result", "reason"), [
     ("run", ("COMPLETED", 0, 20), None),
-    ("requeue", ("COMPLETED", 10, 30), "queued again 1 times: removed of n0"),
+    ("requeue", ("COMPLETED", 10, 30), "queued again once: removed of n0"),
     ("fail", ("FAILED", 0, 10), "removed of n0"),
 ])  # fmt: skip
 def test_jobs_on_nodes_that_leave(jobs, result, reason):

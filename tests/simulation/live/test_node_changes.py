@@ -81,7 +81,7 @@ def test_a_failure_requeues_jobs():
     sim.run(until=5)
     sim.fail(0)
     sim.run()
-    assert (told, job.start, job.end, job.reason) == ([job], 5, 15, "queued again 1 times: failure of n0")
+    assert (told, job.start, job.end, job.reason) == ([job], 5, 15, "queued again once: failure of n0")
     assert sim.audit(), sim.audit()
 
 

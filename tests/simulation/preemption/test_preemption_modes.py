@@ -43,7 +43,7 @@ def test_requeue():
     assert spans(found) == {"U": (4, 9), "A": (9, 19), "B": (19, 28)}
     assert column(found, "interruptions")["A"] == 1
     assert column(found, "lost")["A"] == 4
-    assert column(found, "reason")["A"] == "queued again 1 times: preempted by U"
+    assert column(found, "reason")["A"] == "queued again once: preempted by U"
 
 
 def test_cancel():

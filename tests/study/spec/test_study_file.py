@@ -134,6 +134,10 @@ def test_a_fault_of_an_axis_has_its_place(tmp_path, axis, said):
     ("text", "said"),
     [
         ("cluster: tiny\n", "1:1: the key 'workload' is missing"),
+        (
+            "cluster: tiny\nworkload: month\ntransforms: [first(5)]\n",
+            "3:1: transforms: unknown key 'transforms'; it belongs under 'workload'",
+        ),
         ("cluster: tiny\nworkload: month\nseed: 3\n", "3:1: seed: unknown key 'seed'"),
         ("cluster: tiny\nworkload: month\nseeds: 0\n", "3:8: seeds: found 0 (expected at least 1)"),
         ("cluster: tiny\nworkload: month\nseeds: [1, 1]\n", "3:8: seeds: an item of the list occurs twice"),
