@@ -293,12 +293,6 @@ class LastingReservations:
             slow.restore(other, Gap(starts[other], self._selections[other]))
         return slow.fit_now(job)
 
-    def could_now(self, job: int) -> bool:
-        """Whether gauges do not rule out a gap that begins now."""
-        table, room = self._present.table, self._room
-        gauges = self._gauges.of[table.kinds[job]]
-        return next(room.fitting(gauges, table.durations[job], 0, 1), None) is not None
-
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are actually free, and not reserved until the job's requested end."""
         return self._fit_now(job, None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import Profile
+    from simsched.schedule.profiles.profile import PassProfile
 
     Integers = npt.NDArray[np.int64]
 
@@ -66,7 +66,9 @@ class Replanning:
         settled = not context.released and queue.only_appended() and not context.plan.overrun(context.now)
         return not settled or any(map(context.supply.could_start, queue.new_jobs()))
 
-    def _try(self, context: PassContext, profile: Profile, job: int, gap: Gap, *, backfilled: bool) -> bool:
+    def _try(
+        self, context: PassContext, profile: PassProfile, job: int, gap: Gap, *, backfilled: bool
+    ) -> bool:
         """Start the job if its gap begins now and its resources are actually free (a job may overrun)."""
         if gap.start != context.now:
             return False
@@ -96,7 +98,7 @@ class Reach:
     def __len__(self) -> int:
         return self._left[-1][0] + 1 if self._left else 0
 
-    def includes(self, place: int, profile: Profile | None) -> bool:
+    def includes(self, place: int, profile: PassProfile | None) -> bool:
         """Whether the job at a place, or one behind it, may still start now."""
         left = self._left
         while left and left[-1][0] >= place:
@@ -105,7 +107,7 @@ class Reach:
             left.pop()
         return False
 
-    def _may_start(self, job: int, profile: Profile | None) -> bool:
+    def _may_start(self, job: int, profile: PassProfile | None) -> bool:
         context = self._context
         if not context.supply.could_start(job):
             return False

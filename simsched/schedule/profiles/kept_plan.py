@@ -16,7 +16,7 @@ from simsched.schedule.profiles.profile import Known
 if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import Profile
+    from simsched.schedule.profiles.profile import PassProfile
 
 
 class KeptPlan:
@@ -28,7 +28,7 @@ class KeptPlan:
     jobs, starts : the jobs with reservations, and their starts in seconds.
     """
 
-    def __init__(self, profile: Profile, known: Known) -> None:
+    def __init__(self, profile: PassProfile, known: Known) -> None:
         self.profile = profile
         settled = profile.settle(known)
         self.jobs, self.starts = known.jobs[:settled], known.starts[:settled]

@@ -73,12 +73,6 @@ class Profile(Protocol):
     def now(self, job: int) -> Gap:
         """Return a gap that begins now, or one that never begins."""
 
-    def could_now(self, job: int) -> bool:
-        """Whether counts do not rule out a gap that begins now; quicker than `now`.
-
-        A job that is ruled out stays so while reservations are only added.
-        """
-
     def fit_now(self, job: int) -> Selection | None:
         """Return resources that are actually free, also while a job overruns, and until the requested end."""
 
@@ -91,6 +85,12 @@ class PassProfile(Profile, Protocol):
 
     follows: bool
     """Whether `advance` leaves it right as long as no job starts or ends."""
+
+    def could_now(self, job: int) -> bool:
+        """Whether counts do not rule out a gap that begins now; quicker than `now`.
+
+        A job that is ruled out stays so while reservations are only added.
+        """
 
     def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
         """Reserve a gap for the job, from its start to the requested end, or `until` a later time."""

@@ -7,8 +7,8 @@ A simulation that continues from it gives the same bytes as one that was never i
 ::
 
     {"kind": "simsched open checkpoint", "format": 1, "simsched": "0.1", "time": 86400,
-     "digests": {"cluster", "config"}, "config": {…},      the body:
-     "log": {…},                                        the workload of `expected`, without its jobs
+     "digests": {"cluster", "config"}, "config": {…},
+     "log": {…},                                        the workload that `expected` belongs to
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
      "changes": [[number, runtime, duration, cancel_at]], "on_graph", "keyed": [], "renewals": [],
      "refused": [[number, result, reason]],

@@ -134,8 +134,8 @@ def test_an_interval_turns_round_with_its_values(seed):
     assert there.low <= there.estimate <= there.high
 
 
-def test_a_difference_that_is_none_is_rarely_shown():
-    """Symmetric differences around zero of days that follow each other: seldom more than 9 of 100."""
+def test_a_difference_of_zero_is_rarely_shown():
+    """Symmetric differences around zero of days that follow each other: at most 11 of 100 are shown."""
     rng = np.random.default_rng(11)
     shown = []
     for _ in range(400):
