@@ -15,7 +15,7 @@ from simsched.graph.cluster import as_cluster
 from simsched.live.live_simulation import Simulation
 from simsched.rl.chosen_jobs import KINDS, WITH_WAITING, ChosenJobs
 from simsched.rl.observation import Observer, shapes
-from simsched.rl.rewards import StartedJob, reward_of
+from simsched.rl.rewards import StartedJob, reward_of, rewarded
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
             self._go_on()
         self._told = self._ended
         started, self._fresh = self._fresh, []
-        reward = float(self._reward(self, started))
+        reward = rewarded(self._reward, self, started)
         info = self._info()
         if replaced:
             info["replaced"] = True

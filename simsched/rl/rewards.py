@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, did_you_mean
+from simsched.plugins.plugin_errors import failed, named_in_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,3 +75,13 @@ def reward_of(given: str | Reward) -> Reward:
         meant = did_you_mean(given, REWARDS) if isinstance(given, str) else ""
         raise ConfigError(f"unknown reward {given!r}{meant}", expected=f"{', '.join(REWARDS)}, or a function")
     return found
+
+
+def rewarded(reward: Reward, env: Any, started: Sequence[StartedJob]) -> float:
+    """Return the reward of a step; PluginError with the function's name if it fails or returns no number."""
+    with named_in_errors("reward", reward):
+        found = reward(env, started)
+    try:
+        return float(found)
+    except (TypeError, ValueError):
+        raise failed("reward", reward, f"returned {found!r}, which is not a number") from None

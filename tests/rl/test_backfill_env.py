@@ -225,3 +225,22 @@ def test_the_table_of_baselines():
     assert table["sjf"]["mean_wait"] < table["fcfs"]["mean_wait"]
     with pytest.raises(ConfigError, match="unknown rule 'fifo'"):
         rule("fifo")
+
+
+def test_a_reward_function_that_fails_is_named():
+    def no_number(env, started):
+        return "much"
+
+    def no_job(env, started):
+        return started[1000].wait
+
+    for reward, text in (
+        (no_number, "'no_number' returned 'much'"),
+        (no_job, "'no_job' failed in no_job: Index"),
+    ):
+        env = gymnasium.make(
+            "simsched/Backfill-v0", cluster="flat240", workload="month", jobs=8, reward=reward
+        )
+        _, info = env.reset(seed=1)
+        with pytest.raises(ss.PluginError, match=text):
+            env.step(int(info["action_mask"].nonzero()[0][0]))
