@@ -159,7 +159,7 @@ class LastingReservations:
         last = room.times.searchsorted(before) - 1
         columns = room.tried.columns(jobs.tolist())
         known = columns >= 0
-        enough = room.first_open()[columns] <= last
+        enough = room.tried.first_open(room.slots)[columns] <= last
         if not known.all():
             first = gauges.first[kinds]
             enough[~known] = (room.best()[first, last] >= gauges.wanted[kinds])[~known]
@@ -209,7 +209,7 @@ class LastingReservations:
             if selection is not None:
                 self._take_back(job, gap)
                 return Gap(self._time(at), selection)
-            room.refuse(job, at)
+            room.tried.refuse(job, int(room.slots[at]))
         return None
 
     def _earlier_steps(self, job: int, own: tuple[Footprint, int, int]) -> Iterable[int]:
@@ -372,7 +372,7 @@ class LastingReservations:
                 found = reserved
         if not fresh or found is None:
             # It was avoided at the first step, and its units are other ones, or free, from now on.
-            self._room.reopen()
+            self._room.tried.reopen(int(self._room.slots[0]))
         if found is None:
             return None
         new = self._columns.footprint(found, self._room.up)
@@ -420,7 +420,7 @@ class LastingReservations:
         start = int(room.times.searchsorted(next(at for at, other in self._begins if other == job)))
         own = self._footprints[job], start, room.at(self._ends[job])
         for at in range(start):
-            noted = room.missing(job, at)
+            noted = room.tried.missing(job, int(room.slots[at]))
             if noted == REFUSED:
                 assert self._seek(job, at, room.stop(at, duration), own) is None
             elif noted > 0:

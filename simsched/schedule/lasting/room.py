@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from copy import copy
 from math import nextafter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simsched.schedule.lasting.gains import Gains
 from simsched.schedule.lasting.tried_windows import TriedWindows
-from simsched.schedule.lasting.window_minima import least_in_each, sums_of_least
+from simsched.schedule.lasting.window_minima import least_in_each, padded, smallest, sums_of_least
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Room:
         self._columns, self._gauges = columns, gauges
         self.up = state.up.copy()
         self._spans: dict[int, tuple[int, int, Ints]] = {}
-        small = _smallest(max(columns.most, claims))  # the rows are read many times
+        small = smallest(max(columns.most, claims))  # the rows are read many times
         self._rows = np.empty((64, columns.width), dtype=small)
         self._spare = list(range(63, 0, -1))
         self._rows[0] = columns.vector(state)
@@ -89,8 +89,8 @@ class Room:
         twin._rows[:steps] = self._rows[self._slot[:steps]]
         twin._slot = np.arange(size)
         twin._spare = list(range(size - 1, steps - 1, -1))
-        twin._time, twin._total = _padded(self._time, size), _padded(self._total, size)
-        twin._sum = _padded(self._sum, size)
+        twin._time, twin._total = padded(self._time, size), padded(self._total, size)
+        twin._sum = padded(self._sum, size)
         twin._owners, twin._loose, twin._when = {}, set(), {}
         twin.gains = self.gains.copy()
         twin.tried = TriedWindows(size, len(self.up))
@@ -102,13 +102,14 @@ class Room:
         return self._time[: self.steps]
 
     @property
+    def slots(self) -> Ints:
+        """The slots of the steps, by which `tried` knows them; callers must not change them."""
+        return self._slot[: self.steps]
+
+    @property
     def now(self) -> float:
         """The beginning of the first step, in seconds."""
         return float(self._time[0])
-
-    def totals(self, gauge: int) -> Floats:
-        """Return the totals of one gauge, step by step."""
-        return self._total[gauge, : self.steps]
 
     def best(self) -> Floats:
         """Return for each gauge and step the greatest total up to that step."""
@@ -250,14 +251,11 @@ class Room:
         return found
 
     def _on_targets(self, slots: Ints, targets: Ints) -> Ints:
-        """Return the free units of each type of the gauges, and last the claims, on targets in some rows.
-
-        The shape is (types and one, rows, targets).
-        """
+        """Return the free units of each type of the gauges, and last the claims, by (type, row, target)."""
         chosen = self._columns
         columns = np.concatenate([targets + part.start for part in (*chosen.on_target, chosen.use)])
         cells = self._rows[slots[:, None], columns]
-        shape = len(slots), len(chosen.on_target) + 1, len(targets)  # a claim may touch no target
+        shape = len(slots), len(chosen.on_target) + 1, len(targets)  # a claim may have no target
         found: Ints = cells.reshape(shape).swapaxes(0, 1)
         return found
 
@@ -266,7 +264,7 @@ class Room:
 
         Gauges do not see that: a request for which they lack copies still lacks them.
         """
-        self.reopen()
+        self.tried.reopen(int(self.slots[0]))
         on_them = np.logical_or.reduce(self._gauges.eligible[:, footprint.targets], axis=1)
         self.gains.note(on_them | np.bool_(footprint.above), NEVER)
 
@@ -371,22 +369,6 @@ class Room:
         self.tried.note(job, self._slot[steps], missing)
         return steps[missing <= 0]
 
-    def missing(self, job: int, step: int) -> float:
-        """Return how many copies are noted to be missing at least for a job in the window from a step on."""
-        return self.tried.missing(job, int(self._slot[step]))
-
-    def first_open(self) -> Ints:
-        """Return for each column of `tried` the first step with an open window; else the number of steps."""
-        return self.tried.first_open(self._slot[: self.steps])
-
-    def reopen(self) -> None:
-        """Open the windows from the first step on that only the matcher refused."""
-        self.tried.reopen(int(self._slot[0]))
-
-    def refuse(self, job: int, step: int) -> None:
-        """Note that the matcher found nothing for a job in the window from a step on."""
-        self.tried.refuse(job, int(self._slot[step]))
-
     def _copies(self, gauge: int, steps: Ints, stops: Ints, own: tuple[Footprint, int, int] | None) -> Floats:
         """Return for how many copies of a gauge windows (from `steps` until `stops`) have room.
 
@@ -485,16 +467,3 @@ class Room:
                 rows = self._rows[self._slot[: self.steps], self._columns.pools[type_]]
                 assert np.array_equal(rows.sum(axis=1), self._sum[at, : self.steps]), type_
         assert sorted({*self._spare, *self._slot[: self.steps].tolist()}) == list(range(len(self._rows)))
-
-
-def _smallest(most: int) -> type[np.signedinteger[Any]]:
-    """Return the smallest type of integers for numbers up to `most`."""
-    return np.int16 if most < 1 << 14 else np.int32 if most < 1 << 30 else np.int64
-
-
-def _padded(some: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    """Return a copy whose last axis has another length."""
-    found = np.zeros((*some.shape[:-1], size), dtype=some.dtype)
-    length = min(size, some.shape[-1])
-    found[..., :length] = some[..., :length]
-    return found

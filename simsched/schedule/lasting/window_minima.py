@@ -1,8 +1,8 @@
-"""The least values of the columns of a table in windows of its rows."""
+"""Arithmetic of tables of steps: the least values of columns in windows of rows, and types and sizes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,4 +57,17 @@ def sums_of_least(table: Ints | Floats, steps: Ints, stops: Ints) -> Floats:
     least = np.minimum(minima[level, steps], minima[level, stops - (1 << level)])
     # the product takes a third of the time of a sum of short integers
     found: Floats = least.astype(np.float64) @ np.ones(width)
+    return found
+
+
+def smallest(most: int) -> type[np.signedinteger[Any]]:
+    """Return the smallest type of integers for numbers up to `most`."""
+    return np.int16 if most < 1 << 14 else np.int32 if most < 1 << 30 else np.int64
+
+
+def padded(some: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
+    """Return a copy whose last axis has another length."""
+    found = np.zeros((*some.shape[:-1], size), dtype=some.dtype)
+    length = min(size, some.shape[-1])
+    found[..., :length] = some[..., :length]
     return found
