@@ -109,7 +109,7 @@ def _draw(axes: Any, panel: SizingPanel, content: SizingFigure) -> None:
         axes.axvline(number, color=palette.GREY, lw=1,
                      label="_nolegend_" if place else "some job never fits")  # fmt: skip
     axes.set_ylabel(f"{panel.name} ({unit})" if unit else panel.name)
-    axes.legend(loc="best", fontsize=8)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)  # beside it, over no data
 
 
 def _scale(panel: SizingPanel) -> tuple[float, str]:
