@@ -86,10 +86,13 @@ def unknown(kind: str, name: str, known: Iterable[str], prefix: str = "") -> Unk
 
     >>> print(unknown("order", "fifi", ["fifo", "sjf"]).at("rules"))
     rules: unknown order 'fifi' (expected fifo, sjf); did you mean 'fifo'?
+    >>> print(unknown("order", "fair-share", ["fifo", "fairshare[:HALF-LIFE]"]))
+    unknown order 'fair-share' (expected fifo, fairshare[:HALF-LIFE]); did you mean 'fairshare'?
     """
     names = list(dict.fromkeys(known))
     error = UnknownNameError(f"unknown {kind} {name!r}", expected=prefix + ", ".join(names))
-    meant = nearest(name, names)
+    bare = [one.partition("[")[0].partition("(")[0] for one in names]  # without their arguments
+    meant = nearest(name, bare)
     error.hint = "" if meant is None else f"; did you mean {meant!r}?"
     return error
 
