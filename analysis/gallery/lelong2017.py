@@ -177,6 +177,8 @@ def table_of(page: GalleryPage, training, test, drawn) -> None:
 
 def changes(outcomes, bases) -> str:
     """Return the mean change of the mean wait over resampled workloads, and the least and the greatest."""
+    if any(np.isnan(base.wait) for base in bases):
+        return "not known, the half has no whole week"
     each = [outcome.wait / base.wait - 1 for outcome, base in zip(outcomes, bases, strict=True)]
     return f"{100 * np.mean(each):+.0f} % ({100 * min(each):+.0f} % to {100 * max(each):+.0f} %)"
 
