@@ -96,5 +96,7 @@ def _blank_dtype(column: Column) -> str:
 
 def _category(value: pd.Series[Any]) -> pd.Series[Any]:
     """Return texts as a category, or unchanged if they have too many distinct values."""
-    texts = value.astype("str") if value.notna().any() else value.astype("object")
+    there = value.notna()
+    # pandas 2 makes texts of unknown values, too
+    texts = value.astype("str").where(there) if there.any() else value.astype("object")
     return texts.astype("category") if texts.nunique() <= MAX_CATEGORIES else texts
