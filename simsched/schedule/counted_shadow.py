@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.match.search.placements import Change, RowPlacement
     from simsched.match.state.availability import Availability
@@ -88,7 +89,7 @@ class CountedShadow:
 
     __slots__ = (
         *("_before", "_copies", "_era", "_exact", "_in_the_way", "_never", "_read", "_rest", "_room"),
-        *("_spare", "_stale", "_taken", "_then"),
+        *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
 
@@ -108,10 +109,14 @@ class CountedShadow:
         """The copies of the first job's kind in these rows; None: to be counted."""
         self._spare = 0
         """By how much these copies exceed the count that the first job needs."""
+        self._surely_spare = 0
+        """The same, at least, without counting them again after each claim that is taken over."""
         self._room: Bools | None = None
         """Which kinds need no more units than these rows have beyond the first job's; None: to be summed."""
         self._before: Integers | None = None
         """The rows just before the shadow time; None: the shadow time is now."""
+        self._short = 0
+        """By how much these rows fall short of the first job's count, at least; 0: to be counted."""
         self._era = self._read = -1
         """The place in the plan's log up to which the rows have taken over changes."""
         self._taken: set[int] = set()
@@ -213,11 +218,12 @@ class CountedShadow:
         """Return resources for a job among those that the first one leaves at the shadow time."""
         kinds, kind = supply.kinds, supply.table.kinds[job]
         if not self._may_have_rest(supply, kind):
-            if self._exact is None and self._then is not None and kinds.placed_now(kind) is not None:
+            if self._exact is None and self._then is not None and kinds.knows_places(kind):
                 self._in_the_way[kind] = kinds.copies_now(kind).tobytes()
             return None
         selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
         if selection is not None:
+            self._surely_spare = 0
             self._take(job, kinds.counts.change(selection))
         return selection
 
@@ -239,7 +245,7 @@ class CountedShadow:
             change = placed.change(kinds.counts.rows)
             supply.note_change(job, selection, change)
         elif then is not None:
-            change = kinds.counts.change(selection)
+            change, self._surely_spare = kinds.counts.change(selection), 0
             if change is not None and not self._suffices(supply, _with(then, [change], sign=-1)):
                 return None
         inexact = change is None or self._exact is not None
@@ -251,11 +257,18 @@ class CountedShadow:
     def _allows(self, supply: CountingSupply, then: Integers, placed: RowPlacement) -> bool:
         """Whether the first job still fits at the shadow time beside a placement."""
         kinds, first = supply.kinds, supply.table.kinds[self.job]
+        most = len(placed.targets) * kinds.most_on_a_target(first)
+        if most <= self._surely_spare:
+            self._surely_spare -= most
+            return True
         copies, now = self._copies_then(supply, then), kinds.counts.rows
         lost = placed.lost(kinds.demand(first), copies, then, now)
         if lost is None:
+            self._surely_spare = 0
             return self._suffices(supply, _with(then, [placed.change(now)], sign=-1))
-        return lost[0 if kinds.counts_copies(first) else 1] <= self._spare
+        number = lost[0 if kinds.counts_copies(first) else 1]
+        self._surely_spare = max(0, self._spare - number)
+        return number <= self._spare
 
     def _copies_then(self, supply: CountingSupply, then: Integers) -> Integers:
         """Return the copies of the first job's kind on each target at the shadow time."""
@@ -263,6 +276,7 @@ class CountedShadow:
             kinds, kind = supply.kinds, supply.table.kinds[self.job]
             self._copies = kinds.copies(kind, then)
             self._spare = kinds.spare(kind, self._copies)
+            self._surely_spare = max(0, self._spare)
         return self._copies
 
     def _take(self, job: int, change: Change | None) -> None:
@@ -344,7 +358,7 @@ class CountedShadow:
             return False
         if self._era != plan.era or self.start <= supply.now:
             return False
-        less, more = False, False
+        less, freed = False, 0
         for entry in plan.log[self._read :]:
             if entry.end < self.start:
                 continue  # released by then in both states, before and after
@@ -353,14 +367,36 @@ class CountedShadow:
                 return False
             apply = np.add.at if entry.released else np.subtract.at
             apply(before.reshape(-1), change.places, change.amounts)
-            more = more or entry.released
+            if entry.released:
+                freed += _touched(entry.selection, plan.index)
             if entry.end > self.start and not (entry.job in self._taken and not entry.released):
                 apply(then.reshape(-1), change.places, change.amounts)
                 self._forget_then()
                 less = less or not entry.released
-        if more and self._suffices(supply, before):
+        if freed and self._would_fit_before(supply, before, freed):
             return False
         return not less or self._suffices_then(supply, then)
+
+    def _would_fit_before(self, supply: CountingSupply, before: Integers, freed: int) -> bool:
+        """Whether the first job fits in the rows before the shadow time, where something was freed.
+
+        It is not counted as long as the number of `freed` targets, each with all of its units, is too small.
+        """
+        kinds, kind = supply.kinds, supply.table.kinds[self.job]
+        self._short -= freed * kinds.most_on_a_target(kind)
+        if self._short <= 0:
+            self._short = -kinds.spare(kind, kinds.copies(kind, before))
+        return self._short <= 0
+
+    def _too_early(self, supply: CountingSupply, jobs: list[int], short: int) -> int:
+        """Return how many releases, of jobs in the order of their ends, cannot free this number of copies."""
+        plan, most = supply.plan, supply.kinds.most_on_a_target(supply.table.kinds[self.job])
+        held, index = plan.held, plan.index
+        for at, job in enumerate(jobs):
+            short -= _touched(held[job], index) * most
+            if short <= 0:
+                return at
+        return len(jobs)
 
     def _search(self, supply: CountingSupply) -> None:
         """Compute the shadow time from the running jobs.
@@ -368,15 +404,17 @@ class CountedShadow:
         A release never makes a request fit less, so the search gallops over the releases and then bisects
         them, as `earliest_by_bisection` does on states.
         """
-        kinds, now = supply.kinds, supply.now
+        kinds, kind, now = supply.kinds, supply.table.kinds[self.job], supply.now
         ends, jobs = supply.plan.ends()
-        kinds.counts.follow()
-        rows = kinds.counts.rows.copy()
-        self._never, self._before = False, None
-        if self._suffices(supply, rows):
+        rows = kinds.counts.rows_now()
+        self._never, self._before, self._short, self._surely_spare = False, None, 0, 0
+        spare = kinds.spare(kind, kinds.copies(kind, rows))
+        if spare >= 0:
             self.start, self._then = now, rows
             return
-        low, step, high, later = 0, STEP, 0, rows
+        low, step = self._too_early(supply, jobs, -spare), STEP
+        if low:
+            rows = _with(rows, self._changes(supply, jobs[:low]))
         while True:
             if low == len(jobs):
                 self._never, self.start, self._then = True, NEVER, None
@@ -419,6 +457,15 @@ class CountedShadow:
                 raise _SharedUnitsError
             found.append(change)
         return found
+
+
+def _touched(selection: Selection, index: Index) -> int:
+    """Return the number of targets that a claim touches or holds."""
+    count = len(selection.targets)
+    for hold in selection.holds:
+        if hold.type == index.target_type and hold.ordinals is not selection.targets:
+            count += len(hold.ordinals)
+    return count
 
 
 def _with(rows: Integers, changes: Sequence[Change], *, sign: int = 1) -> Integers:

@@ -25,7 +25,7 @@ from simsched.schedule.profiles.profile import Known
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -136,29 +136,51 @@ class GraphSupply(Supply):
             return False
         return self.kinds.numbers[self.table.kinds[job]] >= 0
 
+    def candidates(self, jobs: Sequence[int]) -> list[int]:
+        """Return those of a few jobs that counts and sums of free units do not rule out."""
+        if self.calendar:
+            return [job for job in jobs if self.could_start(job)]
+        kinds = self.kinds
+        found = kinds.that_fit(jobs, self.table.kinds)
+        return found if kinds.all_decided else [job for job in found if self.could_start(job)]
+
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that nothing rules out, now and beside a shadow, in order.
 
-        They are yielded one by one: of many, a job is left out if it is ruled out by the time of its turn.
+        Of many, a job is left out if it is ruled out by the time of its turn.
         """
         if self.calendar or queue.sorts_parts:
-            yield from super().candidates_behind_first(queue, shadow)
-            return
+            return super().candidates_behind_first(queue, shadow)
         shadow.forget()
         if len(queue.ranks) <= FEW:
-            jobs = np.array(self.candidates(queue.listed(1)), dtype=np.int64)
-        else:
-            jobs = queue.jobs(1)
-            jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
-        if not len(jobs):
-            return
+            return self._beside(self.candidates(queue.listed(1)), shadow)
+        jobs = queue.jobs(1)
+        jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
+        return self._beside(jobs.tolist(), shadow) if len(jobs) <= FEW else self._many_beside(jobs, shadow)
+
+    def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
+        """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
+        if not jobs:
+            return jobs
+        latest, judged = shadow.time(self) - self.now, self.table.judged
+        late = [job for job in jobs if judged[job] > latest]
+        if not late:
+            return jobs  # what is left over at that time need not be known
+        room = shadow.leaves_room(self, np.array(late, dtype=np.int64)).tolist()
+        if all(room):
+            return jobs
+        out = {job for job, within in zip(late, room, strict=True) if not within}
+        return [job for job in jobs if job not in out]
+
+    def _many_beside(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield those of many jobs that are not ruled out beside a shadow, nor by the time of their turn."""
         soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        # Where all of them end by then, what is left over at that time need not be known.
-        some = np.arange(len(jobs)) if soon.all() else (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
-        if len(some) <= FEW:
-            yield from jobs[some].tolist()
+        if not soon.all():
+            some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
+            jobs, soon = jobs[some], soon[some]
+        if len(jobs) <= FEW:
+            yield from jobs.tolist()
             return
-        jobs, soon = jobs[some], soon[some]
         of = self.kinds.of[jobs]
         at = 0
         while at < len(jobs):
@@ -227,7 +249,7 @@ class GraphSupply(Supply):
     def reservations(self) -> LastingReservations | GraphReservations:
         """Return the free units of each leaf pool over time, for reservations that last."""
         plan = self.plan
-        if not self.is_steady or not plan.counts_only or plan.overrun(self.now):
+        if not self.is_steady or not plan.counts_only:
             return GraphReservations(self)
         if self._gauges is None:
             index, kinds = plan.available.index, self.table.requests_by_kind()

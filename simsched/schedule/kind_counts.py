@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from simsched.match.requests.compile import compile_request
+from simsched.match.search.count_columns import MASK, WORD
 from simsched.match.search.count_table import CountTable, counted_request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from simsched.match.policies.policy import MatchPolicy
@@ -83,7 +86,8 @@ class KindCounts:
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where counts do not decide. Read-only."""
         counts = self.counts
-        counts.follow()
+        if counts.pending:
+            counts.follow()
         if self._seen != counts.seen:
             self._seen = counts.seen
             kinds, places, amounts = self._row
@@ -96,9 +100,29 @@ class KindCounts:
         if place < 0:
             return True
         counts = self.counts
+        amount = self._amounts[kind]
         if counts.pending:
+            if not counts.grew and counts.sum_at(place) < amount:
+                return False  # as before: since then, resources were only claimed
             counts.follow()
-        return counts.sum_at(place) >= self._amounts[kind]
+        return counts.sum_at(place) >= amount
+
+    def that_fit(self, jobs: Sequence[int], kinds: Sequence[int]) -> list[int]:
+        """Return those of some jobs whose kinds fit now, or where counts do not decide."""
+        counts, places, amounts = self.counts, self._places, self._amounts
+        found = list(jobs)
+        while True:
+            if counts.grew:
+                counts.follow()
+            sums = counts.packed
+            found = [
+                job
+                for job in found
+                if (place := places[kind := kinds[job]]) < 0 or sums >> place * WORD & MASK >= amounts[kind]
+            ]
+            if not found or not counts.pending:
+                return found
+            counts.follow()  # resources were only claimed since these counts, so the others do not fit either
 
     def copies(self, kind: int, rows: Integers) -> Integers:
         """Return the copies of a kind that counts decide on each target, in a state of these rows."""
@@ -106,8 +130,10 @@ class KindCounts:
 
     def copies_now(self, kind: int) -> Integers:
         """Return the copies of a kind that counts decide on each target now. Read-only."""
-        self.counts.follow()
-        copies: Integers = self.counts.fits[self.numbers[kind]]
+        counts = self.counts
+        if counts.pending:
+            counts.follow()
+        copies: Integers = counts.fits[self.numbers[kind]]
         return copies
 
     def suffice(self, kind: int, copies: Integers) -> bool:
@@ -130,6 +156,15 @@ class KindCounts:
         assert each is not None
         have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
         return int(have) - each.amount
+
+    def most_on_a_target(self, kind: int) -> int:
+        """Return by how much one target can add to the count that a kind needs, at most."""
+        return self.counts.most_on_a_target[self.numbers[kind]] if self.counts_copies(kind) else 1
+
+    def knows_places(self, kind: int) -> bool:
+        """Return whether counts tell where a kind would be placed."""
+        each = self.decided[kind]
+        return each is not None and self.counts.places(each, self._policy)
 
     def placed_now(self, kind: int) -> RowPlacement | None:
         """Return where a kind that fits now would be placed; None if the matcher alone knows that."""

@@ -106,7 +106,7 @@ def simulate(
         session = RunSession(cluster, config)
         session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
         engine, workload = session.engine, session.workload
-        if not allocations and not checkpoints and resume is None:
+        if not checkpoints and resume is None:
             _forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
@@ -120,15 +120,17 @@ def simulate(
 
 
 def _forget_units(engine: Engine, *, watched: bool) -> None:
-    """Keep only numbers of free units where nothing reads which units a job has.
-
-    What is `watched` during the run, fails or is drained knows jobs by their targets.
-    """
-    config, plan = engine.config, engine.plan
+    """Keep only numbers of free units where nothing but the log, which finds them itself, reads which."""
+    config, plan, log = engine.config, engine.plan, engine.recorder.log
     if _needs_no_ids(config):
-        plan.forget_ids()
-        if not (watched or engine.parts or config.outages or config.epilog[1] or config.queues):
-            plan.forget_places()
+        if log is None:
+            plan.forget_ids()
+        # what is watched, fails or is drained knows jobs by their targets; limits and predictions do not
+        parts = engine.parts.keys() - {"expected", "limits"}
+        read = watched or parts or config.outages or config.epilog[1] or config.queues
+        kind = None if read else plan.forget_places()
+        if kind is not None and log is not None:
+            log.find_places(kind, len(plan.index))
 
 
 def _needs_no_ids(config: RunConfig) -> bool:
@@ -318,9 +320,8 @@ def _engine(
         return PreemptiveEngine(prepared, index, config, recorder, attempts=attempts, **more)
     from simsched.simulation.limits.limited_engine import LimitedEngine
 
-    limited, prepared = limit_jobs(
-        jobs, prepared, config.limits, index, more["admission"] and more["admission"].groups
-    )
+    groups = more["admission"] and more["admission"].groups
+    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups)
     if attempts is None:
         return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
     from simsched.simulation.preemption.preemptive_engine import PreemptiveLimitedEngine
@@ -364,7 +365,7 @@ def add_rules(
 ) -> None:
     """Give an engine advance reservations, and preemption by the rules of a run, where there are any."""
     if config.reservations:
-        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures)
+        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures, jobs)
     if config.preemption is not None:
         from simsched.simulation.preemption.victims import add_victims
 

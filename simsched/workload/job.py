@@ -36,7 +36,7 @@ FIRST_JOBS = 10
 """Jobs that a notebook shows."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, repr_omit_defaults=True):
     """One job as its user submitted it, with the outcome that a trace recorded.
 
     `submit`, `runtime`, `duration`, `think_time`, `cancel_at`, `deadline` and `wait` are seconds.

@@ -1,11 +1,11 @@
-"""Without allocations a run on a flat machine keeps numbers of free units: its records are the same."""
+"""A run on a flat machine keeps numbers of free units: its records are the same as with their places."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from simsched.match.state.free_runs import FreeNumber
+from simsched.match.state.free_runs import FreeNumber, FreeRuns
 from simsched.simulation.engine import Engine
 from tests.simulation.simworld import job, machine, run
 
@@ -34,15 +34,26 @@ def test_same_records_with_and_without_places(seed, policy, cores, shape, monkey
     )
     jobs = jobs_of(seed, shape)
     plain = run(machine(NODES, cores), *jobs, policy=policy, allocations=False)
-    whole = run(machine(NODES, cores), *jobs, policy=policy)
-    assert kept[0] is FreeNumber
-    assert kept[1] is not FreeNumber
+    later = run(machine(NODES, cores), *jobs, policy=policy)
+    whole = run(machine(NODES, cores), *jobs, policy=policy, progress=lambda engine: None)
+    assert kept == [FreeNumber, FreeNumber, FreeRuns]
+    assert later.log.text() == whole.log.text()
+    assert len(later.log.text().splitlines()) == 2 * len(jobs)
     for table in ("jobs", "timeline"):
-        found, expected = getattr(plain, table), getattr(whole, table)
-        assert list(found) == list(expected)
-        for name, values in expected.items():
-            same = found[name] == values
-            assert (same | ((values != values) & (found[name] != found[name]))).all(), name
+        expected = getattr(whole, table)
+        for found in (getattr(plain, table), getattr(later, table)):
+            assert list(found) == list(expected)
+            for name, values in expected.items():
+                same = found[name] == values
+                assert (same | ((values != values) & (found[name] != found[name]))).all(), name
+
+
+@pytest.mark.parametrize("until", [0, 200, 700])
+def test_places_are_found_until_the_run_is_ended(until):
+    jobs = jobs_of(2, "slot={}/core")
+    later = run(machine(NODES), *jobs, until=until)
+    whole = run(machine(NODES), *jobs, until=until, progress=lambda engine: None)
+    assert later.log.text() == whole.log.text()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +65,9 @@ def test_places_are_kept_where_something_reads_them(more, monkeypatch):
     monkeypatch.setattr(
         Engine, "run", lambda engine, until: (kept.append(type(engine.plan.runs)), begin(engine, until))[1]
     )
-    run(machine(NODES), *jobs_of(0, "slot={}/core"), allocations=False, **more)
+    for allocations in (False, True):
+        run(machine(NODES), *jobs_of(0, "slot={}/core"), allocations=allocations, **more)
+    assert len(kept) == 2
     assert FreeNumber not in kept
 
 

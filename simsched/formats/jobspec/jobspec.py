@@ -53,6 +53,20 @@ class Jobspec:
             object.__setattr__(self, "_hash", hash(key))
             return self._hash
 
+    def __repr__(self) -> str:
+        """Return one line: the shape, and what else limits where and how long it runs.
+
+        >>> Jobspec.from_shape("slot=4/core", duration=60, constraint="ssd", queue="batch")
+        <Jobspec 'slot=4/core': 60 s, constraint ssd, queue batch>
+        """
+        facts = [
+            "" if self.duration is None else f"{self.duration:g} s",
+            "" if self.constraint is None else f"constraint {self.constraint}",
+            "" if self.queue is None else f"queue {self.queue}",
+        ]
+        known = ", ".join(filter(None, facts))
+        return f"<Jobspec {self.to_shape()!r}{known and ': '}{known}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Jobspec, (self.resources, self.tasks, self.attributes, self.version))
 

@@ -272,6 +272,8 @@ class _Parser(ValueReader):
         while self.next_char() == ",":
             self.at += 1
             self.vertex_item(items)
+        if self.next_char() == "=":
+            raise self.unexpected("',' or '}'; a resource inside follows '/': node=1/core=4")
         if self.next_char() != "}":
             raise self.unclosed(opened, "',' or '}'")
         self.at += 1

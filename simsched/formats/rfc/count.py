@@ -369,6 +369,9 @@ class _Scanner:
         ranges = [[low, high]]
         while self.take(","):
             at = self.at
+            if self.peek().isalpha():
+                expected = "a positive integer; of two resources [node=2;core=4] or node=2/core=4"
+                raise self.fail(f"found {self.peek()!r} instead of an id of the set", expected)
             low = self.number("an id of the set")
             high = self.upper(low) if self.take("-") else low
             last = ranges[-1][1]

@@ -39,7 +39,7 @@ class CountColumn(NamedTuple):
 
     Attributes
     ----------
-    cells : copies of each content, and behind them the free units of each type.
+    cells : copies of each content, and behind them the free units of each type, as a matrix of one column.
     packed : copies of each content, and behind them for each content whether there is any, in one number
         (see `packed`).
     """
@@ -70,13 +70,13 @@ class CountColumns:
         self._class: list[int] = of.reshape(-1).tolist()
         self._groups = [
             [
-                (*demand, [number for number in numbers if row[number]])
+                (*demand, sum(1 << number * WORD for number in numbers if row[number]))
                 for demand, numbers in groups.items()
                 if any(row[number] for number in numbers)
             ]
             for row in classes.T.tolist()
         ]
-        """For each class of targets: demands, and the contents with each."""
+        """For each class of targets: demands, and a one for each content with the demand, packed."""
         self.present = [row[len(eligible) :].nonzero()[0].tolist() for row in classes.T]
         classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
         self.known = self.of_each(classes_known)
@@ -100,21 +100,23 @@ class CountColumns:
     def _counted(self, class_: int, state: tuple[int, ...]) -> CountColumn:
         """Count the copies of all contents on a target."""
         passes, *some = state
-        free = [0] * self._types
+        free, behind = [0] * self._types, self._count * WORD
+        cells = 0
         for at, units in zip(self.present[class_], some, strict=True):
             free[at] = units
-        size = self._count
-        joined = [0] * (2 * size)
-        for draws, most, gate_, numbers in self._groups[class_]:
+            cells |= units << behind + at * WORD
+        copies_of_all = targets_of_all = 0
+        for draws, most, gate_, contents in self._groups[class_]:
             if gate_ <= passes:
                 copies = most
                 for at, units in draws:
-                    copies = min(copies, free[at] // units)
+                    share = free[at] // units
+                    copies = min(copies, share)
                 if copies:
-                    for number in numbers:
-                        joined[number] = copies
-                        joined[size + number] = 1
-        return CountColumn(np.array([*joined[:size], *free], dtype=np.int64), packed(joined))
+                    copies_of_all += copies * contents
+                    targets_of_all += contents
+        column = unpacked(cells | copies_of_all, self._count + self._types)[:, None]
+        return CountColumn(column, copies_of_all | targets_of_all << behind)
 
     def _forget(self) -> None:
         """Forget all columns: bounded memory."""

@@ -87,12 +87,14 @@ class CountTable:
     ----------
     types : the pool types of the rows.
     fits : copies per content and target.
-    rows : free units per type and target; below them the claims that touch each target, and whether it is
-        claimed exclusively. Rows of targets that are down do not count.
+    rows : free units per type and target; below them there is place for the claims that touch each target,
+        and whether it is claimed exclusively (`rows_now`). Rows of targets that are down do not count.
     packed : the sum of the copies of each content, and behind them the number of targets with any, as one
         number (see `count_columns.packed`).
     demands : the demand of each content in terms of the rows.
+    most_on_a_target : a number of copies of each content that no target exceeds, even if all of it is free.
     pending : the targets that each change of the state touched since it was last followed.
+    grew : whether any of these changes may have freed something; if not, no count is greater than it was.
     seen : how often the table has followed a change.
     """
 
@@ -117,18 +119,28 @@ class CountTable:
         """The lines of `fits` and `rows` that columns have."""
         self.packed = 0
         self.pending: list[Ints] = [np.arange(width)]
+        self.grew = True
         self.seen = 0
-        self.demands = [RowDemand.of(content, self._at) for content in chosen]
+        self.demands = [RowDemand.of(content, self._at, width) for content in chosen]
         self._up, self._all_up = avail.up, bool(avail.up.all())
         self._may_serve: dict[int, Ints] = {}
         """Content → 1 for each target that is up and passes its constraint."""
         self._taken: dict[tuple[int, int, int], tuple[Ints | None, tuple[Ints, Ints | int]]] = {}
         self._few = FEW if len(chosen) <= MAX_COLUMN else 0
-        present = np.array([self._present(leaves, index) for leaves in self._leaves.values()], dtype=np.bool_)
-        present = present.reshape(-1, width)
+        sizes = [self._sizes(leaves, index) for leaves in self._leaves.values()]
+        present = np.array([size > 0 for size in sizes], dtype=np.bool_).reshape(-1, width)
+        largest = [int(size.max(initial=0)) for size in sizes]
+        self.most_on_a_target = [
+            min([demand.most, *(largest[at] // units for at, units in demand.draws)])
+            for demand in self.demands
+        ]
         self._columns = CountColumns(chosen if self._few else (), self.types, self._eligible, present)
         self._column: list[CountColumn | None] = [None] * width
         """The column of each target; None: it was counted with many others."""
+        some: list[list[CountColumn | None]] = [[None] * width for _ in (UP, OPEN, IDLE)]
+        self._constant = some
+        """For each gate the columns of the targets that are up and pass it and no further one, where these do
+        not depend on the state: all is free on idle targets, and nothing on those claimed exclusively."""
         free = [
             (avail.free[type_].item, None if leaves.pools is None else leaves.on(slice(None)))
             for type_, leaves in self._leaves.items()
@@ -138,10 +150,9 @@ class CountTable:
         target; None: the targets and the leaf pools have the same numbers."""
 
     @staticmethod
-    def _present(leaves: TargetLeaves, index: Index) -> Bools:
-        """Return which targets have any units of a type, free or not."""
-        found: Bools = leaves.sums(index.pool_types[leaves.type].size, np.arange(len(index))) > 0
-        return found
+    def _sizes(leaves: TargetLeaves, index: Index) -> Ints:
+        """Return the units of a type on each target, free or not."""
+        return leaves.sums(index.pool_types[leaves.type].size, np.arange(len(index)))
 
     def _has_leaves(self, content: Content, index: Index) -> bool:
         """Whether all that a content draws is summed on each target."""
@@ -171,6 +182,7 @@ class CountTable:
         else:
             dirty = list(dict.fromkeys(chain.from_iterable(map(ndarray.tolist, pending))))
         pending.clear()
+        self.grew = False
         if len(dirty) <= self._few:
             self._count_few(dirty)
         else:
@@ -178,25 +190,37 @@ class CountTable:
 
     def _count_few(self, targets: list[int]) -> None:
         """Count some targets again, one by one."""
-        avail, cells, columns, known = self._avail, self._cells, self._column, self._columns.known
+        avail, columns, known, constant = self._avail, self._column, self._columns.known, self._constant
         used, up, whole = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
-        claims, held = self.rows[self._use], self.rows[self._held]
-        free, sums = self._free, self.packed
+        free, sums, cells = self._free, self.packed, self._cells
+        self._up_now()
+        all_up = self._all_up
+        put: CountColumn | None = None  # in the columns from `begin` until `end`: neighbours are put at once
+        begin = end = 0
         for target in targets:
-            count, taken = used(target), whole(target)
-            claims[target], held[target] = count, taken
-            state = [-1 if not up(target) else UP if taken else OPEN if count else IDLE]
-            for units, pools in free[target]:
-                state.append(units(target) if pools is None else sum(map(units, pools[target])))
-            key = tuple(state)
-            column, old = known[target].get(key), columns[target]
+            gate_ = UP if whole(target) else OPEN if used(target) else IDLE
+            column, old = constant[gate_][target] if all_up else None, columns[target]
             if column is None:
-                column = self._columns.add(target, key)
-            elif column is old:
+                units_free = [
+                    units(target) if pools is None else sum(map(units, pools[target]))
+                    for units, pools in free[target]
+                ]
+                state = (gate_ if all_up or up(target) else -1, *units_free)
+                column = known[target].get(state) or self._columns.add(target, state)
+                if all_up and gate_ != OPEN:
+                    constant[gate_][target] = column
+            if column is old:
                 continue
             sums += column.packed - (self._packed_at(target) if old is None else old.packed)
-            cells[:, target] = column.cells
             columns[target] = column
+            if column is put and target == end:
+                end += 1
+                continue
+            if put is not None:
+                cells[:, begin:end] = put.cells
+            put, begin, end = column, target, target + 1
+        if put is not None:
+            cells[:, begin:end] = put.cells
         self.packed = sums
 
     def _packed_at(self, target: int) -> int:
@@ -223,6 +247,12 @@ class CountTable:
     def sums_of(self, content: int) -> tuple[int, int]:
         """Return the sum of the copies of a content, and the number of targets with any."""
         return self.sum_at(content), self.sum_at(content + len(self.fits))
+
+    def count(self, content: int, *, targets: bool) -> int:
+        """Return the sum of the copies of a content now, or with `targets` the number of targets with any."""
+        if self.pending:
+            self.follow()
+        return self.sum_at(content + len(self.fits) if targets else content)
 
     def sum_at(self, place: int) -> int:
         """Return one of the `joined` sums."""
@@ -291,9 +321,14 @@ class CountTable:
             found = self._taken[key] = among, first_copies(self.fits[content], wanted, among, most)
         return found[1]
 
+    @staticmethod
+    def places(counted: Counted, policy: MatchPolicy) -> bool:
+        """Return whether counts decide where a request is placed, too: the order of targets is fixed."""
+        return policy.static and not counted.content.alone
+
     def placed_now(self, counted: Counted, policy: MatchPolicy) -> RowPlacement | None:
         """Return where a request that fits now would be placed; None if more than the cluster decides it."""
-        if not policy.static or counted.content.alone:
+        if not self.places(counted, policy):
             return None
         number = self._number[counted.content]
         among = fixed_order(policy, self._avail.index.target_type, self._avail)
@@ -305,11 +340,19 @@ class CountTable:
 
         The copies suffice. None if the order of the targets depends on more than the cluster.
         """
-        if not policy.static or counted.content.alone:
+        if not self.places(counted, policy):
             return None
         among = fixed_order(policy, self._avail.index.target_type, self._avail)
         targets, numbers = first_copies(copies, counted.amount, among, MANY if counted.copies else 1)
         return RowPlacement(targets, numbers, self.demands[self._number[counted.content]])
+
+    def rows_now(self) -> Ints:
+        """Return the rows now, to be changed by the caller."""
+        self.follow()
+        avail, rows = self._avail, self.rows.copy()
+        rows[self._use] = avail.use
+        rows[self._held] = avail.held[avail.index.target_type]
+        return rows
 
     def sums(self, rows: Ints) -> dict[str, int]:
         """Return the free units of each type of which all are on targets, in a state of these rows."""
@@ -321,7 +364,7 @@ class CountTable:
 
     def copies_in(self, number: int, rows: Ints) -> Ints:
         """Return the copies of one content on each target, in a state of these rows."""
-        draws, gate_, most, _ = self.demands[number]
+        draws, gate_, most, *_ = self.demands[number]
         may = self._may(number)
         if gate_ != UP:
             may = may * (rows[self._held] == 0)

@@ -35,7 +35,7 @@ def drawn_in_turn(
     whole = True
     wanted = [units] * len(targets) if isinstance(units, int) else units.tolist()
     amount = 0
-    for left, of_target in zip(wanted, leaves.on(targets), strict=True):
+    for left, of_target in zip(wanted, leaves.on_each(targets.tolist()), strict=True):
         amount += left
         for pool in of_target:
             have = free(pool)

@@ -42,7 +42,8 @@ class TargetRecipe(NamedTuple):
     ----------
     content : the content of which it takes copies.
     wanted, most : the copies in all, and on one target.
-    draws : the types of which it takes units, with their leaf pools by target and the units per copy.
+    draws : the types of which it takes units, with their leaf pools by target and the units per copy;
+        without those that no target has that may serve it.
     inner : the types of vertices within targets that it claims; None: it does not claim whole targets.
     shares : whether it claims targets shared.
     """
@@ -61,7 +62,11 @@ class TargetRecipe(NamedTuple):
         assert content is not None
         flat = [(type_, 0) for type_ in index.pool_types] if whole else content.flat or ()
         found = [(index.pool_types[type_], leaves_on_targets(index, type_), units) for type_, units in flat]
-        draws = tuple((pool, leaves, units) for pool, leaves, units in found if leaves is not None)
+        draws = tuple(
+            (pool, leaves, units)
+            for pool, leaves, units in found
+            if leaves is not None and (leaves.within is None or leaves.within[content.eligible].any())
+        )
         beneath = index.types_beneath(index.target_type)
         inner = tuple(name for name in index.vertex_types if name in beneath) if whole else None
         return cls(content, wanted, MANY if slots else 1, draws, inner, not slots and not whole)
@@ -88,15 +93,17 @@ def select_on_targets(
     """Return the selection of a simple request (`Request.simple`), or None if it does not fit."""
     kind, recipe = avail.index.target_type, recipe_of(request, simple, avail.index)
     content, wanted, most, shapes, inner, shares = recipe
-    fits, total, some = capacity(content, avail)
-    if (some if most == 1 else total) < wanted:
-        return None
     among = fixed_order(policy, kind, avail) if policy.static else None
     table = avail.table if policy.static else None
     number = None if table is None else table.number_of(content)
     if number is not None and table is not None:
+        if table.count(number, targets=most == 1) < wanted:
+            return None
         targets, copies = table.first(number, wanted, among, most)
     else:
+        fits, total, some = capacity(content, avail)
+        if (some if most == 1 else total) < wanted:
+            return None
         targets, copies = take_copies(kind, fits, wanted, among, (avail, policy, rng), most, content)
     holds: tuple[Hold, ...] = ()
     if inner is not None:

@@ -36,18 +36,32 @@ class RowDemand(NamedTuple):
     gate : the targets that may serve it (see `count_columns`).
     most : copies on one target at most.
     whole : whether it claims a target with all that is free on it.
+    lines : the lines that a claim changes, in places of the flattened rows: those of the draws, and behind
+        them that of the number of claims; for a `whole` target all lines.
+    units : the units of the draws, and a zero for the number of claims, in a column.
     """
 
     draws: tuple[tuple[int, int], ...]
     gate: int
     most: int
     whole: bool
+    lines: Ints
+    units: Ints
 
     @classmethod
-    def of(cls, content: Content, lines: dict[str, int]) -> RowDemand:
-        """Return the demand of a content; `lines` are those of its types in the rows."""
+    def of(cls, content: Content, lines: dict[str, int], width: int) -> RowDemand:
+        """Return the demand of a content; `lines` are those of its types in rows of some width."""
         draws = tuple((lines[type_], units) for type_, units in content.flat or ())
-        return cls(draws, gate(content), most_copies(content), content.node and content.exclusive)
+        whole = content.node and content.exclusive
+        changed = [*range(len(lines) + 2)] if whole else [*(at for at, _ in draws), len(lines)]
+        return cls(
+            draws,
+            gate(content),
+            most_copies(content),
+            whole,
+            np.array(changed, dtype=np.int64)[:, None] * width,
+            np.array([*(units for _, units in draws), 0], dtype=np.int64)[:, None],
+        )
 
 
 class RowPlacement(NamedTuple):
@@ -59,21 +73,17 @@ class RowPlacement(NamedTuple):
 
     def change(self, rows: Ints) -> Change:
         """Return the difference that the release of the placement makes to rows in which it was placed."""
-        use, width = len(rows) - 2, rows.shape[1]
-        targets, numbers = self.targets, self.numbers
-        if self.demand.whole:  # everything on the targets, and the targets
-            places = np.arange(len(rows))[:, None] * width + targets
+        targets, demand = self.targets, self.demand
+        places = (demand.lines + targets).reshape(-1)
+        if demand.whole:  # everything on the targets, and the targets
             amounts = rows[:, targets]
-            amounts[use:] = -1
-            return Change(places.reshape(-1), amounts.reshape(-1))
-        count = len(targets)
-        lines = [*(at for at, _ in self.demand.draws), use]
-        places = np.concatenate([targets + at * width for at in lines])
-        if isinstance(numbers, int):
-            each = [*(units * numbers for _, units in self.demand.draws), -1]
-            return Change(places, np.array(each, dtype=np.int64).repeat(count))
-        amounts = np.concatenate([*(numbers * units for _, units in self.demand.draws), np.full(count, -1)])
-        return Change(places, amounts)
+            amounts[-2:] = -1
+            return Change(places, amounts.reshape(-1))
+        amounts = demand.units * self.numbers
+        if len(targets) != amounts.shape[1]:
+            amounts = amounts.repeat(len(targets), axis=1)
+        amounts[-1] = -1
+        return Change(places, amounts.reshape(-1))
 
     def lost(self, demand: RowDemand, copies: Ints, then: Ints, now: Ints) -> tuple[int, int] | None:
         """Return the copies of a demand, and the targets with any, that are lost beside the placement.

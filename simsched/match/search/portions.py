@@ -26,8 +26,9 @@ def first_copies(
     block would suffice if the `total` of all copies were spread evenly.
     """
     size = len(fits) if among is None else len(among)
-    if among is None and most == 1 and size <= BLOCK:  # one block of a small machine
-        return fits.nonzero()[0][:wanted].copy(), 1  # a copy, so that the selection does not keep the block
+    if among is None and size <= BLOCK:  # one block of a small machine
+        found = fits.nonzero()[0][:wanted].copy()  # a copy, so that the selection does not keep the block
+        return (found, 1) if wanted == 1 or most == 1 else counted(found, fits[found], wanted, most)
     # wanted / total of all copies should be in wanted / total of all candidates
     low, block, left = 0, max(BLOCK, wanted * size // total), wanted
     parts: list[Ints] = []

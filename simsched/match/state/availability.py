@@ -7,8 +7,7 @@ that it touches, not to the size of the cluster.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.requests.request import Content, Need
+    from simsched.match.state.kept_counts import KeptCount, KeptTable
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
 
@@ -28,44 +28,6 @@ _NOTHING: Ints = np.empty(0, np.int64)
 
 LOG_LIMIT = 4096
 """Changes that are remembered for counts to catch up; counts further behind are taken again from scratch."""
-
-
-@dataclass(slots=True, eq=False)
-class KeptCount:
-    """The counts of one `Content` as of one version of a state; `search.counts` keeps them up to date.
-
-    Attributes
-    ----------
-    fits : copies that each target can host.
-    total : their sum.
-    some : how many targets can host at least one.
-    seen : the version of the state that they hold for.
-    """
-
-    fits: Ints
-    total: int
-    some: int
-    seen: int
-
-
-class KeptTable(Protocol):
-    """The counts of many contents as of one version of a state (see `search.count_table`)."""
-
-    fits: Ints
-    pending: list[Ints]
-    """The targets that each change touched since the table last followed the state."""
-
-    def sums_of(self, content: int) -> tuple[int, int]:
-        """Return the sum of the copies of a content, and the number of targets with any."""
-
-    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
-        """Return the first targets that host copies of a content now, in a fixed order, and how many each."""
-
-    def number_of(self, content: Content) -> int | None:
-        """Return the number of a content among the rows of `fits`; None if it is not counted here."""
-
-    def follow(self) -> None:
-        """Catch up with the state."""
 
 
 class Availability:
@@ -284,11 +246,13 @@ class Availability:
         """
         pools = self.index.pool_types
         for draw in selection.held:
-            units, free = draw.units, self.free[draw.type]
+            units, free, at = draw.units, self.free[draw.type], draw.pools
             if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
-                free[draw.pools] = 0
+                free[at] = 0
+            elif len(at) == 1:
+                free[at.item()] -= units if isinstance(units, int) else units.item()
             else:
-                free[draw.pools] -= units
+                free[at] -= units
             self.total[draw.type] -= draw.amount
             if draw.masks is not None and self.partial is not None:
                 take(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
@@ -297,16 +261,10 @@ class Availability:
         for hold in selection.holds:
             self._hold(hold, 1)
         targets = selection.targets
-        untouched = len(targets)
-        if alone:
-            self.use[targets] = 1
-        else:
-            before = self.use[targets]
-            untouched -= len(before.nonzero()[0])
-            self.use[targets] = before + 1
+        untouched = self._touch(selection, 1, alone=alone)
         if self.idle is not None:
             self.idle[targets] = False
-        self._note(targets)
+        self._note(targets, grew=False)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
@@ -317,11 +275,13 @@ class Availability:
         """Release a selection; return how many of its targets have no claim any more."""
         pools = self.index.pool_types
         for draw in selection.held:
-            units, free = draw.units, self.free[draw.type]
+            units, free, at = draw.units, self.free[draw.type], draw.pools
             if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
-                free[draw.pools] = units
+                free[at] = units
+            elif len(at) == 1:
+                free[at.item()] += units if isinstance(units, int) else units.item()
             else:
-                free[draw.pools] += units
+                free[at] += units
             self.total[draw.type] += draw.amount
             if draw.masks is not None and self.partial is not None:
                 give(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
@@ -330,13 +290,7 @@ class Availability:
         for hold in selection.holds:
             self._hold(hold, -1)
         targets = selection.targets
-        untouched = len(targets)
-        if alone:
-            self.use[targets] = 0
-        else:
-            after = self.use[targets] - 1
-            untouched -= len(after.nonzero()[0])
-            self.use[targets] = after
+        untouched = self._touch(selection, -1, alone=alone)
         if self.idle is not None:
             self._note_idle(selection, alone=alone)
         if self.hidden:
@@ -380,7 +334,10 @@ class Availability:
         """
         types, kind = self.index.vertex_types, self.index.target_type
         holds = selection.holds
-        if not any(h.exclusive and types[h.type].level == ABOVE for h in holds):
+        for hold in holds:
+            if hold.exclusive and types[hold.type].level == ABOVE:
+                break
+        else:
             return _NOTHING
         held = [hold.ordinals for hold in holds if hold.type == kind and hold.exclusive]
         return np.setdiff1d(np.concatenate([_NOTHING, *held]), selection.targets)
@@ -437,6 +394,27 @@ class Availability:
         else:
             self.shared[hold.type][hold.ordinals] += sign
 
+    def _touch(self, selection: Selection, sign: int, *, alone: bool) -> int:
+        """Count a claim of a selection on its targets, or its end; return how many have no other claim."""
+        use, targets, holds = self.use, selection.targets, selection.holds
+        count = len(targets)
+        if not alone and holds and holds[0].exclusive and holds[0].ordinals is targets:
+            alone = holds[0].type == self.index.target_type
+        if alone:
+            use[targets] = 1 if sign > 0 else 0
+        elif count == 1:
+            target = targets.item()
+            before = use.item(target)
+            use[target] = before + sign
+            count = 0 if before > (sign < 0) else 1
+        else:
+            others = use[targets]
+            if sign < 0:
+                others -= 1
+            count -= len(others.nonzero()[0])
+            use[targets] = others + 1 if sign > 0 else others
+        return count
+
     def _note_idle(self, selection: Selection, *, alone: bool) -> None:
         """Note which targets are idle once a selection is released."""
         assert self.idle is not None
@@ -448,14 +426,17 @@ class Availability:
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
 
-    def _note(self, targets: Ints) -> None:
+    def _note(self, targets: Ints, *, grew: bool = True) -> None:
         """Log that targets changed, for the counts that are kept.
 
         Without counts nothing is logged: the first count is taken of the state as it is.
         """
-        if self.table is not None:
-            pending = self.table.pending
+        table = self.table
+        if table is not None:
+            pending = table.pending
             pending.append(targets)
+            if grew:
+                table.grew = True
             if len(pending) > LOG_LIMIT:
                 pending[:] = [np.arange(len(self.use))]
         if not self.counts:

@@ -321,6 +321,33 @@ class FreeNumber(FreeRuns):
         assert self.idle + sum(selection.units for selection in claims) == targets
 
 
+class LaterPlaces:
+    """Finds the units of the claims on a `FreeNumber` afterwards, many at once: the lowest free ones."""
+
+    __slots__ = ("_held", "_runs")
+
+    def __init__(self, kind: UnitKind, targets: int) -> None:
+        self._held: dict[int, RunSelection] = {}
+        self._runs = FreeRuns(
+            kind, targets, {type_: number * targets for type_, number in kind.content.items()}
+        )
+
+    def claimed(self, changes: Iterable[tuple[int, RunSelection | None]]) -> Iterator[RunSelection]:
+        """Yield the claims among changes, with their units.
+
+        The changes are all claims and releases since the last call, in their order: the job, and its
+        selection or None for a release.
+        """
+        runs, held = self._runs, self._held
+        for job, selection in changes:
+            if selection is None:
+                runs.release(held.pop(job))
+            else:
+                found = held[job] = runs.lowest(selection.request, selection.units)
+                runs.claim(found)
+                yield found
+
+
 def _whole(low: int, high: int, each: int) -> int:
     """Return how many targets have all their units in a run."""
     return max(0, high // each + -low // each)

@@ -57,6 +57,10 @@ class CountReservations(CountProfile):
         # Whatever else happened (a failure, a start by another policy) shows in the sum of free units.
         return self.free[0] + sum(map(self._units.__getitem__, due)) == present.free_units()
 
+    def postpone(self, jobs: Iterable[int]) -> bool:  # noqa: ARG002
+        """Return False: it is quickly built again."""
+        return False
+
     def close(self, *, changed: bool) -> None:
         """Note the running jobs at the end of a pass, if they have changed."""
         if changed:
@@ -72,8 +76,8 @@ class CountReservations(CountProfile):
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; without one, change nothing.
+    def move(self, job: int, gap: Gap) -> Gap | None:
+        """Move a job's reservation to an earlier gap and return that; without one, change nothing.
 
         O(steps before the present start): from that start on the job's own units are free for it.
         """
@@ -87,9 +91,10 @@ class CountReservations(CountProfile):
         at = self.find(self._units[job], self._durations[job], last=last, until=limit)
         if at is None:
             return None
-        start = times[at]
+        found = Gap(times[at], None)
         self.withdraw(job, gap)
-        return Gap(start, None)
+        self.reserve(job, found)
+        return found
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:  # noqa: ARG002
         """Return resources for a job whose reservation begins now; None if they are not actually free."""

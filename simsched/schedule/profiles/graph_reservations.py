@@ -34,6 +34,10 @@ class GraphReservations(GraphProfile):
         """Return False: it is valid for one pass."""
         return False
 
+    def postpone(self, jobs: Iterable[int]) -> bool:  # noqa: ARG002
+        """Return False, too."""
+        return False
+
     def close(self, *, changed: bool) -> None:
         """Do nothing at the end of a pass."""
 
@@ -46,15 +50,15 @@ class GraphReservations(GraphProfile):
 
     # -- one job --------------------------------------------------------------------------------
 
-    def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
+    def move(self, job: int, gap: Gap) -> Gap | None:
+        """Move a job's reservation to an earlier gap and return that; without one, change nothing."""
         if not self._may_be_earlier(job, gap.start):
             return None
         self.withdraw(job, gap)
         found = self._first_gap(job, 0, gap.start)
-        if found is None:
-            # The old reservation again, with its very units: at its start the matcher could choose others.
-            self.reserve(job, gap)
+        # Without one, the old reservation again, with its very units: at its start the matcher could choose
+        # others.
+        self.reserve(job, gap if found is None else found)
         return found
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
@@ -77,8 +81,10 @@ class GraphReservations(GraphProfile):
             return reserved
         self.withdraw(job, gap)
         found = self.fit_now(job)
-        if found is None and is_free(present.plan.available, reserved):
-            found = reserved
+        available, until = present.plan.available, present.now + present.table.limits[job]
+        if found is None and is_free(available, reserved):
+            closes = present.calendar.closes(reserved, present.now, until, available.free)
+            found = None if closes else reserved
         self.reserve(job, gap if found is None else Gap(present.now, found))
         return found
 
@@ -87,15 +93,14 @@ class GraphReservations(GraphProfile):
         selection = gap.selection
         assert selection is not None
         duration, limit = self._present.table.durations[job], self._present.table.limits[job]
-        closed = self._present.calendar.closed(gap.start, gap.start + limit)
-        if closed is not None and np.isin(selection.targets, closed).any():
-            return False
         at = bisect_right(self.times, gap.start) - 1
         stop = bisect_left(self.times, end_of(gap.start, duration))
         least = np.minimum.reduce(self._rows[at:stop])
+        free = {type_: least[banks] for type_, banks in self._banks.items()}
+        if self._present.calendar.closes(selection, gap.start, gap.start + limit, free):
+            return False
         return all(
-            bool((least[banks + self._banks[type_].start] >= units).all())
-            for type_, banks, units in self.units_of(selection)
+            bool((free[type_][banks] >= units).all()) for type_, banks, units in self.units_of(selection)
         )
 
     def restore(self, job: int, gap: Gap) -> None:

@@ -69,13 +69,15 @@ class Plan:
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
+    keeps_ids : whether ids are always needed, because a calendar closes units by id.
     log : the claims and releases since the log began, in order; None: they are not read.
     era : the number of times that the log began anew; changes that are no claim or release begin one, too.
     """
 
     __slots__ = (
         *("_available", "_content", "_ends", "_held", "_jobs", "_whole"),
-        *("all_up", "copies", "counts_only", "era", "idle", "index", "log", "runs", "total", "until"),
+        *("all_up", "copies", "counts_only", "era", "idle", "index", "keeps_ids", "log", "runs", "total"),
+        "until",
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -83,6 +85,7 @@ class Plan:
         self._content: Content | None = None
         self.copies = 0
         self.counts_only = False
+        self.keeps_ids = False
         self.index: Index = available.index
         self.total = available.total
         self.runs: FreeRuns | None = None
@@ -135,6 +138,7 @@ class Plan:
         """Bring the state of the cluster up to date, and change it itself from now on."""
         if self.runs is None:
             return
+        assert not self._held or type(self.runs) is not FreeNumber, "the places were forgotten"
         available, content = self._available, self.runs.kind.content
         self.runs = None
         for job, selection in self._held.items():
@@ -153,10 +157,16 @@ class Plan:
         if self.runs is None and self.counts_only and not self.held:
             self.available.partial = None
 
-    def forget_places(self) -> None:
-        """Keep the number of free units only, if each is a target: nothing will read where a job runs."""
-        if self.runs is not None and self.runs.kind.each == 1 and not self._held:
-            self.runs = FreeNumber(self.runs.kind, self.idle, self.total)
+    def forget_places(self) -> UnitKind | None:
+        """Keep the number of free units only, if each is a target: nothing will read where a job runs.
+
+        Return what a unit is; None if places are kept.
+        """
+        if self.runs is None or self.runs.kind.each != 1 or self._held:
+            return None
+        kind = self.runs.kind
+        self.runs = FreeNumber(kind, self.idle, self.total)
+        return kind
 
     def recount(self) -> None:
         """Recount `idle` and `copies` after targets went down or up, or part of a claim was released."""

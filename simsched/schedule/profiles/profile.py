@@ -106,6 +106,9 @@ class Reservations(Profile, Protocol):
         the machine may have moved reservations.
         """
 
+    def postpone(self, jobs: Iterable[int]) -> bool:
+        """Let missed reservations begin now instead; return False if it must be built again for that."""
+
     def close(self, *, changed: bool) -> None:
         """Note the running jobs at the end of a pass, if they have changed."""
 
@@ -118,8 +121,8 @@ class Reservations(Profile, Protocol):
         `starts` are the starts of the reservations in seconds; jobs without one are always returned.
         """
 
-    def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
+    def move(self, job: int, gap: Gap) -> Gap | None:
+        """Move a job's reservation to an earlier gap and return that; without one, change nothing."""
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
         """Return resources for a job whose reservation begins now; None if they are not actually free.

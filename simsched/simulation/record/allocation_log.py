@@ -10,13 +10,13 @@ from __future__ import annotations
 from copy import copy
 from math import inf
 from os import SEEK_END
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 
 from simsched.errors import RunError
 from simsched.match.emit import document
-from simsched.match.state.free_runs import RunSelection
+from simsched.match.state.free_runs import LaterPlaces, RunSelection
 from simsched.simulation.record.r_text import PlainText
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.graph.index.index import Index
-    from simsched.match.state.free_runs import AnySelection
+    from simsched.match.state.free_runs import AnySelection, UnitKind
     from simsched.match.state.selection import Selection
 
     _Event: TypeAlias = tuple[int, int, float, AnySelection | None]
@@ -72,6 +72,14 @@ class AllocationLog:
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
         self.sink = sink
+        self._places: LaterPlaces | None = None
+
+    def find_places(self, kind: UnitKind, targets: int) -> None:
+        """Find the places of allocations of numbers of units, each of them one of the targets.
+
+        Each claim and release is an event of this log then, in the order in which they were made.
+        """
+        self._places = LaterPlaces(kind, targets)
 
     def add(self, queue: str) -> None:
         """Make place for a job that arrives during the run."""
@@ -133,18 +141,30 @@ class AllocationLog:
         events = self._events
         if not events:
             return
-        starts = [event for event in events if event[0] == ALLOC]
-        written = iter(self._written(starts) if starts else ())
         times = _numbers([event[2] for event in events])
-        texts, ids, add = self._texts, self._ids, self._lines.append
+        starts = [event for event in events if event[0] == ALLOC]
+        selections = self._selections(starts)
+        resources = self._plain.resources(selections)
+        ends = self._ends(starts)
+        expirations = _numbers(ends)
+        texts, ids, attributes, add = self._texts, self._ids, self._attributes, self._lines.append
+        at = -1
         for (kind, job, now, selection), time in zip(events, times, strict=True):
-            if kind == ALLOC:
-                name, text = "alloc", next(written)
-                texts[job] = text
-            elif kind == RELEASE:
+            if kind == RELEASE:
                 name, text = "release", texts.pop(job)
                 if not text:
                     continue
+            elif kind == ALLOC:
+                at += 1
+                plain = resources[at]
+                if plain is None:
+                    text = self._document(job, selections[at], now, ends[at])
+                else:
+                    text = (
+                        f'{{"version":1,"execution":{{{plain},"starttime":{time},"expiration":{expirations[at]}}}'
+                        f',"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
+                    )
+                name, texts[job] = "alloc", text
             elif kind == DROP:
                 texts[job] = ""
                 continue
@@ -156,6 +176,21 @@ class AllocationLog:
             add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
+    def _selections(self, starts: list[_Event]) -> list[AnySelection]:
+        """Return the selections of the collected allocations."""
+        if self._places is None:
+            return [selection for *_, selection in starts if selection is not None]
+        changes = [(job, cast("RunSelection | None", selection)) for _, job, _, selection in self._events]
+        return list(self._places.claimed(changes))
+
+    def _ends(self, starts: list[_Event]) -> list[float]:
+        """Return the expirations of allocations; 0: never."""
+        durations = self._durations
+        return [
+            0 if (seconds := durations[job]) == inf else now + (seconds or MOMENT)
+            for _, job, now, _ in starts
+        ]
+
     def _rarely(self, kind: int, job: int, now: float, selection: AnySelection) -> tuple[str, str]:
         """Return the name and the R of an event that is neither the first alloc nor the whole release."""
         if kind == AGAIN:
@@ -164,24 +199,6 @@ class AllocationLog:
         if kind == LAST_SHARD:
             del self._texts[job]
         return "release", self._document(job, selection, now, 0)
-
-    def _written(self, starts: list[_Event]) -> Iterator[str]:
-        """Yield the R of each allocation."""
-        durations, attributes = self._durations, self._attributes
-        ends = [0 if durations[job] == inf else now + (durations[job] or MOMENT) for _, job, now, _ in starts]
-        begins, expirations = _numbers([now for _, _, now, _ in starts]), _numbers(ends)
-        selections = [selection for *_, selection in starts if selection is not None]
-        plain = self._plain.resources(selections)
-        for at, ((_, job, now, _), resources, begin, end) in enumerate(
-            zip(starts, plain, begins, expirations, strict=True)
-        ):
-            if resources is None:
-                yield self._document(job, selections[at], now, ends[at])
-            else:
-                yield (
-                    f'{{"version":1,"execution":{{{resources},"starttime":{begin},"expiration":{end}}},'
-                    f'"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
-                )
 
     def _document_again(self, job: int, selection: AnySelection) -> str:
         """Return the R of a job that runs already."""

@@ -63,6 +63,8 @@ class PlainText:
         plain = not index.written_properties and bool((index.ranks == ranks).all())
         plain = plain and carried_topology(index) is None
         self._ranks = [str(rank) for rank in ranks.tolist()]
+        self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
+        """The unit behind a run of targets → the text of the last one, as it follows that of the first."""
         prefix = index.host_prefix if plain and len(index) else None
         self._prefix = None if prefix is None else _encode(prefix).decode()[1:-1]
         self._types = {
@@ -81,9 +83,10 @@ class PlainText:
         alike: dict[tuple[str, ...], list[int]] = {}
         with_arrays: list[Selection | None] = [None] * len(selections)
         draws: list[tuple[Draw, ...]] = [()] * len(selections)
+        runs = []
         for at, selection in enumerate(selections):
             if isinstance(selection, RunSelection):
-                found[at] = self._of_runs(selection)
+                runs.append(selection)
                 continue
             with_arrays[at] = selection
             drawn = self._plain_draws(selection)
@@ -91,6 +94,8 @@ class PlainText:
                 draws[at] = drawn
                 kinds = tuple([draw.type if draw.masks is None else f"some {draw.type}" for draw in drawn])
                 alike.setdefault(kinds, []).append(at)
+        if len(runs) == len(selections):
+            return self._of_runs(runs)
         for kinds, places in alike.items():
             group = [each for each in map(with_arrays.__getitem__, places) if each is not None]
             texts = self._entries(kinds, group, [draws[at] for at in places])
@@ -99,34 +104,50 @@ class PlainText:
                     f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts if single else f"[{hosts}]"}"],'
                     f'"nslots":{selection.slots or len(selection.targets)}'
                 )
-        self._of_units.clear()  # kept for longer, hardly more would be found again
+        if runs:
+            of_runs = iter(self._of_runs(runs))
+            for at, selection in enumerate(selections):
+                if isinstance(selection, RunSelection):
+                    found[at] = next(of_runs)
         return found
 
-    def _of_runs(self, selection: RunSelection) -> str | None:
-        """Return the text of runs of units; None where R is not plain."""
-        kind, runs, units = selection.kind, selection.runs, selection.units
-        if self._prefix is None or not self._types.issuperset(kind.content):
-            return None
-        if kind.each == 1:
-            text, single = self._ranks_of(runs), units == 1
-            children = self._of_mask.get(1) or self._units_of(kind, 1)
-            entries = f'{{"rank":"{text}","children":{children}}}'
-        elif len(runs) == 2 and runs[0] // kind.each == (runs[1] - 1) // kind.each:
-            low, skipped = divmod(runs[0], kind.each)
-            text, single = self._ranks[low], True
-            mask = ((1 << units) - 1) << skipped
-            entries = f'{{"rank":"{text}","children":{self._units_of(kind, mask)}}}'
-        else:
-            key = tuple(runs)
-            known = self._of_units.get(key)
-            if known is None:
-                known = self._of_units[key] = self._grouped(selection)
-            entries, text, single = known
-        hosts = text if single else f"[{text}]"
-        return (
-            f'"R_lite":[{entries}],"nodelist":["{self._prefix}{hosts}"],'
-            f'"nslots":{selection.request.slots or units}'
-        )
+    def _of_runs(self, selections: Sequence[RunSelection]) -> list[str | None]:
+        """Return the texts of runs of units; None where R is not plain."""
+        text, prefix = self._ranks, self._prefix
+        found: list[str | None] = []
+        kind: UnitKind | None = None
+        for selection in selections:
+            if selection.kind is not kind:
+                kind = selection.kind
+                plain = prefix is not None and self._types.issuperset(kind.content)
+                each = kind.each
+                if plain and each == 1:
+                    behind = f'","children":{self._units_of(kind, 1)}}}],"nodelist":["{prefix}'
+            if not plain:
+                found.append(None)
+                continue
+            runs, units = selection.runs, selection.units
+            slots = selection.request.slots or units
+            if each == 1:
+                hosts = ranks = self._ranks_of(runs)
+                if units != 1:
+                    hosts = f"[{ranks}]"
+                found.append(f'"R_lite":[{{"rank":"{ranks}{behind}{hosts}"],"nslots":{slots}')
+                continue
+            if len(runs) == 2 and (low := runs[0] // each) == (runs[1] - 1) // each:
+                ranks, single = text[low], True
+                mask = ((1 << units) - 1) << runs[0] - low * each
+                entries = f'{{"rank":"{ranks}","children":{self._units_of(selection.kind, mask)}}}'
+            else:
+                key = tuple(runs)
+                known = self._of_units.get(key)
+                if known is None:
+                    known = self._of_units[key] = self._grouped(selection)
+                entries, ranks, single = known
+            hosts = ranks if single else f"[{ranks}]"
+            found.append(f'"R_lite":[{entries}],"nodelist":["{prefix}{hosts}"],"nslots":{slots}')
+        self._of_units.clear()  # kept for longer, hardly more would be found again
+        return found
 
     def _grouped(self, selection: RunSelection) -> tuple[str, str, bool]:
         """Return what `_entries` yields, for units on several targets or in several runs."""
@@ -156,14 +177,14 @@ class PlainText:
 
     def _ranks_of(self, runs: list[int]) -> str:
         """Return runs of targets as ranks, such as ``0,4-7``."""
-        text = self._ranks
+        text, upto = self._ranks, self._upto
         if len(runs) == 2:
             low, high = runs
-            return text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
+            return text[low] if high - low == 1 else text[low] + upto[high]
         ends = iter(runs)
         return ",".join(
             [
-                text[low] if high - low == 1 else f"{text[low]}-{text[high - 1]}"
+                text[low] if high - low == 1 else text[low] + upto[high]
                 for low, high in zip(ends, ends, strict=True)
             ]
         )

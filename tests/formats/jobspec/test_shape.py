@@ -505,5 +505,18 @@ def test_ten_megabytes_are_refused_at_once(text):
         parse_shape(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "position", "message"),
+    [
+        ("node=1{memory=4GB}", 13, "a resource inside follows '/': node=1/core=4"),
+        ("nodes=2,cores=4", 8, "of two resources [node=2;core=4] or node=2/core=4"),
+    ],
+)
+def test_resources_in_braces_and_behind_commas(text, position, message):
+    with pytest.raises(CaretError, match=re.escape(message)) as caught:
+        parse_shape(text)
+    assert caught.value.position == position
+
+
 def test_equal_texts_are_parsed_once():
     assert parse_shape("node=3/core=7") is parse_shape("node=3/core=7")

@@ -53,11 +53,12 @@ def test_lost_copies_are_those_that_are_counted_after_the_claim(tmp_path, seed, 
         placed = table.placed_now(each, chosen) if fits_now(table, each) else None
         if placed is None or len(placed.targets) > FEW:
             continue
-        rest = after(table.rows, placed.change(table.rows))
+        rows = table.rows_now()
+        rest = after(rows, placed.change(rows))
         for _, other in counted:
             number = table.number_of(other.content)
-            before, later = table.copies_in(number, table.rows), table.copies_in(number, rest)
-            lost = placed.lost(table.demands[number], before, table.rows, table.rows)
+            before, later = table.copies_in(number, rows), table.copies_in(number, rest)
+            lost = placed.lost(table.demands[number], before, rows, rows)
             assert lost == (int((before - later).sum()), int((before > 0).sum() - (later > 0).sum()))
 
 
@@ -71,4 +72,35 @@ def test_a_placement_changes_the_rows_as_its_selection_does(tmp_path, seed):
             continue
         change = table.change(selection)
         assert change is not None
-        assert (after(table.rows, placed.change(table.rows)) == after(table.rows, change)).all()
+        rows = table.rows_now()
+        assert (after(rows, placed.change(rows)) == after(rows, change)).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_rows_of_now_count_as_the_table_does(tmp_path, seed):
+    _, table, counted = drawn_table(seed, tmp_path)
+    rows = table.rows_now()
+    for _, each in counted:
+        number = table.number_of(each.content)
+        assert (table.copies_in(number, rows) == table.fits[number]).all()
+        assert table.fits[number].max() <= table.most_on_a_target[number]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_do_not_grow_unless_something_is_released(tmp_path, seed):
+    state, table, counted = drawn_table(seed, tmp_path)
+    claims = []
+    for request, _ in counted:
+        selection = select(request, state)
+        if selection is not None:
+            table.follow()
+            before = table.joined().copy()
+            state.claim(selection)
+            claims.append(selection)
+            assert table.pending
+            assert not table.grew
+            table.follow()
+            assert (table.joined() <= before).all()
+    for selection in claims:
+        state.release(selection)
+        assert table.grew

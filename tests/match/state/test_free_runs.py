@@ -14,7 +14,7 @@ from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.match.state.free_runs import FreeNumber, FreeRuns, UnitKind
+from simsched.match.state.free_runs import FreeNumber, FreeRuns, LaterPlaces, UnitKind
 from simsched.schedule.profiles.plan import Plan
 from simsched.simulation.record.r_text import PlainText
 
@@ -98,6 +98,35 @@ def test_runs_choose_what_the_arrays_choose(name, data):
     for job in sorted(arrays.expected_ends()):
         runs.release(job)
     assert runs.idle == TARGETS
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_places_found_later_are_those_of_the_time_of_the_claim(data):
+    """A random history, replayed in parts: each claim has the units that `FreeRuns` gave it."""
+    units, cluster = 30, MACHINES["cores, one each"][0]
+    kind = UnitKind("core", 1, {"core": 1}, whole=False)
+    request = compile_request(Jobspec.from_shape("slot/core"), cluster.index)
+    runs, later = FreeRuns(kind, units, {"core": units}), LaterPlaces(kind, units)
+    number = FreeNumber(kind, units, {"core": units})
+    held, changes, expected, found = {}, [], [], []
+    for job in range(data.draw(st.integers(1, 40))):
+        if held and (not runs.idle or data.draw(st.booleans())):
+            ended = data.draw(st.sampled_from(sorted(held)))
+            runs.release(held.pop(ended))
+            changes.append((ended, None))
+        else:
+            wanted = data.draw(st.integers(1, runs.idle))
+            held[job] = runs.lowest(request, wanted)
+            runs.claim(held[job])
+            expected.append(held[job].runs)
+            changes.append((job, number.lowest(request, wanted)))
+        if data.draw(st.booleans()):
+            found += later.claimed(changes)
+            changes = []
+    found += later.claimed(changes)
+    assert [selection.runs for selection in found] == expected
+    assert all(selection.units == sum(selection.runs[1::2]) - sum(selection.runs[::2]) for selection in found)
 
 
 def test_a_selection_by_runs_may_be_claimed_after_the_arrays_were_asked_for():
