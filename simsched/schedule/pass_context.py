@@ -216,7 +216,8 @@ def _supply(
 ) -> Supply:
     """Return a supply by counts if they decide for every job of the table, and one on the graph if not."""
     requests = [request for request in table.requests_by_kind() if request is not None]
-    plan.counts_only = not policy.each_copy and not any(request.names_units for request in requests)
+    by_id = plan.keeps_ids or policy.each_copy or any(request.names_units for request in requests)
+    plan.counts_only = not by_id
     if table.content is not None:
         plan.count_copies(table.content)
     kind = GraphSupply if table.single is None else CountSupply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -167,9 +168,9 @@ class WaitingQueue:
                     if at < len(self.ranks) and self.ranks[at] == rank:
                         del self.ranks[at]
             else:
-                self.ranks = array("q", [rank for rank in self.ranks if rank not in ranks])
+                self.ranks = array("q", list(filterfalse(ranks.__contains__, self.ranks)))
             if self.fresh:
-                self.fresh = [rank for rank in self.fresh if rank not in ranks]
+                self.fresh = list(filterfalse(ranks.__contains__, self.fresh))
             if self._present is not None:
                 self._present.reviewed(self.ranks)
 

@@ -63,11 +63,15 @@ class Columns:
             if not aligned:
                 self._sums[name] = self._next(len(index))
             self.on_target.append(self.pools[name] if aligned else self._sums[name])
-
+        firsts = [part.start for part in (*self.on_target, self.use)]
+        self.by_target = np.add.outer(np.array(firsts), np.arange(len(index)))[:, None]
+        """For each type of the gauges, and last for the claims, the column of each target."""
         self.outer = self.width
         """The first of the columns of shared claims."""
         for name, vertices in index.vertex_types.items():
             self.shared[name] = self._next(len(vertices))
+        self._inside = {name: bool((pool.target >= 0).all()) for name, pool in index.pool_types.items()}
+        """Pool type → whether all of its leaf pools are on execution targets."""
         self.named = np.zeros(self.width, dtype=np.bool_)
         """Which columns count units that have ids."""
         for name, part in self.pools.items():
@@ -118,50 +122,65 @@ class Columns:
 
     def footprint(self, selection: Selection, up: Bools) -> Footprint:
         """Return the columns that a selection changes while these targets are up."""
-        columns: list[Ints] = []
-        amounts: list[Ints] = []
-
-        def note(part: slice, ordinals: Ints, number: Ints | int) -> None:
-            columns.append(ordinals + part.start)
-            amounts.append(np.full(len(ordinals), number) if isinstance(number, int) else number)
-
-        above, targets, size = False, selection.targets, len(self.index)
+        above, targets, all_up = False, selection.targets, bool(up.all())
         sums = dict.fromkeys(self.types, 0)
         taken: dict[str, Ints] = {}
+        columns: list[Ints] = []
+        amounts: list[Ints | int] = []
         for draw in selection.held:
-            note(self.pools[draw.type], draw.pools, draw.units)
+            columns.append(draw.pools + self.pools[draw.type].start)
+            amounts.append(draw.units)
             target, units = self.index.pool_types[draw.type].target[draw.pools], draw.units
-            on = target >= 0
+            on = None if self._inside[draw.type] else target >= 0
             if draw.type in sums:
-                sums[draw.type] += _visible(draw, ~on | up[target])
-            if not on.all():
+                visible = None if all_up else up[target] if on is None else ~on | up[target]
+                sums[draw.type] += _visible(draw, visible)
+            if on is not None and not on.all():
                 above = True
                 target, units = target[on], units if isinstance(units, int) else units[on]
-            weights = np.full(len(target), units) if isinstance(units, int) else units
-            taken[draw.type] = np.bincount(target, weights, size)[targets].astype(np.int64)
-        for type_, units_on in taken.items():
-            if type_ in self._sums:
-                note(self._sums[type_], targets, units_on)
-        note(self.use, targets, 1)
-        for hold in selection.holds:
+            taken[draw.type] = _by_target(target, units, targets, len(self.index))
+        columns.append(targets + self.use.start)
+        amounts.append(1)
+        for hold in sorted(selection.holds, key=lambda hold: not hold.exclusive):
             above = above or self.index.vertex_types[hold.type].level == ABOVE
-            note((self.held if hold.exclusive else self.shared)[hold.type], hold.ordinals, 1)
+            part = (self.held if hold.exclusive else self.shared)[hold.type]
+            columns.append(hold.ordinals + part.start)
+            amounts.append(1)
+        for type_, part in self._sums.items():
+            if type_ in taken:
+                columns.append(targets + part.start)
+                amounts.append(taken[type_])
         merged = _merged(columns, amounts, self.use.start)
-        none = np.zeros(len(targets), dtype=np.int64)
-        on_targets = np.array([taken.get(type_, none) for type_ in self._gauged], dtype=np.int64)
+        on_targets = np.zeros((len(self._gauged), len(targets)), dtype=np.int64)
+        for at, type_ in enumerate(self._gauged):
+            if type_ in taken:
+                on_targets[at] = taken[type_]
         return Footprint(*merged, np.array([*sums.values()], dtype=np.int64), targets, on_targets, above)
 
 
-def _visible(draw: Draw, up: Bools) -> int:
-    """Return the units of a draw from the leaf pools that are up."""
-    if up.all():
+def _by_target(target: Ints, units: Ints | int, targets: Ints, size: int) -> Ints:
+    """Return the units on each of some targets; `target` is that of each leaf pool."""
+    if isinstance(units, int):
+        found: Ints = np.bincount(target, minlength=size)[targets] * units
+        return found
+    return np.bincount(target, units, size)[targets].astype(np.int64)
+
+
+def _visible(draw: Draw, up: Bools | None) -> int:
+    """Return the units of a draw from the leaf pools that are up; None: all are."""
+    if up is None or up.all():
         return draw.amount
     return int(np.broadcast_to(draw.units, len(draw.pools))[up].sum())
 
 
-def _merged(columns: Sequence[Ints], amounts: Sequence[Ints], pools: int) -> tuple[Ints, Ints, int]:
+def _merged(columns: Sequence[Ints], amounts: Sequence[Ints | int], pools: int) -> tuple[Ints, Ints, int]:
     """Return each column once, in ascending order, and how many of them are before the column `pools`."""
-    every, number = np.concatenate(columns), np.concatenate(amounts)
+    every = np.concatenate(columns)
+    number = np.empty(len(every), dtype=np.int64)
+    begin = 0
+    for some, amount in zip(columns, amounts, strict=True):
+        number[begin : begin + len(some)] = amount
+        begin += len(some)
     if (every[1:] > every[:-1]).all():
         return every, number, int(every.searchsorted(pools))
     order = every.argsort(kind="stable")

@@ -33,6 +33,9 @@ MOST = 64
 CELLS = 1 << 18
 """Cells (gauge, time, target) that are computed at a time."""
 
+FEW = 1 << 10
+"""Cells (time, target) up to which one operation for all demands takes less time than one for each."""
+
 
 class GaugedPart(NamedTuple):
     """The part of a request that one gauge counts: units of one target, or all of it, and where."""
@@ -102,6 +105,15 @@ class Gauges:
             alike.setdefault((draws, part.whole), []).append(at)
         self._demands = list(alike)
         """Units and whether a whole target is meant, each once."""
+        # For how many copies of each demand the units of each type, and last the claims, have room.
+        self._slope = np.zeros((len(self.types) + 1, len(alike), 1, 1))
+        self._base = np.full_like(self._slope, np.inf)
+        for number, (draws, whole) in enumerate(alike):
+            for row, each in draws:
+                self._slope[row, number] = 1.0 / each
+                self._base[row, number] = 0.5 / each  # so that no quotient is rounded below a whole number
+            if whole:
+                self._slope[-1, number] = self._base[-1, number] = 1.0
         self.demand = np.zeros(len(parts), dtype=np.int64)
         for number, gauges in enumerate(alike.values()):
             self.demand[gauges] = number
@@ -128,18 +140,41 @@ class Gauges:
                     self._parts.setdefault(part, len(self._parts))
                     yield part, count
 
-    def totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
+    def totals(self, cells: Integers, may: Floats) -> Floats:
         """Return the total of each gauge on some targets, for each of some times: shape (gauges, times).
 
-        `free` are the free units of each of `types`, and `use` the claims, of shape (times, targets).
+        `cells` are those of `rooms`, and `may` is one for each gauge on each of the targets that it counts.
         """
-        times, width = use.shape
+        times, width = cells.shape[1:]
         most = max(1, CELLS // max(1, len(self) * width))
         found = np.empty((len(self), times))
         for low in range(0, times, most):
             part = slice(low, low + most)
-            found[:, part] = self._totals([some[part] for some in free], use[part], targets, up)
+            found[:, part] = self.sums(self.rooms(cells[:, part]), may)
         return found
+
+    def sums(self, rooms: Floats, may: Floats) -> Floats:
+        """Return for each gauge the sum of its demand's copies over the targets that it counts."""
+        products = rooms @ may.T  # of every demand on the targets of every gauge
+        found: Floats = products[self.demand, :, np.arange(len(self))]
+        return found
+
+    def rooms(self, cells: Integers) -> Floats:
+        """Return for how many copies of each demand targets have room: shape (demands, times, targets).
+
+        `cells` are the free units of each of `types`, and last the claims as negative numbers.
+        """
+        times, width = cells.shape[1:]
+        if times * width > FEW:
+            found = np.empty((len(self._demands), times, width))
+            shares: dict[tuple[int, int], Integers] = {}
+            *free, use = cells
+            for demand in range(len(self._demands)):
+                found[demand] = self.room(demand, free, use, shares)
+        else:
+            found = np.minimum.reduce(cells[:, None] * self._slope + self._base, axis=0)
+            np.floor(found, out=found)
+        return np.maximum(found, 0.0, out=found)
 
     def most_added(self, freed: Integers, targets: Integers) -> Floats:
         """Return for each gauge at most how many more copies fit on each of some targets after a release.
@@ -167,16 +202,6 @@ class Gauges:
         # A reservation may be longer than its job, so that more may be reserved than there is.
         return np.maximum(found, 0)
 
-    def _totals(self, free: Sequence[Integers], use: Integers, targets: Integers, up: Bools) -> Floats:
-        may = (self.eligible[:, targets] & up[targets]).astype(np.float64)
-        rooms = np.empty((len(self._demands), *use.shape))
-        shares: dict[tuple[int, int], Integers] = {}
-        for demand in range(len(self._demands)):
-            np.maximum(self.room(demand, free, use, shares), 0, out=rooms[demand])
-        totals = rooms @ may.T  # of every demand on the targets of every gauge
-        found: Floats = totals[self.demand, :, np.arange(len(self))]
-        return found
-
     def room(
         self,
         demand: int,
@@ -184,7 +209,7 @@ class Gauges:
         use: Integers,
         shares: dict[tuple[int, int], Integers],
     ) -> Integers | Bools:
-        """Return for how many copies of one demand targets have room, as `totals`.
+        """Return for how many copies of one demand targets have room, as `rooms`.
 
         `shares` are those of single types that demands have in common; they are added to it.
         """

@@ -6,6 +6,9 @@ a reservation is tried at an earlier start only if something that it could use w
 since the last try, and only with the windows in which enough may be free now (`tried_windows`). For both,
 equal states must give equal answers (`Supply.is_steady`), and whether a request fits must not depend on which
 units are free (`Plan.counts_only`).
+
+While a job overruns (or its epilog lasts beyond its requested end) its claim counts as free in the plan, but
+not for a job that starts. A reservation that cannot begin for that reason is postponed from pass to pass.
 """
 
 from __future__ import annotations
@@ -79,11 +82,11 @@ class LastingReservations:
     def follow(self, due: Iterable[int], *, moved: bool) -> bool:  # noqa: ARG002
         """Advance to the present; return False if it must be built again.
 
-        That is so if targets went up or down, a job overruns, part of a claim was released, or a job that
-        was started otherwise is in the way of a reservation.
+        That is so if targets went up or down, part of a claim was released, or a job that was started
+        otherwise is in the way of a reservation.
         """
         plan, room, now = self._present.plan, self._room, self._present.now
-        if plan.overrun(now) or not np.array_equal(room.up, plan.available.up):
+        if not np.array_equal(room.up, plan.available.up):
             return False
         room.advance(now)
         if self._held.keys() != plan.held.keys() and not self._update():
@@ -93,6 +96,8 @@ class LastingReservations:
         self._counted.clear()
         room.gains.begin()
         room.purge()
+        if plan.overrun(now):
+            room.note_first()
         self._soonest = Bounds()
         # The values of both in the order of one: a part of a claim may have been released.
         return all(map(is_, map(self._held.__getitem__, plan.held), plan.held.values()))
@@ -110,6 +115,23 @@ class LastingReservations:
             self._run(job, plan.expected_end(job))
             room.take(self._footprints[job], room.now, self._ends[job])
         return not others or not room.is_short()
+
+    def postpone(self, jobs: Iterable[int]) -> bool:
+        """Let missed reservations begin now instead; return False if they leave another one too little."""
+        room, durations = self._room, self._present.table.durations
+        starts = {job: start for start, job in self._begins}
+        for job in jobs:
+            start, end = starts[job], self._ends[job]
+            until = end_of(room.now, durations[job])
+            self._begins.remove((start, job))
+            insort(self._begins, (room.now, job))
+            self._ends[job] = until
+            room.take(self._footprints[job], end, until)
+            room.disown(start, end)
+            room.own(room.now, until)
+            self._note_windows(job, room.now, self._footprints[job])
+        room.purge()
+        return not room.is_short()
 
     def close(self, *, changed: bool) -> None:
         """Note the running jobs at the end of a pass, if they have changed."""
@@ -133,11 +155,15 @@ class LastingReservations:
     def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterator[int]:
         """Yield in turn the jobs without a reservation, those that are due, and those that may move."""
         room, at = self._room, 0
+        every = np.array(jobs, dtype=np.int64)
+        begins = np.array([starts.get(job, -NEVER) for job in jobs])
+        columns = room.tried.columns(jobs)
         while at < len(jobs):
-            rest, gains, done = np.array(jobs[at:], dtype=np.int64), room.gains.number, 0
-            begins = np.array([starts.get(job, -NEVER) for job in jobs[at:]])
-            tried = self._would_try(rest, begins)
-            for place in self._looked_at(rest, begins, tried).nonzero()[0].tolist():
+            # Those that had their turn are behind; a reservation of another job moves only in its turn.
+            gains, done = room.gains.number, 0
+            tried = self._would_try(every[at:], begins[at:])
+            looked_at = self._looked_at(every[at:], begins[at:], columns[at:], tried)
+            for place in looked_at.nonzero()[0].tolist():
                 if tried[done:place].any():
                     self._soonest = Bounds()
                 yield jobs[at + place]
@@ -148,16 +174,15 @@ class LastingReservations:
                 return
             at += done
 
-    def _looked_at(self, jobs: Integers, starts: Floats, tried: Bools) -> Bools:
+    def _looked_at(self, jobs: Integers, starts: Floats, columns: Ints, tried: Bools) -> Bools:
         """Return which reservations, with these starts, are due or not ruled out at an earlier start.
 
-        `tried` is the answer of `_would_try`.
+        `columns` are those of `TriedWindows`, and `tried` is the answer of `_would_try`.
         """
         room, gauges = self._room, self._gauges
         kinds = self._present.table.kinds_array[jobs]
         before = np.minimum(starts, room.gains.before[gauges.concerns[kinds]])
         last = room.times.searchsorted(before) - 1
-        columns = room.tried.columns(jobs.tolist())
         known = columns >= 0
         enough = room.tried.first_open(room.slots)[columns] <= last
         if not known.all():
@@ -198,8 +223,8 @@ class LastingReservations:
             return Gap(NEVER, None)
         return self._first_gap(job, 0, 1) or Gap(NEVER, None)
 
-    def earlier(self, job: int, gap: Gap) -> Gap | None:
-        """Withdraw a job's reservation and return an earlier gap; without one, change nothing."""
+    def move(self, job: int, gap: Gap) -> Gap | None:
+        """Move a job's reservation to an earlier gap and return that; without one, change nothing."""
         room, table = self._room, self._present.table
         self._soonest = Bounds()
         start = room.at(gap.start)
@@ -207,8 +232,9 @@ class LastingReservations:
         for at in self._earlier_steps(job, own):
             selection = self._seek(job, at, room.stop(at, table.durations[job]), own)
             if selection is not None:
-                self._take_back(job, gap)
-                return Gap(self._time(at), selection)
+                found = Gap(self._time(at), selection)
+                self._replace(job, gap.start, found)
+                return found
             room.tried.refuse(job, int(room.slots[at]))
         return None
 
@@ -241,10 +267,19 @@ class LastingReservations:
         place = bisect_left(ends, time)
         return ends[place] if place < len(ends) and ends[place] == time else time
 
-    def _seek(self, job: int, at: int, stop: int, own: tuple[Footprint, int, int] | None) -> Selection | None:
+    def _seek(
+        self,
+        job: int,
+        at: int,
+        stop: int,
+        own: tuple[Footprint, int, int] | None,
+        *,
+        really: bool = False,
+    ) -> Selection | None:
         """Match a job on the least of the steps from `at` until `stop`.
 
         The footprint `own`, that of its reservation, counts as free from its first step until its stop.
+        With `really` only what is free now counts, also while a job overruns.
         """
         present, room = self._present, self._room
         time = float(room.times[at])
@@ -253,7 +288,8 @@ class LastingReservations:
         inside = [other for _, other in begins[first:behind] if other != job]
         # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
         # claim, which the plan takes as released.
-        as_it_is = not at and not present.plan.overrun(time)
+        overrun = not at and present.plan.overrun(time)
+        as_it_is = not at and (really or not overrun)
         if as_it_is:
             begun = [other for _, other in begins[:first]]
             others = inside + [other for other in begun if other != job]
@@ -263,6 +299,8 @@ class LastingReservations:
                 return self._seek_by_ids(job, others)
         least = room.least(at, stop, [self._footprints[other] for other in inside], own)
         if as_it_is:
+            if overrun:
+                np.minimum(least, self._columns.vector(present.plan.available), out=least)
             self._avoid(least, [*(self._footprints[other] for other in others), *self._counted])
         state = self._columns.state(present.plan.available, least, counts_only=not as_it_is)
         return present.seek_at(job, state, time)
@@ -339,21 +377,32 @@ class LastingReservations:
                 tried.add(job, gauge, table.durations[job])
             tried.place(job, start, footprint.targets)
 
+    def _replace(self, job: int, old: float, gap: Gap) -> None:
+        """Move a reservation that begins at `old` seconds to a gap."""
+        assert gap.selection is not None
+        room, was, until = self._room, self._footprints[job], self._ends[job]
+        end = end_of(gap.start, self._present.table.durations[job])
+        footprint = self._columns.footprint(gap.selection, room.up)
+        room.move(job, (was, old, until), (footprint, gap.start, end))
+        self._footprints[job], self._ends[job], self._selections[job] = footprint, end, gap.selection
+        self._note_windows(job, gap.start, footprint)
+        self._begins.remove((old, job))
+        insort(self._begins, (gap.start, job))
+        room.disown(old, until)
+        room.own(gap.start, end)
+        self._soonest = Bounds()
+
     def restore(self, job: int, gap: Gap) -> None:
         """Reserve again a gap that need not begin at a step."""
         self.reserve(job, gap)
 
     def withdraw(self, job: int, gap: Gap) -> None:
         """Take back a reservation."""
-        self._take_back(job, gap)
         self._room.tried.drop(job)
-
-    def _take_back(self, job: int, gap: Gap) -> None:
-        """Take back the reservation of a job that goes on waiting."""
         end = self._ends.pop(job)
         del self._selections[job]
         self._begins.remove((gap.start, job))
-        self._room.free(self._footprints.pop(job), gap.start, end, job)
+        self._room.free(self._footprints.pop(job), gap.start, end)
         self._room.disown(gap.start, end)
         self._soonest = Bounds()
 
@@ -375,8 +424,10 @@ class LastingReservations:
             self._room.tried.reopen(int(self._room.slots[0]))
         if found is None:
             return None
-        new = self._columns.footprint(found, self._room.up)
-        if gap.start != now or not _equal(self._footprints[job], new):
+        new = was = self._footprints[job]
+        if found is not reserved:
+            new = self._columns.footprint(found, self._room.up)
+        if gap.start != now or (new is not was and not _equal(was, new)):
             self.withdraw(job, gap)
             self.reserve(job, Gap(now, found))
         # From now on it is the claim of a job that runs.
@@ -400,7 +451,8 @@ class LastingReservations:
             room.gains = gains  # what was freed has been taken again
             return found
         stop = room.stop(0, self._present.table.durations[job])
-        return self._seek(job, 0, stop, None if own is None else (self._footprints[job], 0, room.steps))
+        mine = None if own is None else (self._footprints[job], 0, room.steps)
+        return self._seek(job, 0, stop, mine, really=True)
 
     # -- invariants -------------------------------------------------------------------------------
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.lasting.gains import Gains
-from simsched.schedule.lasting.tried_windows import TriedWindows
-from simsched.schedule.lasting.window_minima import least_in_each, padded, smallest, sums_of_least
+from simsched.schedule.lasting.room_change import Claim, RoomChange
+from simsched.schedule.lasting.tried_windows import REFUSED, UNKNOWN, Added, TriedWindows
+from simsched.schedule.lasting.window_minima import padded, smallest, sums_of_least
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ class Room:
         self._total[-1] = 0.0  # of the gauge that rules nothing out
         self.steps = 1
         self._time[0] = now
-        self._total[:-1, 0] = self._totals(self._slot[:1], np.arange(len(self.up)))[:, 0]
+        self._marked = np.zeros(len(self.up), dtype=np.bool_)
+        self._may = (gauges.eligible & self.up).astype(np.float64)
+        self._total[:-1, 0] = gauges.totals(self._cells(0, 1, np.arange(len(self.up))), self._may)[:, 0]
         self._best: Floats | None = None
         totals = [state.total.get(type_, 0) for type_ in columns.types]
         self._sum = np.repeat(np.array(totals, dtype=np.int64)[:, None], 64, axis=1)
@@ -209,55 +212,82 @@ class Room:
 
     def take(self, footprint: Footprint, begin: float, end: float) -> None:
         """Take resources from `begin`, or now, until `end` seconds."""
-        self._shift(footprint, self.step(max(begin, self.now)), self.step(end), -1)
+        self._change(Claim(footprint, self.step(max(begin, self.now)), self.step(end), -1))
 
-    def free(self, footprint: Footprint, begin: float, end: float, job: int = -1) -> None:
-        """Free resources from `begin`, or now, until `end` seconds.
-
-        For a `job` that goes on waiting that is no news: its own reservation counted as free for it.
-        """
+    def free(self, footprint: Footprint, begin: float, end: float) -> None:
+        """Free resources from `begin`, or now, until `end` seconds."""
         if end <= self.now:
             return
-        first, stop = self.step(max(begin, self.now)), self.step(end)
-        self._shift(footprint, first, stop, 1)
-        most = self._gauges.most_added(footprint.on_targets, footprint.targets)
-        added = most.sum(axis=1) + (NEVER_LESS if footprint.above else 0.0)
-        opened = self.tried.gain(self._slot[:stop], self.times[:stop], first, added, job)
-        if len(opened.steps) and not footprint.above:
-            self.tried.put(self._slot, opened, self._added(opened, footprint.targets, most))
-        self.gains.note(added > 0.0, end)
+        change = self._change(Claim(footprint, self.step(max(begin, self.now)), self.step(end), 1))
+        self._open(change, footprint, end)
 
-    def _added(self, opened: Windows, targets: Ints, most: Floats) -> Floats:
-        """Return how many copies a release on some targets adds to some windows at most.
+    def move(
+        self, job: int, old: tuple[Footprint, float, float], new: tuple[Footprint, float, float]
+    ) -> None:
+        """Free a job's reservation (footprint, begin and end in seconds), and take another.
 
-        On each target that is the least of the window, and for each gauge (row) not more than `most`.
+        For the job that is no news: its own reservation counted as free for it.
+        """
+        for _, begin, end in (old, new):
+            self.step(max(begin, self.now))
+            self.step(end)
+        claims = [
+            Claim(footprint, self.at(max(begin, self.now)), self.at(end), sign)
+            for (footprint, begin, end), sign in ((old, 1), (new, -1))
+        ]
+        self._open(self._change(*claims), old[0], old[2], job)
+
+    def _open(self, change: RoomChange, freed: Footprint, end: float, job: int = -1) -> None:
+        """Open the windows in which enough may be free after a release until `end`, but not of the `job`."""
+        gauges, tried = self._gauges, self.tried
+        concerned = np.logical_or.reduce(gauges.eligible[:, freed.targets], axis=1) | freed.above
+        self.gains.note(concerned, end)
+        if not tried:
+            return
+        gain = change.gain(self._may, gauges)
+        if freed.above:
+            gain += NEVER_LESS
+        owners = tried.owners(change.targets)
+        added = tried.of_gauges(gain)
+        if owners.any():
+            most = gauges.most_added(freed.on_targets, freed.targets).sum(axis=1)
+            added[owners] = np.maximum(added, tried.of_gauges(most))[owners]
+        stop = change.stop
+        opened = tried.gain(self._slot[:stop], self.times[:stop], change.begin, Added(added, concerned, job))
+        if len(opened.steps) and not freed.above:
+            missing = self._missing(opened, change, len(freed.targets))
+            tried.put(self._slot, opened, np.where(owners[opened.columns], UNKNOWN, missing))
+
+    def _missing(self, opened: Windows, change: RoomChange, freed: int) -> Floats:
+        """Return how many copies are missing at least in some windows after a change.
+
+        The first `freed` targets of the change are those of its release: only there may the matcher find
+        what it did not find before.
         """
         times = self.times
         stops = np.maximum(times.searchsorted(times[opened.steps] + opened.durations), opened.steps + 1)
-        # On targets of its own reservation more counts as free for the job than the rows show.
-        own = self.tried.owns(opened.columns, targets)
-        stops = np.where(own, np.minimum(times.searchsorted(opened.starts), stops), stops)
         low, high = int(opened.steps.min()), int(stops.max())
-        *free, use = self._on_targets(self._slot[low:high], targets)
-        added = most[opened.gauges]
-        shares: dict[tuple[int, int], Ints] = {}
+        now = self._gauges.rooms(self._cells(low, high, change.targets))
+        least = np.empty((len(stops), 2, len(change.targets)))
         demands = self._gauges.demand[opened.gauges]
         for demand in set(demands.tolist()):
             some = (demands == demand).nonzero()[0]
-            room = self._gauges.room(demand, free, use, shares)
-            least = least_in_each(room, opened.steps[some] - low, stops[some] - low)
-            added[some] = np.minimum(added[some], least)
-        found: Floats = np.add.reduce(added, axis=1)
+            least[some] = change.least(now[demand], demand, low, opened.steps[some], stops[some])
+        least *= self._may[opened.gauges[:, None], change.targets][:, None]
+        before, after = np.add.reduce(least, axis=2).T
+        again = np.add.reduce(least[:, 1, :freed], axis=1) > 0
+        missing = opened.missing - (after - before)
+        return np.where(opened.missing == REFUSED, np.where(again, UNKNOWN, REFUSED), missing)
+
+    def _cells(self, begin: int, stop: int, targets: Ints) -> Ints:
+        """Return the free units of each type of the gauges, and last the claims, by (type, step, target)."""
+        found: Ints = self._rows[self._slot[begin:stop, None], self._columns.by_target[:, :, targets]]
         return found
 
-    def _on_targets(self, slots: Ints, targets: Ints) -> Ints:
-        """Return the free units of each type of the gauges, and last the claims, by (type, row, target)."""
-        chosen = self._columns
-        columns = np.concatenate([targets + part.start for part in (*chosen.on_target, chosen.use)])
-        cells = self._rows[slots[:, None], columns]
-        shape = len(slots), len(chosen.on_target) + 1, len(targets)  # a claim may have no target
-        found: Ints = cells.reshape(shape).swapaxes(0, 1)
-        return found
+    def note_first(self) -> None:
+        """Note that the matcher may refuse less at the first step than before."""
+        self.tried.reopen(int(self.slots[0]))
+        self.gains.note_all(nextafter(self.now, NEVER))
 
     def note_counted(self, footprint: Footprint) -> None:
         """Note that the leaf pools of a claim are not avoided any more: the ids of its units are chosen now.
@@ -268,27 +298,27 @@ class Room:
         on_them = np.logical_or.reduce(self._gauges.eligible[:, footprint.targets], axis=1)
         self.gains.note(on_them | np.bool_(footprint.above), NEVER)
 
-    def _shift(self, footprint: Footprint, begin: int, end: int, sign: int) -> None:
-        slots = self._slot[begin:end]
-        if not len(slots):
-            return
-        where = slots[:, None], footprint.columns
-        targets = footprint.targets
-        now = self._on_targets(slots, targets)
-        changes = np.ones((len(now), 1, len(targets)), dtype=now.dtype)
-        changes[:-1, 0] = footprint.on_targets
-        *free, use = np.concatenate([now, now + sign * changes], axis=1)
-        totals = self._gauges.totals(free, use, targets, self.up)
-        self._shares = self._shares or bool(footprint.columns[-1] >= self._columns.outer)
-        self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
-        self._total[:-1, begin:end] += totals[:, len(slots) :] - totals[:, : len(slots)]
-        self._sum[:, begin:end] += sign * footprint.sums[:, None]
+    def _change(self, *claims: Claim) -> RoomChange:
+        """Take and free claims, and return the rooms before and after."""
+        begin, stop = min(claim.begin for claim in claims), max(claim.stop for claim in claims)
+        targets = claims[0].footprint.targets
+        for claim in claims[1:]:
+            more = claim.footprint.targets
+            self._marked[targets] = True
+            others = more[~self._marked[more]]
+            self._marked[targets] = False
+            targets = np.concatenate([targets, others])
+        before = self._cells(begin, stop, targets)
+        for footprint, first, last, sign in claims:
+            where = self._slot[first:last, None], footprint.columns
+            self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
+            self._sum[:, first:last] += sign * footprint.sums[:, None]
+            self._shares = self._shares or bool(footprint.columns[-1] >= self._columns.outer)
+        rooms = self._gauges.rooms(np.concatenate([before, self._cells(begin, stop, targets)], axis=1))
+        change = RoomChange(targets, begin, stop, rooms[:, : stop - begin], rooms[:, stop - begin :])
+        self._total[:-1, begin:stop] += self._gauges.sums(change.after - change.before, self._may[:, targets])
         self._best = self._most = None
-
-    def _totals(self, slots: Ints, targets: Ints) -> Floats:
-        """Return the totals of the gauges over some targets, for some rows."""
-        *free, use = self._on_targets(slots, targets)
-        return self._gauges.totals(free, use, targets, self.up)
+        return change
 
     # -- windows ---------------------------------------------------------------------------------
 
@@ -460,7 +490,7 @@ class Room:
     def check(self) -> None:
         """Assert that the totals are those of the vectors."""
         assert (np.diff(self.times) > 0).all()
-        every = self._totals(self._slot[: self.steps], np.arange(len(self.up)))
+        every = self._gauges.totals(self._cells(0, self.steps, np.arange(len(self.up))), self._may)
         assert np.array_equal(every, self._total[:-1, : self.steps])
         for at, type_ in enumerate(self._columns.types):
             if type_ in self._columns.pools and self.up.all():

@@ -2,8 +2,9 @@
 
 A try of a reservation at an earlier start looks at a window of the job's requested time from each step on.
 The number of copies that were missing there is remembered. Claims only add to it, and a release takes
-away at most the copies that it adds, from the windows that overlap it. So a window is looked at again only
-once nothing may be missing in it any more.
+away the copies that it adds to the windows that overlap it: at most so many as it adds to any step, and where
+that could be enough, they are counted. So a window is looked at again only once nothing may be missing in
+it any more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from simsched.graph.index.types import Bools, Ints
@@ -29,16 +32,27 @@ REFUSED = 0.5
 class Windows(NamedTuple):
     """Some windows of some jobs.
 
-    For each of them its step; the column, gauge, requested seconds and reserved start of the job; and the
-    copies that are missing.
+    For each of them its step; the column, gauge and requested seconds of the job; and the copies that are
+    missing.
     """
 
     steps: Ints
     columns: Ints
     gauges: Ints
     durations: Floats
-    starts: Floats
     missing: Floats
+
+
+class Added(NamedTuple):
+    """What a release adds at most to windows: copies for each job, by columns.
+
+    `gauges` are those of which the matcher may find now what it did not find before, and the `job` is the
+    one whose own reservation was freed: to its windows nothing is added.
+    """
+
+    copies: Floats
+    gauges: Bools
+    job: int
 
 
 class TriedWindows:
@@ -59,6 +73,9 @@ class TriedWindows:
         """The targets of each job's reservation."""
         self._column: dict[int, int] = {}
         self._spare = list(range(31, -1, -1))
+
+    def __bool__(self) -> bool:
+        return bool(self._column)
 
     def __contains__(self, job: int) -> bool:
         return job in self._column
@@ -90,6 +107,7 @@ class TriedWindows:
         if at is not None:
             self._spare.append(at)
             self._start[at] = 0.0
+            self._own[at] = False
 
     # -- the state changes ------------------------------------------------------------------------
 
@@ -111,41 +129,45 @@ class TriedWindows:
         row = self._missing[slot]
         row[row == REFUSED] = UNKNOWN
 
-    def gain(self, slots: Ints, times: Floats, begin: int, added: Floats, job: int) -> Windows:
+    def gain(self, slots: Ints, times: Floats, begin: int, added: Added) -> Windows:
         """Take over a release from the step `begin` on, and return the windows that it may open.
 
-        `slots` and `times` (seconds) are those of the steps until its end, and `added` for each gauge the
-        copies that it adds at most. To the windows of the `job` whose own reservation it was it adds none.
+        `slots` and `times` (seconds) are those of the steps until its end.
         """
-        if not self._column:  # there may be no gauge at all
-            none = np.empty(0, dtype=np.int64)
-            return Windows(none, none, none, np.empty(0), np.empty(0), np.empty(0))
-        more = added[self._gauge]
-        if job in self._column:
-            more[self._column[job]] = 0.0
+        more = added.copies
+        if added.job in self._column:
+            more[self._column[added.job]] = 0.0
         before = self._missing[slots]
-        after = before - more
+        again = (before == REFUSED) & added.gauges[self._gauge]
+        if added.job in self._column:
+            again[:, self._column[added.job]] = False
+        after = np.where(again, 0.0, before - more)
         if begin:
             earlier = times[:begin, None] + self._duration <= times[begin]  # and over by then
             after[:begin][earlier] = before[:begin][earlier]
         self._missing[slots] = after
         opened = (after <= 0.0) & (before > 0.0) & (times[:, None] < self._start)
         steps, columns = opened.nonzero()
-        gauges, durations, starts = self._gauge[columns], self._duration[columns], self._start[columns]
-        return Windows(steps, columns, gauges, durations, starts, before[steps, columns])
+        gauges, durations = self._gauge[columns], self._duration[columns]
+        return Windows(steps, columns, gauges, durations, before[steps, columns])
 
-    def put(self, slots: Ints, windows: Windows, added: Floats) -> None:
-        """Note how many copies are really added at most to the windows that a release may open."""
-        self._missing[slots[windows.steps], windows.columns] = windows.missing - added
+    def put(self, slots: Ints, windows: Windows, missing: Floats) -> None:
+        """Note how many copies are missing at least in the windows that a release may open."""
+        self._missing[slots[windows.steps], windows.columns] = missing
 
-    def owns(self, columns: Ints, targets: Ints) -> Bools:
-        """Return for some columns whether the job's reservation is on any of some targets."""
-        found: Bools = np.logical_or.reduce(self._own[columns[:, None], targets], axis=1)
+    def of_gauges(self, values: Floats) -> Floats:
+        """Return for each job, by columns, the value of its gauge."""
+        found: Floats = values[self._gauge]
+        return found
+
+    def owners(self, targets: Ints) -> Bools:
+        """Return which jobs, by columns, have their reservations on any of some targets."""
+        found: Bools = np.logical_or.reduce(self._own[:, targets], axis=1)
         return found
 
     # -- tries --------------------------------------------------------------------------------------
 
-    def columns(self, jobs: list[int]) -> Ints:
+    def columns(self, jobs: Sequence[int]) -> Ints:
         """Return the column of each job; -1 where it has none."""
         return np.array([self._column.get(job, -1) for job in jobs], dtype=np.int64)
 

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from simsched.graph.index.types import Bools, Ints
+    from simsched.graph.index.types import Ints
 
     Floats = npt.NDArray[np.float64]
 
@@ -17,17 +17,14 @@ CELLS = 1 << 22
 """Cells (length, row, column) of least values that are kept at a time."""
 
 
-def least_in_each(table: Ints | Bools, begins: Ints, stops: Ints) -> Ints | Bools:
-    """Return the least value of each column in each window of rows, of shape (windows, columns).
+def least_in_windows(lines: Floats, begins: Ints, stops: Ints) -> Floats:
+    """Return the least value of each line (last axis) in each window; no window ends at the last value.
 
-    The time it takes grows with the lengths of the windows: it is for tables of few columns.
+    The time it takes grows with the lengths of the windows: it is for few lines.
     """
-    rows, width = table.shape
-    lines = np.empty((width, rows + 1), dtype=table.dtype)  # a window may end behind the last row
-    lines[:, :rows] = table.T
     places = np.empty(2 * len(begins), dtype=np.int64)
     places[::2], places[1::2] = begins, stops
-    found: Ints | Bools = np.minimum.reduceat(lines, places, axis=1)[:, ::2].T
+    found: Floats = np.minimum.reduceat(lines, places, axis=-1)[..., ::2]
     return found
 
 

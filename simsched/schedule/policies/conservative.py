@@ -78,11 +78,22 @@ class Conservative:
         It is followed from pass to pass while only early ends happen, and rebuilt otherwise.
         """
         profile, now = context.reservations, context.now
-        missed = self.next_start < now
-        if profile is None or missed or not profile.follow(self._due(now), moved=context.moved):
+        if (
+            profile is None
+            or not profile.follow(self._due(now), moved=context.moved)
+            or (self.next_start < now and not self._postpone(profile, now))
+        ):
             profile = context.reservations = context.supply.reservations()
             self._restore(context, profile)
         return profile
+
+    def _postpone(self, profile: Reservations, now: float) -> bool:
+        """Let missed reservations begin now; return False if the profile must be built again for that."""
+        missed = [job for job, start in self.starts.items() if start < now]
+        kept = profile.postpone(missed)
+        if kept:
+            self.starts.update(dict.fromkeys(missed, now))
+        return kept
 
     def _restore(self, context: PassContext, profile: Reservations) -> None:
         """Keep the reservations that still hold, in the order of their starts, and drop the others."""
@@ -177,6 +188,9 @@ class Conservative:
 
     def _keep(self, profile: Reservations, job: int, gap: Gap) -> None:
         profile.reserve(job, gap)
+        self._note(job, gap)
+
+    def _note(self, job: int, gap: Gap) -> None:
         self.starts[job] = gap.start
         self.next_start = min(self.next_start, gap.start)
         if gap.selection is not None:
@@ -189,9 +203,9 @@ class Conservative:
 
     def _move(self, profile: Reservations, job: int) -> None:
         """Move a reservation to an earlier start, if there is one beside all the others."""
-        gap = profile.earlier(job, Gap(self.starts[job], self.selections.get(job)))
+        gap = profile.move(job, Gap(self.starts[job], self.selections.get(job)))
         if gap is not None:
-            self._keep(profile, job, gap)
+            self._note(job, gap)
 
     def _backfill(self, context: PassContext, profile: Reservations, job: int) -> None:
         """Start a job without a reservation if it delays no job that has one."""

@@ -117,12 +117,15 @@ class Easy:
 
         Nothing was released, so a job that did not fit then does not fit now; and a job that would have
         ended too late then ends too late now. Only a start may change which resources a refused job
-        gets, so after one all jobs are considered again (`unsettled`).
+        gets, so after one all jobs are considered again (`unsettled`).  Under an order that changes with time
+        the same holds while the first job is the same.
         """
         queue = context.queue
         if context.released or context.moved or shadow.unsettled:
             return False
-        if not queue.static or queue.first != shadow.job:
+        if not queue.static and not (queue.sorts_parts and context.supply.is_steady):
+            return False
+        if queue.first != shadow.job:
             return False
         return self.options.refresh != "always" or not shadow.is_past(context.now)
 

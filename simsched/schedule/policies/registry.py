@@ -75,7 +75,7 @@ def _hybrid(depth: int = 8, compress: str = "queue", backfill_order: str | None 
 
 
 def _recorded() -> QueuePolicy:
-    """Each job starts when the log says (the recorded schedule)."""
+    """Each job starts when the log says: the recorded schedule (simsched)."""
     from simsched.schedule.policies.recorded_policy import Recorded
 
     return Recorded()

@@ -33,15 +33,15 @@ def site(tmp_path_factory):
     return ss.load_cluster(path)
 
 
-def crowd(seed, jobs=50):
-    """Jobs of several kinds; many wait, and most end before the requested time."""
+def crowd(seed, jobs=50, shares=(0.1, 0.5, 0.9, 1.0)):
+    """Jobs of several kinds; many wait, and most end before the requested time (after shares of it)."""
     rng = np.random.default_rng(seed)
     made, now = [], 0
     for number in range(jobs):
         shape, partition = SHAPES[rng.integers(len(SHAPES))]
         text = shape.format(n=int(rng.integers(1, 20)), few=int(rng.integers(1, 4)))
         duration = int(rng.choice([20, 60, 100, 400]))
-        runtime = max(1, int(duration * rng.choice([0.1, 0.5, 0.9, 1.0])))
+        runtime = max(1, int(duration * rng.choice(shares)))
         spec = ss.Jobspec.from_shape(text, constraint=partition, duration=duration)
         now += int(rng.choice([0, 1, 5, 20]))
         made.append(ss.Job(id=number + 1, submit=now, runtime=runtime, duration=duration, jobspec=spec))
@@ -67,13 +67,21 @@ def built_again(supply):
         ("conservative", "first", {"order": "wfp3"}),
         ("conservative", "first", {"failures": "mtbf=900s,mttr=60s"}),
         ("conservative", "first", {"epilog": "1s..20s"}),
+        ("conservative", "locality", {"epilog": "1s..90s", "order": "fairshare"}),
+        ("conservative", "first", {"epilog": "1s..90s", "failures": "mtbf=900s,mttr=60s"}),
+        ("conservative", "first", {"overrun": "allow"}),
+        ("conservative", "lonode", {"overrun": "allow", "queue_options": {"compress": "start"}}),
+        ("hybrid", "bestfit", {"overrun": "allow", "queue_options": {"depth": 3}}),
+        ("slack", "first", {"overrun": "allow"}),
+        ("slack", "first", {"epilog": "1s..90s"}),
         ("hybrid", "first", {"queue_options": {"depth": 3}}),
     ],
     ids=str,
 )
 def test_the_answers_are_those_of_plans_that_are_built_again(site, monkeypatch, policy, match, options):
     """Law: start times, promises and R are the same; only the search differs."""
-    workload = crowd(len(str(options)))
+    shares = (0.1, 0.5, 1.0, 1.7) if "overrun" in options else (0.1, 0.5, 0.9, 1.0)
+    workload = crowd(len(str(options)), shares=shares)
     quick = outcome(site, workload, policy, match, **options)
     monkeypatch.setattr(graph_supply.GraphSupply, "reservations", built_again)
     assert outcome(site, workload, policy, match, **options) == quick
@@ -92,7 +100,8 @@ def test_requests_without_any_units_have_no_gauges(site, monkeypatch):
             assert outcome(site, ss.Workload(jobs=jobs, name="nodes"), "conservative", "first") == quick
 
 
-def test_the_totals_stay_those_of_the_vectors(site, monkeypatch):
+@pytest.mark.parametrize("overrun", ["timeout", "allow"])
+def test_the_totals_stay_those_of_the_vectors(site, monkeypatch, overrun):
     """Law: after each pass the matrix is that of the running jobs and the reservations."""
     passes = []
     run_pass = Conservative.run_pass
@@ -100,16 +109,35 @@ def test_the_totals_stay_those_of_the_vectors(site, monkeypatch):
     def checked(self, context):
         run_pass(self, context)
         kept = context.reservations
-        if isinstance(kept, LastingReservations) and not context.plan.overrun(context.now):
+        if isinstance(kept, LastingReservations):
             kept.check()
             fresh = context.supply.reservations()
             self._restore(context, fresh)
             passes.append(kept.equals(fresh))
 
     monkeypatch.setattr(Conservative, "run_pass", checked)
-    simulate(site, crowd(4), "conservative")
+    simulate(site, crowd(4, shares=(0.1, 0.9, 1.0, 1.7)), "conservative", overrun=overrun)
     assert len(passes) > 30
     assert all(passes)
+
+
+def test_reservations_that_wait_for_a_job_that_overruns_are_kept(site, monkeypatch):
+    """The matrix is built again only where a reservation that begins later leaves another too little."""
+    built, postponed = [], []
+    postpone = LastingReservations.postpone
+
+    def noted(self, jobs):
+        postponed.append(postpone(self, jobs))
+        return postponed[-1]
+
+    reservations = graph_supply.GraphSupply.reservations
+    monkeypatch.setattr(LastingReservations, "postpone", noted)
+    monkeypatch.setattr(
+        graph_supply.GraphSupply, "reservations", lambda supply: built.append(0) or reservations(supply)
+    )
+    simulate(site, crowd(4, shares=(0.5, 1.7)), "conservative", overrun="allow")
+    assert postponed.count(True) > 5
+    assert len(built) == 1 + postponed.count(False)
 
 
 def test_a_policy_of_chance_is_asked_as_often_as_before(site):
