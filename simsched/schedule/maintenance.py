@@ -1,30 +1,44 @@
 """`Calendar`: execution targets that will be closed for a known time, such as a day of maintenance.
 
 A job may not start on a target that closes before the job's requested end. A shorter job may still run there
-before, so the answer depends on the job and on the time.
+before, so the answer depends on the job and on the time. A closure may keep some units instead of targets.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from simsched.schedule.kept_units import set_units_aside
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.kept_units import KeptUnits
+
+_ROUNDING = 1e-6
+"""Seconds by which a window may seem longer than it is."""
 
 
 class Closure(NamedTuple):
-    """Targets, as ordinals, that are closed from `start` until `end` seconds; `down`: to all jobs."""
+    """Targets, as ordinals, that are closed from `start` until `end` seconds; `down`: to all jobs.
+
+    With `longer`, only for windows of more than this number of seconds. With `units`, these are closed and
+    the targets are open.
+    """
 
     start: float
     end: float
     targets: Ints
     down: bool = True
+    longer: float = -1
+    units: tuple[KeptUnits, ...] = ()
 
 
 class Calendar:
@@ -32,7 +46,7 @@ class Calendar:
 
     def __init__(self, closures: Sequence[Closure] = (), *, always: bool = False) -> None:
         self._always = always
-        self._closures = sorted(closures, key=lambda closure: (closure.start, closure.end))
+        self._closures = sorted(closures, key=itemgetter(0, 1))
         self._starts = [closure.start for closure in self._closures]
 
     def __bool__(self) -> bool:
@@ -43,9 +57,31 @@ class Calendar:
 
         A window of zero seconds is the moment at which it begins.
         """
-        begun = max(bisect_left(self._starts, end), bisect_right(self._starts, begin))
-        found = [c.targets for c in self._closures[:begun] if begin < c.end]
+        found = [c.targets for c in self._ahead(begin, end) if not c.units]
         return np.unique(np.concatenate(found)) if found else None
+
+    def kept(self, begin: float, end: float) -> list[KeptUnits]:
+        """Return the units that are closed at some time from `begin` until `end` seconds."""
+        return [units for c in self._ahead(begin, end) if c.units for units in c.units]
+
+    def _ahead(self, begin: float, end: float) -> Iterator[Closure]:
+        """Yield the closures that concern a job from `begin` until `end` seconds."""
+        begun = max(bisect_left(self._starts, end), bisect_right(self._starts, begin))
+        length = end - begin - _ROUNDING
+        for closure in self._closures[:begun]:
+            if begin < closure.end and (closure.longer < 0 or closure.longer < length):
+                yield closure
+
+    def closes(self, selection: Selection, begin: float, end: float, free: Mapping[str, Ints]) -> bool:
+        """Whether a selection could not be kept from `begin` until `end` seconds.
+
+        `free` are the free units of each leaf pool beside other jobs.
+        """
+        closed = self.closed(begin, end)
+        if closed is not None and np.isin(selection.targets, closed).any():
+            return True
+        kept = self.kept(begin, end)
+        return any(units.hits(draw, free, begin) for units in kept for draw in selection.held)
 
     def reopenings(self, after: float) -> list[float]:
         """Return the times in seconds after `after` at which targets open again."""
@@ -58,10 +94,13 @@ class Calendar:
                 yield closure.targets
 
     def within(self, state: Availability, begin: float, end: float) -> Availability:
-        """Return `state` without the targets that close at some time from `begin` until `end` seconds."""
-        closed = self.closed(begin, end)
-        if closed is None:
+        """Return `state` without targets and units that close at a time from `begin` until `end` seconds."""
+        closed, kept = self.closed(begin, end), self.kept(begin, end)
+        if closed is None and not kept:
             return state
         left = state.copy(counts_only=state.partial is None)
-        left.set_status(closed, up=False)
+        if closed is not None:
+            left.set_status(closed, up=False)
+        for units in kept:
+            set_units_aside(left, units, begin)
         return left

@@ -1,8 +1,8 @@
 """`Engine`: the events of one run, from the first submission to the last end.
 
-There is no process per job: each event calls one method.  At one instant come ends, then
-disruptions, then submissions and met dependencies, then one scheduling pass.  A job that runs
-zero seconds ends at the instant it started, after that pass, and another pass follows.
+There is no process per job: each event calls one method.  At one instant come ends, then disruptions, then
+submissions and met dependencies, then one scheduling pass.  A job of zero seconds ends at its start, after
+that pass, and another pass follows.
 """
 
 from __future__ import annotations
@@ -95,7 +95,6 @@ class Engine:
         self.stopped = False
         self._most_epilog = config.epilog[1]
         self._each_event = config.passes == "event"
-        # pyss and CQSim make one pass per event, in different orders within an instant:
         # pyss releases the due jobs, then takes submissions, then early ends; CQSim takes all ends first.
         self._early_last = self._each_event and config.candidates == "requested"
         handle = self.future.handle
@@ -425,7 +424,7 @@ class Engine:
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
         queues, progress, queued = self.queues, self.progress, 0
-        for group in queues.groups:
+        for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:
                 if self.preemption is not None:
@@ -439,6 +438,7 @@ class Engine:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
+        queued = queues.waiting if queues.magnets else queued
         self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
         progress.passes = passes = progress.passes + 1
         if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
@@ -448,7 +448,7 @@ class Engine:
         """Record the jobs that the pass started, and enter their ends."""
         prepared, recorder, at = self.prepared, self.recorder, self.future.at
         states, ends, queues = self.progress.states, self.progress.ends, self.queues
-        if queues.shares:
+        if queues.shares or queues.magnets:
             queues.begin(started, now)
         for job, selection, backfilled in started:
             states[job] = STARTED

@@ -56,6 +56,12 @@ def reservation_rows(site: Site) -> list[tuple[str, ...]]:
     for one in read_reservations(site.config.get("reservations", ()), "reservations"):
         given = one.to_dict()
         places = [str(given[key]) for key in PLACES if key in given]
+        cores = given.get("cores")
+        if isinstance(cores, int):
+            places.append(f"{cores} cores of each")
+        elif cores is not None:
+            places += [f"cores {ids} of {host}" for host, ids in cores.items()]
+        places += [f"{name}:{number}" for name, number in given.get("licenses", {}).items()]
         who = [f"{key} {', '.join(given[key])}" for key in WHO if key in given]
         more = [f"{given['repeat']}, {one.times} times"] if "repeat" in given else []
         more += [key for key in SWITCHES if key in given]

@@ -113,9 +113,8 @@ def test_the_json_of_scontrol(tmp_path):
     assert first == {**COURSE, "start": "2026-03-02T10:00:00Z"}
     assert second == {
         "name": "study", "start": "2026-03-02T10:00:00Z", "duration": 365 * 86400, "hosts": "n4",
-        "users": ["root"],
+        "users": ["root"], "cores": {"n4": "0-1"},
     }  # fmt: skip
-    assert "reservation study: cores of a node; whole nodes are reserved" in texts(site, "left out")
 
 
 def test_a_number_of_nodes_with_features_and_older_forms_of_a_duration(tmp_path):
@@ -142,36 +141,80 @@ ReservationName=c StartTime=2026-03-02T10:00:00 EndTime=2026-03-03T10:00:00 Dura
 def test_what_is_not_held_is_named(tmp_path):
     text = """\
 ReservationName=a StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:00 Duration=02:00:00
-   Nodes=n1 NodeCnt=1 CoreCnt=2 Features=(null) Flags=WEEKDAY,MAGNETIC,NEWER,PURGE_COMP=00:05:00
+   Nodes=n[1-2] NodeCnt=2 CoreCnt=2 Features=(null) Flags=NEWER,PURGE_COMP=00:05:00
      NodeName=n1 CoreIDs=0-1
    TRES=cpu=2
-   Users=-eve Groups=staff Accounts=(null) Licenses=lustre*100 State=INACTIVE BurstBuffer=(null) Watts=n/a
+   Users=-eve Groups=staff Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
    MaxStartDelay=00:10:00
 
 ReservationName=moves StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:00 Duration=02:00:00
    Nodes=n1 NodeCnt=1 Flags=TIME_FLOAT Users=ann
 
+ReservationName=b StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:00 Duration=02:00:00
+   Nodes=n1 NodeCnt=1 CoreCnt=2 Flags=MAINT Users=ann
+     NodeName=n1 CoreIDs=0-1
+
 ReservationName=licences StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:00 Duration=02:00:00
-   Nodes= NodeCnt=0 Flags=LICENSE_ONLY Users=ann Licenses=lustre*1000
+   Nodes= NodeCnt=0 Flags=ANY_NODES,MAGNETIC Users=ann Licenses=lustre*1000
 """
     site = site_of(tmp_path, text)
-    assert [one["name"] for one in site.config["reservations"]] == ["a"]
-    assert not {"users", "repeat"} & site.config["reservations"][0].keys()
+    assert [one["name"] for one in site.config["reservations"]] == ["a", "b", "licences"]
+    assert not {"users", "repeat", "cores"} & site.config["reservations"][0].keys()
     left = texts(site, "left out")
     for part in (
-        "a: WEEKDAY (it repeats from Monday to Friday; only its next window is kept)",
-        "a: MAGNETIC (jobs that do not name it may use it, too)",
         "a: NEWER",
-        "a: PURGE_COMP (it ends once its last job has ended)",
-        "a: cores of a node; whole nodes are reserved",
+        "a: PURGE_COMP (it ends once its last job has ended; here it lasts to its end)",
+        "a: cores of some of its nodes; whole nodes are reserved",
         "a: users that may not use it (-eve)",
         "a: Groups=staff",
-        "a: Licenses=lustre*100",
         "a: MaxStartDelay=00:10:00",
-        "moves: TIME_FLOAT (its start moves with the time)",
-        "licences: it has no nodes",
+        "b: cores of a node with MAINT or OVERLAP; whole nodes are reserved",
+        (
+            "moves: TIME_FLOAT (its start moves with the time, by how much is not stated; "
+            'write start = "now+1h" for an hour)'
+        ),
+        "licences: MAGNETIC of licences alone",
     ):
         assert f"reservation {part}" in left
+
+
+PARTS = """\
+ReservationName=cores StartTime=2026-03-02T10:00:00 EndTime=2026-03-02T12:00:00 Duration=02:00:00
+   Nodes=n[1-2] NodeCnt=2 CoreCnt=3 Features=(null) PartitionName=batch Flags=SPEC_NODES,WEEKDAY,MAGNETIC
+     NodeName=n1 CoreIDs=0-1
+     NodeName=n2 CoreIDs=3
+   TRES=cpu=3
+   Users=ann Groups=(null) Accounts=(null) Licenses=lustre:2 State=INACTIVE BurstBuffer=(null)
+
+ReservationName=lustre StartTime=2026-03-07T10:00:00 EndTime=2026-03-07T12:00:00 Duration=02:00:00
+   Nodes= NodeCnt=0 CoreCnt=0 Features=(null) PartitionName=(null) Flags=LICENSE_ONLY,WEEKEND
+   TRES=(null)
+   Users=root Groups=(null) Accounts=(null) Licenses=lustre*3,ansys State=INACTIVE BurstBuffer=(null)
+"""
+
+
+@pytest.mark.parametrize("one_line", [False, True])
+def test_cores_licences_weekdays_and_magnetic(tmp_path, one_line):
+    text = "\n".join(" ".join(block.split()) for block in PARTS.split("\n\n")) if one_line else PARTS
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    (etc / "slurm.conf").write_text(CONF + "Licenses=lustre:4,ansys:1\n")
+    (etc / "reservations.txt").write_text(text)
+    site = import_site(etc)
+    cores, lustre = site.config["reservations"]
+    assert cores == {
+        "name": "cores", "start": "2026-03-02T10:00:00", "duration": 7200, "hosts": "n[1-2]",
+        "cores": {"n1": "0-1", "n2": "3"}, "licenses": {"lustre": 2}, "users": ["ann"],
+        "repeat": "weekdays", "times": 261, "magnetic": True,
+    }  # fmt: skip
+    assert lustre == {
+        "name": "lustre", "start": "2026-03-07T10:00:00", "duration": 7200,
+        "licenses": {"lustre": 3, "ansys": 1}, "users": ["root"], "repeat": "weekends", "times": 105,
+    }  # fmt: skip
+    assert texts(site, "fault") == []
+    (etc / "reservations.txt").write_text(text.replace("CoreIDs=3", "CoreIDs=4"))
+    assert "cores" not in (found := import_site(etc)).config["reservations"][0]
+    assert texts(found, "fault") == ["reservation cores: n2 has no core 4; whole nodes are reserved"]
 
 
 @pytest.mark.parametrize(

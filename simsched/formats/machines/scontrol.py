@@ -13,6 +13,7 @@ from simsched.errors import FormatError
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.excerpts import clip
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 FORMAT = "scontrol"
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName)=(\S+)", re.IGNORECASE)
-_CORES = re.compile(r"\sCoreIDs=", re.IGNORECASE)
+_CORES = re.compile(r"NodeName=(\S+)\s+CoreIDs=(\S*)", re.IGNORECASE)
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\[\d+\])?\s+=\s?(.*)")
 _QUIET = re.compile(r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|.*:\s*\Z", re.IGNORECASE)
@@ -80,8 +81,9 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
     for number, line in enumerate(text.split("\n"), 1):
         bare = line.strip()
         begin = _RECORD.match(line)
-        if begin is not None and kind == "reservationname" and _CORES.search(line):
-            begin = None  # a line of the reservation: its cores on one node
+        if values and kind == "reservationname" and _CORES.fullmatch(bare) is not None:
+            _add_cores(values, bare)
+            continue
         if begin is not None or not bare:
             if values:
                 yield kind, values, place
@@ -91,7 +93,8 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
         setting = None if begin else _SETTING.fullmatch(bare)
         if begin is not None:
             kind, place = begin[1].lower(), f"{where}:{number}"
-            _add_pairs(bare, values)
+            _add_cores(values, bare)  # with --oneliner they are in the same line
+            _add_pairs(_CORES.sub("", bare), values)
         elif setting is not None and setting[1].lower() in GLOBAL:
             yield "setting", {setting[1].lower(): _setting(setting[2])}, f"{where}:{number}"
         elif values and _KEY.match(bare):
@@ -111,6 +114,13 @@ def _add_pairs(line: str, values: dict[str, str]) -> None:
         key = pair[1].lower()
         value = line[pair.end() : end].strip()
         values.setdefault(_RENAMED.get(key, key), value)
+
+
+def _add_cores(values: dict[str, str], line: str) -> None:
+    """Add the cores of nodes that a line of a reservation states."""
+    for nodes, ids in _CORES.findall(line):
+        known = [values["coreids"]] if "coreids" in values else []
+        values["coreids"] = ";".join([*known, CORE_LINE.format(nodes, ids)])
 
 
 def _setting(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.text.diagnostics import shown
@@ -203,8 +204,11 @@ def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) 
         records.notes.fault("a reservation without a name", place)
         return
     values = _values(row, RESERVATION_PATHS)
-    if row.get("core_specializations"):
-        values["coreids"] = "some"
+    rows = row.get("core_specializations")
+    cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+    if cores:
+        pairs = ((_text(one.get("node")), _text(one.get("core"))) for one in cores)
+        values["coreids"] = ";".join(CORE_LINE.format(*pair) for pair in pairs)
     if values.get("endtime") == "UNLIMITED":
         values["duration"] = values.pop("endtime")
     records.add_reservation(name, values, place)

@@ -146,7 +146,7 @@ class OpenSimulation(NodeCommands, RunSession):
             limits=limits,
         )
         add_parts(engine, config, index, admission, open_=True)
-        add_rules(engine, config, (), admission, closures)
+        add_rules(engine, config, engine.growth.jobs, admission, closures)
         disruption: Any = engine.parts["disruption"]
         self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
         self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)

@@ -94,8 +94,8 @@ class Suspension:
         if not calendar:
             return False
         rest = engine.prepared.table.limits[job] - engine.ran(job, found.since)
-        closed = calendar.closed(now, now + max(rest, 0))
-        return closed is not None and bool(np.isin(found.selection.targets, closed).any())
+        free = engine.plan.available.free
+        return calendar.closes(found.selection, now, now + max(rest, 0), free)
 
     def _go_on(self, job: int, found: SuspendedJob, now: float) -> None:
         engine = self._engine

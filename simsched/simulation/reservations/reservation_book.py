@@ -1,66 +1,62 @@
 """`ReservationBook`: the advance reservations of one run, and which of them have their nodes.
 
-When a reservation is announced, the book chooses its targets: such that no running job may still hold them
-and no other reservation has them in one of its windows.  A flexible one begins at the first time with enough
-of them.  If there is no such time the reservation is refused.  From then on a window is a closure for all
-other jobs: they may not run into it.  The jobs of a reservation form a group of their own with its own queue;
-for them everything is closed but their targets in their windows.
+When a reservation is announced, it gets its targets, cores and licences (`reserved_places`), or is refused.
+From then on a window is a closure for all other jobs: they may not run into it.  The jobs of a reservation
+form a group with a queue of their own; for them everything is closed but their targets in their windows.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import encode_ids
-from simsched.match.requests.compile import compile_request
+from simsched.schedule.kept_units import KeptIds, KeptNumber
 from simsched.schedule.maintenance import Calendar, Closure
-from simsched.schedule.profiles.plan import first_fit
 from simsched.simulation.admission import Admission, rejection_text
 from simsched.simulation.environment import DISRUPTION
-from simsched.simulation.reservations.reservation_rules import (
-    AdvanceReservation,
-    constraint_of,
-    reservation_of,
-)
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation, reservation_of
+from simsched.simulation.reservations.reserved_places import CORE, Cores, ReservedPlaces, Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from simsched.graph.index.types import Bools, Ints
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
     from simsched.simulation.engine import Engine
     from simsched.workload.job import Job
 
-
-class Window(NamedTuple):
-    """One time (s) in which targets are reserved."""
-
-    start: float
-    end: float
-    targets: Ints
+NO_TARGETS = np.empty(0, dtype=np.int64)
 
 
 class ReservationBook:
     """The reservations of one run; a part of the engine's state."""
 
     def __init__(
-        self, engine: Engine, found: Sequence[AdvanceReservation], closures: Sequence[Closure]
+        self,
+        engine: Engine,
+        found: Sequence[AdvanceReservation],
+        closures: Sequence[Closure],
+        jobs: Sequence[Job],
     ) -> None:
         self._engine = engine
+        self._jobs = jobs
         self._reservations = found
         self._closures = tuple(closures)
-        self._windows: dict[int, list[Window]] = {}
+        self._places = ReservedPlaces(engine, found, closures)
         self._refused: dict[int, str] = {}
         self._around: list[Calendar] = []
         self.on_border: list[Callable[[], None]] = []
         """What is called when a window begins or ends."""
         for one in found:
-            self._refuse_impossible(one)
+            self._places.refuse_impossible(one)
+            self._refuse_together(one)
         future = engine.future
         future.handle("reserve", self._on_reserve)
         future.handle("reserved", self._on_border)
@@ -78,28 +74,14 @@ class ReservationBook:
         names = [one.name for one in self._reservations]
         return self._ordinary + names.index(name)
 
-    def _refuse_impossible(self, one: AdvanceReservation) -> None:
-        """Raise a `ConfigError` for targets that the cluster does not have."""
-        index = self._engine.plan.available.index
-        eligible = index.targets_matching(constraint_of(one)) & index.up
-        text = None
-        if one.hosts is not None and one.hosts != "all":
-            missing = next((host for host in Hostlist.parse(one.hosts) if host not in index.hosts), None)
-            text = None if missing is None else f"the cluster has no node {missing!r}"
-        elif one.nodes is not None and one.nodes > eligible.sum():
-            text = f"it needs {one.nodes} nodes, the cluster has {eligible.sum()} of them"
-        elif one.shape is not None and self._by_shape(one, eligible) is None:
-            text = "its shape does not fit on the cluster"
-        if text is not None:
-            raise ConfigError(text, where=one.where, expected="nodes that are up")
-
     # -- the calendar ---------------------------------------------------------------------------
 
     def _plan(self) -> None:
         """Give each group its closures, those that are over left out."""
         groups, now = self._engine.queues.groups, self._engine.now
-        lasting = {at: [w for w in windows if w.end > now] for at, windows in self._windows.items()}
-        kept = [Closure(*window, down=False) for windows in lasting.values() for window in windows]
+        windows = self._places.windows
+        lasting = {at: [w for w in found if w.end > now] for at, found in windows.items()}
+        kept = [one for at, found in lasting.items() for window in found for one in self._kept(at, window)]
         shared = Calendar((*self._closures, *kept), always=True)
         for group in groups[: self._ordinary]:
             group.context.supply.calendar = shared
@@ -111,30 +93,74 @@ class ReservationBook:
             outside = self._beside if self._reservations[at].flex else self._outside
             closed = (*self._closures, *outside(at, lasting))
             group.context.supply.calendar = Calendar(closed, always=True)
+        self._open_magnets()
+
+    def _kept(self, at: int, window: Window) -> Iterator[Closure]:
+        """Yield the closures for other jobs in a window: of targets or cores, and of licences."""
+        start, end, targets, cores = window
+        ahead = self._reservations[at].ahead
+        if cores is not None:
+            units = (KeptIds(CORE, dict(cores)),)
+            yield Closure(start, end, NO_TARGETS, down=False, units=units)
+        elif len(targets):
+            yield Closure(start, end, targets, down=False, longer=-1 if ahead is None else ahead)
+        yield from self._kept_licences(at, window)
+
+    def _kept_licences(self, at: int, window: Window) -> Iterator[Closure]:
+        pools = self._engine.plan.available.index.pool_types
+        for name, number in self._reservations[at].licenses:
+            leaf = int(np.flatnonzero(pools[name].target < 0)[0])
+            units = (KeptNumber(name, leaf, number, partial(self._used, at)),)
+            yield Closure(window.start, window.end, NO_TARGETS, down=False, units=units)
+
+    def _used(self, at: int, name: str, time: float) -> int:
+        """Return how many units of a licence the running jobs of a reservation have at a time (s)."""
+        plan, now, queues = self._engine.plan, self._engine.now, self._engine.queues
+        return sum(
+            selection.counts.get(name, 0)
+            for job, selection in plan.held.items()
+            if queues.inside(job) == self._ordinary + at and (time <= now or plan.until[job] > time)
+        )
 
     def _outside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
         """Yield the closures for the jobs of a reservation: all times but its windows.
 
-        The windows of reservations that overlap it are closed, too, unless it overlaps others itself.
+        The windows of reservations that overlap it are closed, too, unless it overlaps others itself. One of
+        licences alone may use all nodes that no other one has.
         """
         everything = np.arange(len(self._engine.plan.available.use), dtype=np.int64)
         windows = lasting.get(at)
         if not windows:
             yield Closure(-inf, inf, everything, down=False)
             return
+        one = self._reservations[at]
         others = np.setdiff1d(everything, windows[0].targets)
-        if len(others):
+        if one.has_nodes and len(others):
             yield Closure(-inf, inf, others, down=False)
+        if windows[0].cores is not None:
+            units = (KeptIds(CORE, self._other_cores(windows[0])),)
+            yield Closure(-inf, inf, NO_TARGETS, down=False, units=units)
         begin = -inf
         for window in windows:
             if begin < window.start:
                 yield Closure(begin, window.start, everything, down=False)
             begin = window.end
         yield Closure(begin, inf, everything, down=False)
-        if not self._reservations[at].overlaps:
-            for other, found in lasting.items():
-                if other != at and self._reservations[other].overlaps:
-                    yield from (Closure(*window, down=False) for window in found)
+        if not one.has_nodes:
+            yield from self._beside(at, lasting)
+            return
+        for other, found in lasting.items():
+            if other != at:
+                over = not one.overlaps and self._reservations[other].overlaps
+                kept = self._kept if over else self._kept_licences
+                yield from (closure for window in found for closure in kept(other, window))
+
+    def _other_cores(self, window: Window) -> dict[int, int]:
+        """Return the cores of the targets of a window that are not reserved: leaf pool → mask."""
+        pool = self._engine.plan.available.index.pool_types[CORE]
+        leaves = np.flatnonzero(np.isin(pool.target, window.targets)).tolist()
+        mine = dict(window.cores or ())
+        return {leaf: pool.full[leaf] & ~mine.get(leaf, 0) for leaf in leaves}
 
     def _beside(self, at: int, lasting: Mapping[int, list[Window]]) -> Iterator[Closure]:
         """Yield the closures for the jobs of a flexible reservation: the windows of the others.
@@ -143,27 +169,62 @@ class ReservationBook:
         """
         own = lasting.get(at, []) if self._reservations[at].overlaps else []
         for other, windows in lasting.items():
-            for start, end, targets in windows if other != at else ():
-                if not own:
-                    yield Closure(start, end, targets, down=False)
+            for window in windows if other != at else ():
+                if not own or window.cores is not None:
+                    yield from self._kept(other, window)
                     continue
-                yield Closure(start, end, np.setdiff1d(targets, own[0].targets), down=False)
-                shared, begin = np.intersect1d(targets, own[0].targets), start
-                for window in own:
-                    if begin < min(window.start, end):
-                        yield Closure(begin, min(window.start, end), shared, down=False)
-                    begin = max(begin, window.end)
-                if begin < end:
-                    yield Closure(begin, end, shared, down=False)
+                yield from self._kept_licences(other, window)
+                yield from self._beside_own(own, other, window)
+
+    def _beside_own(self, own: Sequence[Window], other: int, window: Window) -> Iterator[Closure]:
+        """Yield the closures of another window but for targets that a reservation has in its `own` ones."""
+        start, end, targets, _ = window
+        ahead = self._reservations[other].ahead
+        longer = -1 if ahead is None else ahead
+        yield Closure(start, end, np.setdiff1d(targets, own[0].targets), down=False, longer=longer)
+        shared, begin = np.intersect1d(targets, own[0].targets), start
+        for mine in own:
+            if begin < min(mine.start, end):
+                yield Closure(begin, min(mine.start, end), shared, down=False, longer=longer)
+            begin = max(begin, mine.end)
+        if begin < end:
+            yield Closure(begin, end, shared, down=False, longer=longer)
+
+    # -- magnetic reservations --------------------------------------------------------------------
+
+    def _refuse_together(self, one: AdvanceReservation) -> None:
+        """Raise a `ConfigError` for a reservation that this run could not follow."""
+        engine = self._engine
+        if one.magnetic and (engine.queues.limits is not None or engine.preemption is not None):
+            text = "magnetic with limits or preemption, or in an open simulation, is not simulated"
+            raise ConfigError(text, where=f"{one.where}.magnetic", expected="jobs that name the reservation")
+        if one.cores is not None:
+            engine.plan.keeps_ids, engine.plan.counts_only = True, False
+
+    def _open_magnets(self) -> None:
+        """Let jobs that may use a magnetic reservation wait for it, too, while one of its windows lasts."""
+        queues, now = self._engine.queues, self._engine.now
+        for at, one in enumerate(self._reservations):
+            if one.magnetic:
+                lasts = any(w.start <= now < w.end for w in self._places.windows.get(at, ()))
+                queues.magnetize(self._ordinary + at, partial(self._attracts, at) if lasts else None)
+
+    def _attracts(self, at: int, job: int) -> bool:
+        """Whether a job that names no reservation may use a magnetic one."""
+        found = self._jobs[job]
+        return reservation_of(found) is None and self._reservations[at].fault_of(found) is None
+
+    # -- borders ----------------------------------------------------------------------------------
 
     def _on_border(self, at: int) -> None:
         """Make a pass as a window begins or ends; after the last one its waiting jobs stay behind."""
         engine, now = self._engine, self._engine.now
         if engine.is_over:
             return  # no row of the timeline for a reservation without waiting jobs
-        if self._windows[at][-1].end <= now:
+        if self._places.windows[at][-1].end <= now:
             group = engine.queues.groups[self._ordinary + at]
-            for job in list(group.queue) if not self._reservations[at].flex else ():
+            mine = [job for job in group.queue if engine.queues.group_of(job) is group]
+            for job in mine if not self._reservations[at].flex else ():
                 engine.queues.remove(job)
                 engine.recorder.reasons[job] = self._ended(at)
         self._plan()
@@ -184,7 +245,7 @@ class ReservationBook:
         groups = self._engine.queues.groups[self._ordinary :]
         found = [
             window.targets
-            for at, windows in self._windows.items()
+            for at, windows in self._places.windows.items()
             for window in windows
             if groups[at] is not own and window.start <= now < window.end
         ]
@@ -194,101 +255,36 @@ class ReservationBook:
 
     def _on_reserve(self, at: int) -> None:
         """Choose the targets of a reservation, or refuse it."""
-        engine, one = self._engine, self._reservations[at]
-        for start in self._starts(one):
-            targets = self._targets(one, start)
-            if targets is not None:
-                spans, now = _spans(one, start), engine.now
-                self._windows[at] = [Window(begin, end, targets) for begin, end in spans if end > now]
-                for window in self._windows[at]:
+        engine, one, windows = self._engine, self._reservations[at], self._places.windows
+        for start in self._places.starts(one):
+            place = self._places.place(one, start)
+            if place is not None:
+                now, ahead = engine.now, one.ahead or 0
+                spans = ((begin - ahead, end - ahead) for begin, end in one.spans(start))
+                windows[at] = [Window(begin, end, *place) for begin, end in spans if end > now]
+                for window in windows[at]:
                     engine.future.at(max(window.start, now), DISRUPTION, "reserved", at)
-                    engine.future.at(window.end, DISRUPTION, "reserved", at)
+                    if window.end < inf:
+                        engine.future.at(window.end, DISRUPTION, "reserved", at)
                 break
         else:
-            self._refused[at] = f"the reservation {one.name!r} was refused: its nodes are not free in time"
+            what = "nodes" if one.has_nodes and not one.licenses else "nodes and licences"
+            self._refused[at] = f"the reservation {one.name!r} was refused: its {what} are not free in time"
         self._plan()
         engine.queues.expect_later()
         engine.settle()
 
-    def _starts(self, one: AdvanceReservation) -> list[float]:
-        """Return the times at which a reservation could begin, in order."""
-        now = self._engine.now
-        if one.start is not None:
-            return [one.seconds("start")]
-        first, last = max(now, one.seconds("earliest")), one.seconds("latest")
-        ends = {*self._until().tolist(), *(w.end for ws in self._windows.values() for w in ws)}
-        ends.update(closure.end for closure in self._closures)
-        return [first, *sorted(end for end in ends if first < end <= last and end < inf)]
-
-    def _until(self) -> Any:
-        """Return until when running jobs may hold each target, by their limits."""
-        engine = self._engine
-        until = np.full(len(engine.plan.available.use), -inf)
-        durations = engine.prepared.table.durations
-        for job, selection in engine.plan.held.items():
-            end = engine.recorder.start[job] + durations[job]
-            until[selection.targets] = np.maximum(until[selection.targets], max(end, engine.now + 1e-6))
-        return until
-
-    def _targets(self, one: AdvanceReservation, start: float) -> Ints | None:
-        """Return the targets of a reservation that begins at a time; None if there are too few."""
-        if not one.ignore_jobs:
-            return self._chosen(one, start, self._until() <= start)
-        # Targets without running jobs come first.
-        idle = None if one.hosts is not None else self._chosen(one, start, self._until() <= start)
-        everything = np.ones(len(self._engine.plan.available.use), dtype=np.bool_)
-        return self._chosen(one, start, everything) if idle is None else idle
-
-    def _chosen(self, one: AdvanceReservation, start: float, free: Bools) -> Ints | None:
-        """Return the targets of a reservation among those that are `free` of running jobs, or None."""
-        index = self._engine.plan.available.index
-        free = free & index.targets_matching(constraint_of(one)) & index.up
-        taken = (Closure(*window) for window in self._taken(one))
-        for closed in (*self._closures, *taken):
-            if any(closed.start < end and begin < closed.end for begin, end in _spans(one, start)):
-                free[closed.targets] = False
-        if one.hosts is not None:
-            wanted = np.flatnonzero(index.targets_matching(constraint_of(one)))
-            return wanted if len(wanted) and free[wanted].all() else None
-        if one.nodes is not None:
-            found = np.flatnonzero(free)[: one.nodes]
-            return found if len(found) == one.nodes else None
-        return self._by_shape(one, free)
-
-    def _taken(self, one: AdvanceReservation) -> Iterator[Window]:
-        """Yield the windows whose targets a reservation may not have.
-
-        Where a reservation overlaps another, their order does not matter: that of names may have been made
-        before or after it.  One of a number of nodes avoids all others.
-        """
-        for other, windows in self._windows.items():
-            apart = one.hosts is None or not self._reservations[other].overlaps
-            if apart and not one.overlaps:
-                yield from windows
-
-    def _by_shape(self, one: AdvanceReservation, free: Bools) -> Ints | None:
-        """Return the targets that a request takes, as a whole, among those that are free."""
-        from simsched.formats.jobspec.jobspec import Jobspec
-        from simsched.match.state.availability import Availability
-
-        assert one.shape is not None
-        index = self._engine.plan.available.index
-        state = Availability(index)
-        state.set_status(np.flatnonzero(~free), up=False)
-        selection = first_fit(compile_request(Jobspec.from_shape(one.shape), index), state)
-        return None if selection is None else np.sort(selection.targets)
-
     # -- reasons and records ------------------------------------------------------------------------
 
     def _ended(self, at: int) -> str:
-        name, end = self._reservations[at].name, self._windows[at][-1].end
+        name, end = self._reservations[at].name, self._places.windows[at][-1].end
         return f"the reservation {name!r} ended at {end:g} s, before the job could start"
 
     def reasons(self) -> dict[int, str]:
         """Return for each job that waits for a reservation why it waits."""
         engine, found = self._engine, dict[int, str]()
         for at, group in enumerate(engine.queues.groups[self._ordinary :]):
-            windows = self._windows.get(at)
+            windows = self._places.windows.get(at)
             name = self._reservations[at].name
             if at in self._refused:
                 reason = self._refused[at]
@@ -298,7 +294,8 @@ class ReservationBook:
                 reason = self._ended(at)
             else:
                 reason = f"waits for resources of the reservation {name!r}"
-            found.update(dict.fromkeys(group.queue, reason))
+            mine = [job for job in group.queue if engine.queues.group_of(job) is group]
+            found.update(dict.fromkeys(mine, reason))
         return found
 
     def records(self) -> list[dict[str, Any]]:
@@ -307,13 +304,15 @@ class ReservationBook:
         found = []
         for at, one in enumerate(self._reservations):
             row: dict[str, Any] = {"name": one.name, "windows": []}
-            row |= {key: True for key in ("overlaps", "flex") if getattr(one, key)}
-            for start, end, targets in self._windows.get(at, []):
+            row |= {key: True for key in ("overlaps", "flex", "magnetic") if getattr(one, key)}
+            row |= {"licenses": dict(one.licenses)} if one.licenses else {}
+            row |= {} if one.ahead is None else {"longer": one.ahead}
+            for start, end, targets, cores in self._places.windows.get(at, []):
                 ranks = sorted(index.ranks[targets].tolist())
                 hosts = encode_hosts([index.hosts[target] for target in targets.tolist()])
-                row["windows"].append(
-                    {"start": start, "end": end, "ranks": encode_ids(ranks), "hosts": hosts}
-                )
+                ends = end if end < inf else None
+                window = {"start": start, "end": ends, "ranks": encode_ids(ranks), "hosts": hosts}
+                row["windows"].append(window | ({} if cores is None else {"cores": _by_rank(cores, index)}))
             if at in self._refused:
                 row["refused"] = self._refused[at]
             found.append(row)
@@ -322,21 +321,39 @@ class ReservationBook:
     # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return the windows so far."""
-        windows = {at: [tuple(window) for window in found] for at, found in self._windows.items()}
-        return {"windows": windows, "refused": self._refused}
+        """Return the windows so far, and the jobs that run in a reservation that they did not name."""
+        windows = {
+            at: [
+                (*window[:3], window.cores and [(leaf, hex(mask)) for leaf, mask in window.cores])
+                for window in found
+            ]
+            for at, found in self._places.windows.items()
+        }
+        return {"windows": windows, "refused": self._refused, "taken": self._engine.queues.taken}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
-        self._windows = {at: [Window(*window) for window in found] for at, found in state["windows"].items()}
+        self._places.windows = {
+            at: [_window(*window) for window in found] for at, found in state["windows"].items()
+        }
         self._refused = state["refused"]
+        self._engine.queues.taken = state["taken"]
         self._plan()
 
 
-def _spans(one: AdvanceReservation, start: float) -> list[tuple[float, float]]:
-    """Return the begins and ends of the windows of a reservation whose first one begins at a time."""
-    begins = [start + turn * one.repeat for turn in range(one.times)]
-    return [(begin, begin + one.duration) for begin in begins]
+def _window(start: float, end: float, targets: Ints, cores: Sequence[tuple[int, str]] | None) -> Window:
+    """Return a window from its saved values."""
+    found = None if cores is None else tuple((leaf, int(mask, 16)) for leaf, mask in cores)
+    return Window(start, end, targets, found)
+
+
+def _by_rank(cores: Cores, index: Index) -> dict[str, str]:
+    """Return rank → idset of cores."""
+    pool, found = index.pool_types[CORE], dict[str, list[int]]()
+    for leaf, mask in cores:
+        ids = [id_ for unit, id_ in enumerate(pool.ids[leaf]) if mask >> unit & 1]
+        found.setdefault(str(index.ranks[pool.target[leaf]]), []).extend(ids)
+    return {rank: encode_ids(sorted(ids)) for rank, ids in found.items()}
 
 
 def rejection_by(name: str | None, job: Job, reservations: Sequence[AdvanceReservation]) -> str | None:

@@ -1,7 +1,7 @@
 """One reservation of ``scontrol show reservation`` as a table ``[[reservations]]`` of a configuration.
 
-The nodes that Slurm chose, the times, and who may use it are kept (scontrol(1), "RESERVATIONS").  Nodes are
-reserved as a whole.
+The nodes and cores that Slurm chose, licences, the times, and who may use it are kept (scontrol(1),
+"RESERVATIONS").
 """
 
 from __future__ import annotations
@@ -24,27 +24,40 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.clock import EARLIEST_DATE, LATEST_DATE, parse_date
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from simsched.formats.cluster.recipe import NodeGroup
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
 KEY = "reservations"
 """The key of the tables in a configuration."""
+CORE_LINE = "{} {}"
+"""How a reader gives the cores of nodes: host list and idset, several of them with semicolons."""
 YEAR = 365 * 86400
 _ENDLESS = frozenset({"4294967295", "4294967294", *UNLIMITED})
 _REPEATS = {
     "HOURLY": ("hourly", 3600, 31 * 24),
     "DAILY": ("daily", 86400, 366),
     "WEEKLY": ("weekly", 7 * 86400, 53),
+    "WEEKDAY": ("weekdays", 86400, 261),
+    "WEEKEND": ("weekends", 86400, 105),
 }
 """Flag → `repeat`, its seconds, and the number of windows of an import; Slurm repeats without an end."""
-_SWITCHES = {"MAINT": "overlaps", "OVERLAP": "overlaps", "IGNORE_JOBS": "ignore-jobs", "FLEX": "flex"}
+_SWITCHES = {
+    "MAINT": "overlaps",
+    "OVERLAP": "overlaps",
+    "IGNORE_JOBS": "ignore-jobs",
+    "FLEX": "flex",
+    "MAGNETIC": "magnetic",
+}
 _NO_EFFECT = frozenset(
     [
+        "LICENSE_ONLY",
         "SPEC_NODES",
         "ALL_NODES",
         "ANY_NODES",
@@ -59,19 +72,15 @@ _NO_EFFECT = frozenset(
 _FLAGS_LEFT_OUT = {
     "FIRST_CORES": "the first cores of its nodes",
     "FORCE_START": "it starts although a repeated one is in the past",
-    "MAGNETIC": "jobs that do not name it may use it, too",
     "NO_HOLD_JOBS": "its jobs may run elsewhere once it has ended",
     "NO_HOLD_JOBS_AFTER_END": "its jobs may run elsewhere once it has ended",
-    "PURGE_COMP": "it ends once its last job has ended",
+    "PURGE_COMP": "it ends once its last job has ended; here it lasts to its end",
     "REPLACE": "nodes that are in use are replaced by idle ones",
     "REPLACE_DOWN": "nodes that are down are replaced",
-    "WEEKDAY": "it repeats from Monday to Friday; only its next window is kept",
-    "WEEKEND": "it repeats on Saturday and Sunday; only its next window is kept",
 }
 _KEYS_LEFT_OUT = {
     "burstbuffer": "BurstBuffer",
     "groups": "Groups",
-    "licenses": "Licenses",
     "maxstartdelay": "MaxStartDelay",
     "qos": "QOS",
     "watts": "Watts",
@@ -89,7 +98,8 @@ def reservation_of(
     what = f"reservation {clip(name)}"
     flags = [flag.partition("=")[0].upper() for flag in comma_parts(stated(values, "flags"))]
     if "TIME_FLOAT" in flags:
-        notes.left_out(f"{what}: TIME_FLOAT (its start moves with the time)", where)
+        text = 'its start moves with the time, by how much is not stated; write start = "now+1h" for an hour'
+        notes.left_out(f"{what}: TIME_FLOAT ({text})", where)
         return None
     places = _places(values, hosts, notes, where, what)
     if places is None:
@@ -102,12 +112,14 @@ def reservation_of(
         notes.assumed(f"{what}: it lasts a year, as Slurm counts a duration without an end", where)
     found = {"name": name, "start": start, "duration": seconds, **places, **_who(values, notes, where, what)}
     found |= _of_flags(flags, seconds, notes, where, what)
+    found |= _cores(values.get("coreids", ""), found, notes, where, what)
+    if found.get("magnetic") and "licenses" in found and len(places) == 1:
+        del found["magnetic"]
+        notes.left_out(f"{what}: MAGNETIC of licences alone", where)
     for key, word in _KEYS_LEFT_OUT.items():
         value = stated(values, key)
         if value and value != "0":
             notes.left_out(f"{what}: {word}={clip(value)}", where)
-    if "coreids" in values:
-        notes.left_out(f"{what}: cores of a node; whole nodes are reserved", where)
     return found
 
 
@@ -141,14 +153,17 @@ def _seconds(text: str, values: Mapping[str, str]) -> float:
 def _places(
     values: Mapping[str, str], hosts: Sequence[str], notes: NoteCollector, where: str, what: str
 ) -> dict[str, Any] | None:
-    """Return the nodes: their names, or their number and features if no names are stated."""
+    """Return the licences, and the nodes: their names, or their number and features without names."""
     text = stated(values, "nodes")
+    found = _licences(values, notes, where, what)
     if text.lower() == EVERY_NODE:
-        return {"hosts": EVERY_NODE}
+        return {"hosts": EVERY_NODE, **found}
     if hosts:
-        return {"hosts": encode_hosts(hosts)}
+        return {"hosts": encode_hosts(hosts), **found}
     count = notes.attempt(whole_number, stated(values, "nodecnt") or "0", where, f"{what}: NodeCnt")
     if text or not count:
+        if found and not text:
+            return found
         if not text:
             notes.left_out(f"{what}: it has no nodes", where)
         return None
@@ -157,8 +172,45 @@ def _places(
         notes.left_out(f"{what}: Features={clip(features)}", where)
         features = ""
     parts = features.replace("&", ",").split(",")
-    found: dict[str, Any] = {"nodes": count}
-    return found | ({"requires": [property_name(part) for part in parts if part]} if features else {})
+    return {"nodes": count, **found} | (
+        {"requires": [property_name(part) for part in parts if part]} if features else {}
+    )
+
+
+def _licences(
+    values: Mapping[str, str], notes: NoteCollector, where: str, what: str
+) -> dict[str, dict[str, int]]:
+    """Return the licences and their numbers, ``matlab*2,ansys:1``."""
+    found: dict[str, int] = {}
+    for part in comma_parts(stated(values, "licenses").replace(";", ",")):
+        name, _, text = part.replace("*", ":").partition(":")
+        number = notes.attempt(whole_number, text or "1", where, f"{what}: Licenses")
+        if number:
+            found[name.partition("@")[0]] = number
+    return {"licenses": found} if found else {}
+
+
+def _cores(
+    text: str, table: Mapping[str, Any], notes: NoteCollector, where: str, what: str
+) -> dict[str, dict[str, str]]:
+    """Return the cores of each node, from ``n1 0-1;n2 4`` (see `CORE_LINE`)."""
+    if not text:
+        return {}
+    found: dict[str, str] = {}
+    for part in text.split(";"):
+        nodes, _, ids = part.strip().partition(" ")
+        cores = notes.attempt(Idset.parse, ids, where, f"{what}: CoreIDs")
+        names = notes.attempt(lambda text: Hostlist.parse(text).expand(), nodes, where, f"{what}: NodeName")
+        found |= {host: str(cores) for host in names or ()} if cores else {}
+    hosts = table.get("hosts", "")
+    named = set() if hosts == EVERY_NODE else set(Hostlist.parse(hosts).expand())
+    if not found or set(found) != named:
+        notes.left_out(f"{what}: cores of some of its nodes; whole nodes are reserved", where)
+    elif table.get("overlaps"):
+        notes.left_out(f"{what}: cores of a node with MAINT or OVERLAP; whole nodes are reserved", where)
+    else:
+        return {"cores": found}
+    return {}
 
 
 def _who(values: Mapping[str, str], notes: NoteCollector, where: str, what: str) -> dict[str, Any]:
@@ -211,7 +263,7 @@ def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> Mac
     tables = description.config.get(KEY)
     if not tables:
         return description
-    known = {host for group in description.recipe.groups for host in group.hosts}
+    known = {host: group for group in description.recipe.groups for host in group.hosts}
     kept = [found for table in tables if (found := _on_known(table, known, notes)) is not None]
     config = {key: value for key, value in description.config.items() if key != KEY}
     if kept:
@@ -220,7 +272,9 @@ def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> Mac
     return replace(description, config=config, notes=(*description.notes, *notes.notes()))
 
 
-def _on_known(table: dict[str, Any], known: set[str], notes: NoteCollector) -> dict[str, Any] | None:
+def _on_known(
+    table: dict[str, Any], known: Mapping[str, NodeGroup], notes: NoteCollector
+) -> dict[str, Any] | None:
     """Return a reservation on the nodes that the site has; None if it has none of them."""
     if table.get("hosts", EVERY_NODE) == EVERY_NODE:
         return table
@@ -230,4 +284,20 @@ def _on_known(table: dict[str, Any], known: set[str], notes: NoteCollector) -> d
         text = f"reservation {clip(table['name'])}: there is no node {clip(encode_hosts(unknown))}"
         notes.fault(text, cause="reserved nodes")
     found = [host for host in hosts if host in known]
-    return {**table, "hosts": encode_hosts(found)} if found else None
+    if not found:
+        return None
+    cores = {host: ids for host, ids in table.get("cores", {}).items() if host in known}
+    kept = {**{key: value for key, value in table.items() if key != "cores"}, "hosts": encode_hosts(found)}
+    lacking = [host for host, ids in cores.items() if not _has_cores(known[host], Idset.parse(ids))]
+    if lacking:
+        what, nodes = f"reservation {clip(table['name'])}", clip(encode_hosts(lacking))
+        text = f"{what}: {nodes} has no core {cores[lacking[0]]}; whole nodes are reserved"
+        notes.fault(text, cause="reserved cores")
+    return {**kept, **({"cores": cores} if cores and not lacking else {})}
+
+
+def _has_cores(group: NodeGroup, ids: Idset) -> bool:
+    """Whether the nodes of a group have all cores of these ids."""
+    if group.core_ids is None:
+        return max(ids) < group.cores
+    return all(id_ in group.core_ids for id_ in ids)

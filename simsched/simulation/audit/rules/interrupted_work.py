@@ -49,6 +49,8 @@ class InterruptedWork(Attempts):
         self._units: dict[str, Any] = {}
         self._licences = LicenceUse(recorded.licences)
         self._reserved = ReservedNodes(recorded.reservations, recorded.windows)
+        self._placed: tuple[float, Any] = 0, {}
+        """The time and the units of the last alloc."""
         self._jobs: dict[str, Job] = {}
         self.faults: list[tuple[str, str, str]] = []
         """(rule, job, fault) of licences, and of jobs that went on with other resources than they had."""
@@ -63,8 +65,14 @@ class InterruptedWork(Attempts):
         return self.suspends and name in self._last and start == self._begins.get(name)
 
     def count_licences(self, event: str, name: str, job: Job, document: Mapping[str, Any]) -> None:
-        """Count the licences of a line."""
-        self.faults += (("L2", name, fault) for fault in self._licences.note(event, job, document))
+        """Count the licences of a line, after `note` or `release`."""
+        licences, reserved = self._licences, self._reserved
+        self.faults += (("L2", name, fault) for fault in licences.note(event, job, document))
+        if event == "release":
+            reserved.release(name)
+        elif licences.taken:
+            faults = reserved.wrong_licences(job, *self._placed, licences.taken, licences.free)
+            self.faults += (("R2", name, fault) for fault in faults)
 
     def note(self, name: str, job: Job, start: float, time: float, units: Any) -> None:
         """Note an alloc; `start` is the start of the job, before `time` if it was suspended."""
@@ -72,7 +80,8 @@ class InterruptedWork(Attempts):
         goes_on = start < time and self.suspends
         ran = self.ran[name][-1] if goes_on else None
         if start == time or goes_on:
-            self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, set(units), ran))
+            self.faults += (("R1", name, fault) for fault in self._reserved.wrong(job, time, units, ran))
+            self._placed = time, units
         if goes_on:
             self.gaps[name] = self.gaps.get(name, 0) + time - self._last[name][1]
             if units != self._units[name]:

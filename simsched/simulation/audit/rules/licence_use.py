@@ -20,11 +20,18 @@ def _number(units: Any) -> int:
 
 
 class LicenceUse:
-    """The licences that are in use after each line of the allocations."""
+    """The licences that are in use after each line of the allocations.
+
+    Attributes
+    ----------
+    free : the licences that are left.
+    taken : those of the last line.
+    """
 
     def __init__(self, licences: Licences | None) -> None:
         self._counts = {} if licences is None else licences.to_dict()
-        self._free = dict(self._counts)
+        self.free = dict(self._counts)
+        self.taken: dict[str, int] = {}
 
     def note(self, event: str, job: Job, document: Mapping[str, Any]) -> Iterator[str]:
         """Count the licences of a line, and yield its faults."""
@@ -33,9 +40,10 @@ class LicenceUse:
         pools = document.get("scheduling", {}).get("pools", {})
         named = {str(path).rpartition("/")[2]: units for path, units in pools.items()}
         found = {name: _number(units) for name, units in named.items() if name in self._counts}
+        self.taken = found
         if event == "release":
             for name, units in found.items():
-                self._free[name] += units
+                self.free[name] += units
             return
         try:
             expected = licences_of(job.jobspec)
@@ -45,7 +53,7 @@ class LicenceUse:
         if found != expected:
             yield f"has the licences {found or 'none'} instead of {expected or 'none'}"
         for name, units in found.items():
-            self._free[name] -= units
-            if self._free[name] < 0:
+            self.free[name] -= units
+            if self.free[name] < 0:
                 there = self._counts[name]
-                yield f"{there - self._free[name]} of the licence {name!r} are in use, there are {there}"
+                yield f"{there - self.free[name]} of the licence {name!r} are in use, there are {there}"
