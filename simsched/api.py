@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, wrong
+from simsched.errors import InputWarning
 from simsched.report.run_views import Run, load_run
 
 if TYPE_CHECKING:
@@ -91,6 +93,7 @@ def simulate(
     """
     from simsched.graph.cluster import as_cluster
     from simsched.plugins.plugin_errors import name_of
+    from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.simulate import simulate as run_workload
     from simsched.workload.load import as_workload
 
@@ -99,6 +102,9 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
+    notes = tuple(notes_on_rules(options, workload))
+    if notes:
+        warnings.warn(InputWarning("the options", notes), stacklevel=2)
     return simulated_run(result, cluster, f"{name_of(queue_policy)} on {cluster.name}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.bundled import bundled
 from simsched.check.findings import SiteFault
 from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
 from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
@@ -166,6 +167,8 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
     from simsched.formats.text.documents import load_document, name_of, read_text
     from simsched.formats.text.sniffing import unrecognised
 
+    if str(path) in bundled("clusters") and not Path(path).exists():
+        path = bundled("clusters")[str(path)]
     where, text = name_of(path), read_text(path)
     if not text.strip():
         raise FormatError("the file is empty", where=where, expected=EXPECTED)

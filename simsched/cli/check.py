@@ -29,7 +29,8 @@ def register(subparsers: Subparsers) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="file of any kind, or - for standard input; the first description of the machine is the measure",
+        help="file of any kind, name of a bundled cluster, or - for standard input; the first description of "
+        "the machine is the measure",
     )
     parser.add_argument("--site", metavar="DIR", help="check also the folder of a site")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")

@@ -101,7 +101,9 @@ def _orders() -> Iterator[PolicyEntry]:
 
     for name, order in ORDERS.items():
         yield PolicyEntry(name, _sentence(order.keys))
-    text = "the users and banks with the least recent usage first; usage decays with a half-life"
+    text = (
+        "the users and banks with the least usage first, which decays with a half-life (Kay and Lauder 1988)"
+    )
     yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
     text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
     yield PolicyEntry(Multifactor.name, text, "priority")
@@ -133,7 +135,7 @@ def _presets() -> Iterator[PolicyEntry]:
 
 
 _QUEUE_POLICIES = {
-    "fcfs": "in order, up to the first job that does not fit",
+    "fcfs": "in order, up to the first job that does not fit (Schwiegelshohn and Yahyapour 1998)",
     "easy": "in order; then later jobs that do not delay the first that does not fit (Lifka 1995)",
     "conservative": "every waiting job has a reservation (Mu'alem and Feitelson 2001)",
     "hybrid": "the first `depth` waiting jobs have reservations (Fluxion, reservation-depth)",
@@ -221,6 +223,13 @@ def _preemption() -> Iterator[PolicyEntry]:
         yield PolicyEntry(name, f"{text} (slurm.conf(5), PreemptMode)")
 
 
+def _reservations() -> Iterator[PolicyEntry]:
+    from simsched.simulation.reservations.reservation_rules import MEANINGS
+
+    for name, text in MEANINGS.items():
+        yield PolicyEntry(name, text)
+
+
 def _backfill_options() -> Iterator[PolicyEntry]:
     for name, text in _BACKFILL_OPTIONS.items():
         yield PolicyEntry(name, text)
@@ -240,7 +249,7 @@ _LIMIT_SOURCES = {
 
 _BACKFILL_OPTIONS = {
     "backfill-order": "the order of the jobs behind the first; sjf is EASY-SJBF (Tsafrir et al. 2007)",
-    "starvation": "no job passes the first once that has waited longer",
+    "starvation": "no job passes the first once that has waited longer (PBS, max_starve)",
     "threshold": "the expansion factor from which on a job has a reservation (Srinivasan et al. 2002)",
     "factor": "the slack of a job, in units of its duration (Talby and Feitelson 1999)",
     "depth": "the most jobs with reservations (Fluxion, reservation-depth)",
@@ -268,6 +277,7 @@ CATALOGUES: dict[str, Catalogue] = {
     "predictors": Catalogue("--predictor", _predictors),
     "limits": Catalogue("[[limits]]", _limits),
     "preemption": Catalogue("preemption.mode", _preemption),
+    "reservations": Catalogue("[[reservations]]", _reservations),
     "match-policies": Catalogue("--match-policy", _match_policies),
     "transforms": Catalogue("--transform", _transforms),
     "workload-readers": Catalogue("--as", _workload_readers),

@@ -100,6 +100,7 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.cli.support.signals import stopping
     from simsched.folders import refuse_foreign
     from simsched.simulation.options.dated_times import notes_on_outages
+    from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
     site = place_site(args, "cluster", "workload")
@@ -112,6 +113,8 @@ def run_run(args: argparse.Namespace) -> int:
     if not len(workload):
         note("the workload has no jobs")
     for text in notes_on_outages(options.get("outages", ()), workload):
+        note(text)
+    for text in notes_on_rules(options, workload):
         note(text)
     options |= _on_clock(options, workload)
     with stopping() as stop, RunDirectory(args.output) as directory:

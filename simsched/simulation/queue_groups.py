@@ -13,7 +13,7 @@ from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
 
@@ -67,6 +67,8 @@ class QueueGroups:
     queued_cores : the sum of the sizes of the jobs that wait for resources.
     limits : what keeps jobs that are over a limit out of view; None without limits.
     barred : how many jobs wait for a limit.
+    magnets : group of a magnetic reservation in a window → whether a job of other groups waits there, too.
+    taken : job that runs in a magnetic reservation → the group of this.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class QueueGroups:
         self.queued_cores = 0
         self.limits: WaitingLimits | None = None
         self.barred = 0
+        self.magnets: dict[int, Callable[[int], bool]] = {}
+        self.taken: dict[int, int] = {}
         self._admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
         self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
@@ -109,11 +113,55 @@ class QueueGroups:
     @property
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
-        return sum(len(group.queue.ranks) for group in self.groups)
+        return sum(len(group.queue.ranks) for group in self.groups) - sum(
+            map(len, map(self._guests, self.magnets))
+        )
 
     def group_of(self, job: int) -> QueueGroup:
         """Return the group in which a job waits."""
         return self.groups[0 if self._admission is None else self._admission.groups[job]]
+
+    def inside(self, job: int) -> int:
+        """Return the number of the group in which a job started."""
+        own = 0 if self._admission is None else self._admission.groups[job]
+        return self.taken.get(job, own)
+
+    @property
+    def in_turn(self) -> list[QueueGroup]:
+        """The groups in the order of their passes: those that others wait in, too, come first."""
+        first = [self.groups[at] for at in self.magnets]
+        return [*first, *(group for at, group in enumerate(self.groups) if at not in self.magnets)]
+
+    def _guests(self, at: int) -> list[int]:
+        group = self.groups[at]
+        return [job for job in group.queue if self.group_of(job) is not group]
+
+    def magnetize(self, at: int, attracts: Callable[[int], bool] | None) -> None:
+        """Let waiting jobs of other groups wait in the group of a reservation, too; None: no longer."""
+        if attracts is None:
+            if self.magnets.pop(at, None) is not None:
+                for job in self._guests(at):
+                    self.groups[at].queue.remove(job)
+        elif at not in self.magnets:
+            self.magnets[at] = attracts
+            queue = self.groups[at].queue
+            waiting = sorted(job for group in self.groups for job in group.queue if job not in queue)
+            for job in waiting:
+                if attracts(job):
+                    queue.add(job)
+
+    def _leave_others(self, started: Iterable[tuple[int, Any, bool]]) -> None:
+        """Take jobs that started in one group out of the queues of the others in which they waited."""
+        for job, _, _ in started:
+            own = self.group_of(job)
+            for at in self.magnets:
+                if job in self.groups[at].queue:
+                    self.groups[at].queue.remove(job)
+                elif job in own.queue and self.magnets[at](job):
+                    self.taken[job] = at
+            if job in own.queue:
+                own.queue.remove(job)
+                own.context.released = own.context.moved = True
 
     def name_of(self, job: int) -> str | None:
         """Return the name of a job's queue, or None."""
@@ -144,8 +192,12 @@ class QueueGroups:
         if self._predictions is not None:
             self._predictions.expect(job)
         self.queued_cores += self._prepared.sizes[job]
+        self.taken.pop(job, None)
         if self.limits is None:
             group.queue.add(job)
+            for at, attracts in self.magnets.items():
+                if attracts(job):
+                    self.groups[at].queue.add(job)
         else:
             self.limits.add(job, group)
 
@@ -187,6 +239,9 @@ class QueueGroups:
     def _take_out(self, job: int, group: QueueGroup) -> None:
         if job in group.queue:
             group.queue.remove(job)
+        for at in self.magnets:
+            if job in self.groups[at].queue:
+                self.groups[at].queue.remove(job)
         self.queued_cores -= self._prepared.sizes[job]
         if self.limits is not None:
             self.limits.forget(job, group)
@@ -199,7 +254,7 @@ class QueueGroups:
         for group in self.groups:
             for job in [*group.queue, *sorted(group.queue.barred)]:
                 named = of[job]
-                if named is not None and named.name == name:
+                if named is not None and named.name == name and self.group_of(job) is group:
                     self._take_out(job, group)
                     parked.append(job)
         self.touch(released=True)
@@ -229,7 +284,9 @@ class QueueGroups:
             order.charge(self._prepared.table, job, seconds, now)
 
     def begin(self, started: Iterable[tuple[int, Any, bool]], now: float) -> None:
-        """Note that jobs (the first of each tuple) start now, for orders that charge running jobs."""
+        """Note that jobs (the first of each tuple) start now, for orders and other queues that have them."""
+        if self.magnets:
+            self._leave_others(started)
         if self._begins is not None:
             for job, _, _ in started:
                 self._begins.begin(job, now)

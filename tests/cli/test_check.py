@@ -34,6 +34,10 @@ def test_a_sound_site_is_one_line(run, site):
     )
 
 
+def test_a_bundled_cluster_by_its_name(run, site):
+    assert run("check", "tiny")[:2] == (0, "no fault: 4 nodes, 16 cores, 4 gpus; 1 file\n")
+
+
 def test_a_fault_has_a_place_with_its_line_and_a_code(run, site, tmp_path):
     (tmp_path / "queues.toml").write_text(QUEUES.replace('["debug"]', '["debgu"]'))
     status, out, err = run("check", "R.json", "queues.toml")

@@ -12,6 +12,7 @@ from simsched.schedule.orders.priority_rules import FACTORS
 from simsched.schedule.policies.registry import POLICIES
 from simsched.schedule.predictors.predictor import PREDICTORS
 from simsched.simulation.limits.limit_rules import QUANTITIES
+from simsched.simulation.reservations.reservation_rules import KEYS, MEANINGS
 from simsched.workload.transforms.steps import STEPS
 
 
@@ -24,6 +25,7 @@ def test_every_registry_is_listed(capsys):
     assert names["factors"] == list(FACTORS)
     assert names["limits"] == list(QUANTITIES)
     assert set(names["predictors"]) == {"limit", *PREDICTORS}
+    assert set(names["reservations"]) == set(MEANINGS) <= set(KEYS)
     assert names["match-policies"] == list(MATCH_POLICIES)
     assert all(entry["text"] for listed in found.values() for entry in listed["entries"])
 
@@ -34,6 +36,15 @@ def test_every_option_of_backfill_belongs_to_a_queue_policy(capsys):
     taken = " ".join(entry["options"] for entry in found["queue-policies"]["entries"])
     for entry in found["backfill"]["entries"]:
         assert f"{entry['name']}=" in taken
+
+
+def test_every_choice_of_a_site_has_a_source(capsys):
+    kinds = ["queue-policies", "orders", "factors", "fair-share", "predictors", "limits", "backfill"]
+    assert main(["policies", *kinds, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    source = re.compile(r"\d{4}|Slurm|slurm|flux|Fluxion|PBS|Maui|RFC|simsched|as F1")
+    entries = [(kind, entry) for kind in kinds for entry in found[kind]["entries"]]
+    assert [(kind, entry["name"]) for kind, entry in entries if not source.search(entry["text"])] == []
 
 
 def test_one_kind(capsys):

@@ -98,7 +98,9 @@ def test_groups_and_warm_up(run_dir, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--warm-up", "soon"], "--warm-up"),
+        (["--warm-up", "msre"], "--warm-up: 'msre' is not a duration (expected"),
+        (["--warm-up", "msre"], "or inf, or a date, or mser, or welch)"),
+        (["--drain", "mser"], "or inf, or a date)"),
         (["--warm-up", "mser"], "2 jobs are too few for a warm-up by MSER-5"),
         (["--drain", "9d"], "no job was submitted between warm-up and drain"),
         (["--by", "user", "--format", "html", "-o", "x.html"], "there is no table --by in the format html"),

@@ -1,8 +1,8 @@
 """A simple batch scheduler with limits, written from their definition: nothing shared with simsched.
 
 The machine is a number of processors.  A limit is a function of a job to a scope (None: not counted), a
-quantity (``jobs``, ``procs``, ``run-seconds``, ``spent-seconds``) and the most of it.  Everything is summed
-up again for each question.
+quantity (``jobs``, ``procs``, ``run-seconds``, ``spent-seconds``) and the most of it.  The use by running
+jobs is summed up again for each question.
 
 At an instant all ends come first, then all submissions, then one pass over the queue in the order of
 submission.  A job that is over a limit when its turn comes is passed over.  FCFS stops at the first other
@@ -12,6 +12,7 @@ job that does not fit; EASY reserves for it and lets later jobs start that do no
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import NamedTuple
 
 
@@ -58,24 +59,30 @@ class Machine:
         self.processors = processors
         self.limits = limits
         self.running = []  # (job, start)
-        self.ended = []  # (job, seconds)
+        self.spent = {}  # (place of a limit, scope) -> processor-seconds of jobs that ended
 
     @property
     def idle(self):
         return self.processors - sum(job.procs for job, _ in self.running)
 
     def allowed(self, job, now):
-        for limit in self.limits:
+        for at, limit in enumerate(self.limits):
             scope = limit.scope(job)
             if scope is None:
                 continue
             mine = [entry for entry in self.running if limit.scope(entry[0]) == scope]
             use = sum(amount(limit, other, now, start) for other, start in mine)
             if limit.quantity == "spent-seconds":
-                use += sum(o.procs * seconds for o, seconds in self.ended if limit.scope(o) == scope)
+                use += self.spent.get((at, scope), 0)
             if use + amount(limit, job, now, now) > limit.most:
                 return False
         return True
+
+    def end(self, job, start, now):
+        self.running.remove((job, start))
+        for at, limit in enumerate(self.limits):
+            place = at, limit.scope(job)
+            self.spent[place] = self.spent.get(place, 0) + job.procs * (now - start)
 
 
 def one_pass(machine, queue, now, policy):
@@ -115,12 +122,12 @@ def one_pass(machine, queue, now, policy):
 
 def next_instant(machine, queue, now, event):
     """The next event, or the first whole second before it at which a job is no longer over a limit."""
+    last = math.ceil(event)
     if any(limit.quantity == "run-seconds" for limit in machine.limits):
-        over = [job for job in queue if not machine.allowed(job, now)]
-        for time in range(math.floor(now) + 1, math.ceil(event)):
-            if any(machine.allowed(job, time) for job in over):
-                return time
-    return event
+        for job in [job for job in queue if not machine.allowed(job, now)]:
+            seconds = range(math.floor(now) + 1, last)  # until the event the use only falls
+            last = seconds.start + bisect_left(seconds, True, key=lambda time: machine.allowed(job, time))
+    return event if last == math.ceil(event) else last
 
 
 def schedule(jobs, processors, limits, policy, submitted=None):
@@ -134,8 +141,7 @@ def schedule(jobs, processors, limits, policy, submitted=None):
         ends = [start + job.actual for job, start in machine.running]
         now = next_instant(machine, queue, now, min(ends + [job.submit for job in coming[-1:]]))
         for job, start in [entry for entry in machine.running if entry[1] + entry[0].actual <= now]:
-            machine.running.remove((job, start))
-            machine.ended.append((job, now - start))
+            machine.end(job, start, now)
         while coming and coming[-1].submit <= now:
             job = coming.pop()
             present = [*queue, *(other for other, _ in machine.running)]

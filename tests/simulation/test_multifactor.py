@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import simsched as ss
-from simsched.errors import SimschedError
+from simsched.errors import InputWarning, SimschedError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint
 from simsched.simulation.forecast.start_times import forecast
@@ -130,7 +130,8 @@ def test_an_order_without_factors_is_refused():
 def test_another_order_leaves_the_priority_aside():
     jobs = [FIRST, job(1, 1), job(2, 2, urgency=20)]
     assert order_of(jobs, {"factors": {"urgency": 1}}) == [0, 2, 1]
-    assert order_of(jobs, {"factors": {"urgency": 1}}, order="fifo") == [0, 1, 2]
+    with pytest.warns(InputWarning, match="priority is not used by the order fifo"):
+        assert order_of(jobs, {"factors": {"urgency": 1}}, order="fifo") == [0, 1, 2]
 
 
 PRIORITY = {

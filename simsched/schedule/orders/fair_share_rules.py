@@ -79,6 +79,8 @@ class RankedTree:
         self._mixed = [len(set(tree.is_user[nodes].tolist())) > 1 for nodes, _ in self._levels]
         self._first_user = len(tree) - len(self._users)
         self._matrix = _sums(tree, self._first_user) if self._levels else None
+        self._walked: _Walk | None = None
+        """The last walk over the accounts; it holds while they keep their order."""
 
     def shares(self, own: Floats) -> Shares:
         """Return rank / number of users of users."""
@@ -105,7 +107,21 @@ class RankedTree:
         totals = own.copy()
         totals[:users] = self._matrix @ own
         keys = self._keys(totals, self._last)
+        if self._walked is None or not self._walked.holds(keys):
+            self._walked = None
+            lifted = self._walk_accounts(keys)
+            if lifted is None:
+                return self._exact(own)
+        else:
+            lifted = self._walked.lifted
+        found: Integers = keys[users:]
+        found += lifted
+        return found
+
+    def _walk_accounts(self, keys: Integers) -> Integers | None:
+        """Return the upper part of the key of each user; None if a tie needs care."""
         above: Integers | None = None
+        walked = _Walk()
         for (nodes, places), mixed in zip(self._levels, self._mixed, strict=True):
             mine = (keys[nodes] << 1) + self._is_account[nodes]
             if above is not None:
@@ -114,14 +130,15 @@ class RankedTree:
             column = mine[order]
             steps = column[1:] - column[:-1]
             if self._needs_care(column, steps, mixed=mixed):
-                return self._exact(own)
+                return None
+            walked.add(nodes[order], column, steps)
             above = np.zeros(len(order), dtype=np.int64)
             above[order[1:]] = (steps != 0).cumsum()
         assert above is not None
         above <<= _RANK
-        found: Integers = keys[users:]
-        found += above[self._above]
-        return found
+        walked.lifted = above[self._above]
+        self._walked = walked.closed()
+        return walked.lifted
 
     def _needs_care(self, column: Integers, steps: Integers, *, mixed: bool) -> bool:
         """Whether accounts with usage tie, or a user with an account; accounts without any just merge."""
@@ -166,6 +183,49 @@ class RankedTree:
         found = np.empty(len(order), dtype=np.int64)
         found[order] = first
         return found
+
+
+class _Walk:
+    """A walk over accounts: neighbours in it, and what it adds to the keys of users.
+
+    Usage changes with every second, but accounts seldom change places.  A walk holds for other keys if
+    siblings that are neighbours in it are in the same relation.
+
+    Attributes
+    ----------
+    lifted : the upper part of the key of each user.
+    """
+
+    def __init__(self) -> None:
+        self.lifted: Integers = np.zeros(0, dtype=np.int64)
+        self._lasts = True
+        self._before: list[Integers] = []
+        self._after: list[Integers] = []
+        self._merged: list[Integers] = []
+
+    def add(self, nodes: Integers, column: Integers, steps: Integers) -> None:
+        """Add a level: its nodes in order, their keys with the account above, and the steps between these."""
+        siblings = (column[1:] >> _RANK) == (column[:-1] >> _RANK)
+        # A user and an account may have equal values and different keys.
+        self._lasts = self._lasts and not ((steps == 1) & siblings).any()
+        apart, merged = siblings & (steps != 0), siblings & (steps == 0)
+        self._before.append(nodes[:-1][apart])
+        self._after.append(nodes[1:][apart])
+        self._merged += [nodes[:-1][merged], nodes[1:][merged]]
+
+    def closed(self) -> _Walk | None:
+        """Return the walk after its last level; None if it cannot be checked for other keys."""
+        self._neighbours = np.concatenate(self._before), np.concatenate(self._after)
+        self._unused = np.concatenate(self._merged)
+        return self if self._lasts else None
+
+    def holds(self, keys: Integers) -> bool:
+        """Whether accounts with these keys are in the same order, and the same ones merge."""
+        before, after = self._neighbours
+        if np.count_nonzero(keys[before] >= keys[after]):
+            return False
+        # Only accounts without usage merge here.
+        return not (len(self._unused) and keys[self._unused].any())
 
 
 class ClassicFairShare:

@@ -36,7 +36,8 @@ class FairShare:
 
     def __init__(self, half_life: float = WEEK) -> None:
         if not half_life > 0:
-            raise ConfigError(f"a half-life of {half_life} s", expected="a positive number of seconds")
+            text = f"a half-life of {half_life} s"
+            raise ConfigError(text, where="order fairshare", expected="a positive number of seconds")
         self.half_life = half_life
         self._origin = 0.0
         self._users = np.zeros(0)

@@ -67,7 +67,7 @@ class Multifactor:
         """The jobs whose age counts from another time than their submission."""
         ages = [factor for factor in rules.factors if factor.kind == "age" and factor.weight]
         self._share_factors = [f for f in rules.factors if f.kind == "fair-share" and f.weight]
-        self._ages = [(factor, factor.option("max", WEEK)) for factor in ages]
+        self._ages = [_age_line(factor) for factor in ages]
         self._running: dict[int, float] = {}
         self.lasting = self.epoch if rules.period else None
         """Time → the time as of which keys count; None if they change at any time."""
@@ -131,12 +131,11 @@ class Multifactor:
 
     def _computed(self, table: JobTable, jobs: Integers, at: float) -> Floats:
         total = self._fixed[jobs]
-        for factor, longest in self._ages:
+        for slope, lowest, highest in self._ages:
             waited = at - self._since[jobs]
-            waited *= factor.weight / longest
-            highest, lowest = factor.weight * min(1.0, factor.most), factor.weight * max(0.0, factor.least)
-            np.minimum(waited, max(highest, lowest), out=waited)
-            np.maximum(waited, min(highest, lowest), out=waited)
+            waited *= slope
+            np.minimum(waited, highest, out=waited)
+            np.maximum(waited, lowest, out=waited)
             total += waited
         if self._share_factors:
             share = self.fair_shares(at)(self._columns.nodes[jobs])
@@ -151,10 +150,8 @@ class Multifactor:
     def _single(self, table: JobTable, job: int, at: float) -> float:
         """Return what `_computed` does for one job, by the same steps on plain numbers."""
         total = float(self._fixed[job])
-        for factor, longest in self._ages:
-            waited = (at - float(self._since[job])) * (factor.weight / longest)
-            highest, lowest = factor.weight * min(1.0, factor.most), factor.weight * max(0.0, factor.least)
-            total += max(min(waited, max(highest, lowest)), min(highest, lowest))
+        for slope, lowest, highest in self._ages:
+            total += max(min((at - float(self._since[job])) * slope, highest), lowest)
         if self._share_factors:
             share = float(self.fair_shares(at)(self._columns.nodes[job : job + 1])[0])
             for factor in self._share_factors:
@@ -265,6 +262,12 @@ class Multifactor:
 def _is_bounded(rules: PriorityRules) -> bool:
     plain = rules.rounding == "none" and not rules.expedite
     return not (plain and rules.least == -inf and rules.most == inf)
+
+
+def _age_line(factor: Factor) -> tuple[float, float, float]:
+    """Return what a second of waiting counts, and the least and the greatest term of a factor of age."""
+    ends = factor.weight * min(1.0, factor.most), factor.weight * max(0.0, factor.least)
+    return factor.weight / factor.option("max", WEEK), min(ends), max(ends)
 
 
 def _is_clipped(factor: Factor) -> bool:

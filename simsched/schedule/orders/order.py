@@ -81,7 +81,7 @@ def _finite_durations(table: JobTable, jobs: Integers) -> Floats:
 
 
 def _fifo(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """First come, first served: by submit time."""
+    """First come, first served: by submit time (Schwiegelshohn and Yahyapour 1998)."""
     return table.submits[jobs]
 
 
@@ -96,12 +96,12 @@ def _priority(table: JobTable, jobs: Integers, _now: float) -> Floats:
 
 
 def _sjf(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """Shortest requested time first."""
+    """Shortest requested time first (Lelong et al. 2017)."""
     return _durations(table, jobs)
 
 
 def _ljf(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """Longest requested time first."""
+    """Longest requested time first (Lelong et al. 2017)."""
     return -_durations(table, jobs)
 
 
@@ -116,12 +116,12 @@ def _largest_size(table: JobTable, jobs: Integers, _now: float) -> Floats:
 
 
 def _smallest_area(table: JobTable, jobs: Integers, _now: float) -> Floats:
-    """Smallest requested time times size first."""
+    """Smallest requested time times size first (Lelong et al. 2017)."""
     return _durations(table, jobs) * table.sizes[jobs]
 
 
 def _largest_area(table: JobTable, jobs: Integers, now: float) -> Floats:
-    """Largest requested time times size first."""
+    """Largest requested time times size first (Lelong et al. 2017)."""
     return -_smallest_area(table, jobs, now)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.plugins.plugin_errors import failed, is_ours, named_in_errors
-from simsched.schedule.orders.ranking import Order, sort_columns
+from simsched.schedule.orders.ranking import Order, sorted_by_keys
 
 if TYPE_CHECKING:
     from array import array
@@ -56,6 +56,8 @@ def _checked_keys(order: Order, table: JobTable, jobs: Integers, now: float) -> 
     return keys
 
 
+SEARCHES = 2
+"""First jobs of a pass that are searched without sorting: most passes start one job at most."""
 FIRST_SORTED = 16
 """Jobs that are sorted at first where only the first few are needed."""
 
@@ -79,6 +81,7 @@ class PresentOrder:
         "_own",
         "_parts",
         "_places",
+        "_searched",
         "_table",
         "_turn",
         "now",
@@ -103,8 +106,10 @@ class PresentOrder:
         self._front: list[int] = []
         """The first jobs in order, as far as they were sorted in this pass to find the first one."""
         self._first: int | None = None
-        self._turn: int | None = None
-        """The place of the first job in `_places` or `_front`; None: it was not yet searched in this pass."""
+        self._searched = 0
+        """How many first jobs were searched without sorting."""
+        self._turn = 0
+        """The place of the first job in `_places` or `_front`."""
 
     def begin(self, waiting: array[int], now: float) -> None:
         """Begin a pass over the jobs that wait, given by ascending number."""
@@ -119,7 +124,8 @@ class PresentOrder:
 
     def forget(self) -> None:
         """Forget keys and places: a job was added."""
-        self._keys = self._places = self._first = self._turn = None
+        self._keys = self._places = self._first = None
+        self._searched = self._turn = 0
         self._front = []
 
     def removed(self, job: int) -> None:
@@ -133,7 +139,7 @@ class PresentOrder:
             self.forget()  # the keys are those of fewer jobs
         self._first = None
         self._front = []
-        self._turn = None if self._turn is None else 0
+        self._turn = 0
         if self._parts:
             self._places = None  # those of the jobs in view; they are sorted again by the same keys
 
@@ -142,9 +148,10 @@ class PresentOrder:
         if self._first is None:
             if len(waiting) == 1:
                 self._first = waiting[0]
-            elif self._turn is None and self._parts:
-                self._first, self._turn = self._least(waiting), 0
-            else:  # many jobs may start in one pass: from the second on, all are sorted once
+            elif self._parts and self._searched < SEARCHES:
+                self._first = self._least(waiting)
+                self._searched += 1
+            else:  # many jobs may start in one pass: from the third on, they are sorted
                 self._first = self._next(waiting)
         return self._first
 
@@ -152,7 +159,7 @@ class PresentOrder:
         """Return the first of the jobs that wait, from the present place on."""
         if self._parts and self._places is None:
             return self._next_in_front(waiting)
-        places, at = self._all(waiting), self._turn or 0
+        places, at = self._all(waiting), self._turn
         while not _is_in(waiting, places[at]):
             at += 1
         self._turn = at
@@ -160,7 +167,7 @@ class PresentOrder:
 
     def _next_in_front(self, waiting: array[int]) -> int:
         """Return the same, and sort only the jobs that may be needed."""
-        front, at = self._front, self._turn or 0
+        front, at = self._front, self._turn
         while at < len(front) and not _is_in(waiting, front[at]):
             at += 1
         if at == len(front):
@@ -183,16 +190,18 @@ class PresentOrder:
             if self._places is None:
                 self._places = self._sorted(jobs).tolist()
             # The place of the first job was one among those in front; these begin with jobs that wait now.
-            self._turn = None if self._turn is None else 0
+            self._turn = 0
         return self._places
 
     def some(self, jobs: Integers, waiting: array[int]) -> Integers:
         """Return some of the jobs that wait, given by ascending number, in order."""
         if len(jobs) < 2:
             return jobs
-        self._compute(waiting)
         if self._parts:
+            if self._keys is None:
+                self._compute(waiting)
             return self._sorted(jobs)
+        self._compute(waiting)
         places = self.all(waiting)
         return places[np.isin(places, jobs, assume_unique=True)]
 
@@ -203,7 +212,8 @@ class PresentOrder:
 
     def first_of(self, jobs: Integers, count: int, waiting: array[int]) -> tuple[list[int], Bools]:
         """Return the first of some waiting jobs, in order, at least `count`, and which are behind these."""
-        self._compute(waiting)
+        if self._keys is None:
+            self._compute(waiting)
         chosen = np.ones(len(jobs), dtype=np.bool_)
         if len(jobs) > 2 * count and self._table.tiers is None:
             keys = self._keys_at(jobs)
@@ -239,6 +249,10 @@ class PresentOrder:
         """Return the job with the least key; only jobs that share it are sorted."""
         jobs = self._compute(waiting)
         keys = self._keys_at(jobs)
+        if self._table.by_number:
+            at = keys.argmin()
+            if keys[at] == keys[at]:  # not NaN
+                return int(jobs[at])
         tiers = self._table.tiers
         if tiers is not None:
             mine = tiers[jobs]
@@ -257,7 +271,7 @@ class PresentOrder:
         return self._keys if len(jobs) == len(self._jobs) else self._keys[self._jobs.searchsorted(jobs)]
 
     def _sorted(self, jobs: Integers) -> Integers:
-        return jobs[np.lexsort(sort_columns(self._table, jobs, self._keys_at(jobs)))]
+        return sorted_by_keys(self._table, jobs, self._keys_at(jobs))
 
 
 def _is_in(waiting: array[int], job: int) -> bool:

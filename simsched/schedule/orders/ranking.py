@@ -49,6 +49,13 @@ def sort_columns(table: JobTable, jobs: Integers, keys: Floats) -> tuple[npt.NDA
     return columns if table.tiers is None else (*columns, -table.tiers[jobs])
 
 
+def sorted_by_keys(table: JobTable, jobs: Integers, keys: Floats) -> Integers:
+    """Return jobs, given by ascending number, in the order of these keys, as `sort_columns` has it."""
+    if table.by_number:
+        return jobs[keys.argsort(kind="stable")]
+    return jobs[np.lexsort(sort_columns(table, jobs, keys))]
+
+
 class JobOrder(Protocol):
     """An order as a queue needs it: ranks, and whether they ever change."""
 

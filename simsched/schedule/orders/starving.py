@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 NAME = "starving"
-SAYS = "jobs that have waited for longer than T first, by urgency and submission; then the others in ORDER"
+SAYS = (
+    "jobs that have waited for longer than T first, by urgency and submission; then the others in ORDER"
+    " (Lelong et al. 2017)"
+)
 
 
 def starving_order(text: str, find: Callable[[str], JobOrder]) -> Order | None:

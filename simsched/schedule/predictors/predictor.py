@@ -171,7 +171,7 @@ def _last_two(inside: str | None) -> Any:
 
 
 def _quantile(inside: str | None) -> Any:
-    """``quantile(P, N)``: quantile P of the last N run times of the same user, by default 0.9 of 10.
+    """``quantile(P, N)``: quantile P of the user's last N run times, by default 0.9 of 10 (simsched).
 
     It is the least of the run times that at least the share P of them does not exceed.
     """
@@ -207,7 +207,7 @@ def _given(name: str, inside: str | None, most: int) -> tuple[list[str], str]:
 
 
 def _perfect(inside: str | None) -> Any:
-    """The actual run time, as a bound for all predictors."""
+    """The actual run time, as a bound for all predictors (Tsafrir, Etsion & Feitelson 2007)."""
     if inside is not None:
         raise ConfigError("perfect takes no arguments", expected="perfect")
     return Perfect

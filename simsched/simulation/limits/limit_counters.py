@@ -293,6 +293,7 @@ class Cohort:
     over : the counter and the place of the limit that they wait for; None if they are in view.
     steps : (use of a counter, place, amount, use up to which no cohort is over the limit, counter) of each
         limit that counts a job while it runs; `prepare` finds them.
+    returns : (use, place, amount) of each limit on what is in use at a time.
     spends : (use, place, units, requested unit-seconds) of each limit on hours in all.
     decaying : the counters whose use falls while jobs run.
     entered : whether its counters know it.
@@ -301,7 +302,7 @@ class Cohort:
 
     __slots__ = (
         *("counters", "decaying", "demand", "entered", "jobs"),
-        *("over", "queue", "spends", "stays", "steps"),
+        *("over", "queue", "returns", "spends", "stays", "steps"),
     )
 
     def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
@@ -311,6 +312,7 @@ class Cohort:
         self.queue: WaitingQueue | None = None
         self.over: tuple[LimitCounter, int] | None = None
         self.steps: tuple[tuple[list[float], int, float, float, LimitCounter], ...] = ()
+        self.returns: tuple[tuple[list[float], int, float], ...] = ()
         self.spends: tuple[tuple[list[float], int, float, float], ...] = ()
         self.decaying = tuple(counter for counter in counters if counter.decays)
         self.entered = self.stays = False
@@ -321,6 +323,7 @@ class Cohort:
         self.stays = not self.decaying and all(counter.cohorts <= FEW for counter in self.counters)
         places = [(c, at, free) for c in self.counters for at, free in c.free_until if at < FIRST_AHEAD]
         self.steps = tuple((c.used, at, demand[at], free, c) for c, at, free in places)
+        self.returns = tuple((used, at, amount) for used, at, amount, *_ in self.steps if at < FIRST_SPENT)
         self.spends = tuple(
             (c.used, at, demand[at - FIRST_SPENT + 1], demand[at]) for c, at, _ in places if at >= FIRST_SPENT
         )

@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.limits.limit_counters import FIRST_AHEAD, FIRST_SPENT, amount_text, scope_text
+from simsched.simulation.limits.limit_counters import FIRST_AHEAD, amount_text, scope_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,15 +39,11 @@ class LimitKeeper:
         self._durations = engine.prepared.table.durations
         self.blocks = any(rule.blocks for rule in engine.config.limits)
         self._outside: dict[int, int] = {}  # job that waits to be taken in → the counter that it waits for
-        self._inside: set[int] = set()  # the submitted jobs that are counted
+        self.inside: set[int] = set()
+        """The submitted jobs of which the number is limited."""
         self._wake = inf
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
-
-    @property
-    def counts_submissions(self) -> bool:
-        """Whether the number of submitted jobs is limited, of the jobs so far."""
-        return bool(self._jobs.submitted)
 
     # -- submission ---------------------------------------------------------------------------
 
@@ -72,9 +68,9 @@ class LimitKeeper:
     def leave(self, job: int) -> list[int]:
         """Note that a job ended or never will start; return the jobs that may be taken in now, in order."""
         self._outside.pop(job, None)
-        if job not in self._inside:
+        if job not in self.inside:
             return []
-        self._inside.discard(job)
+        self.inside.discard(job)
         for counter in self._jobs.submitted[job]:
             counter.inside -= 1
         admitted = []
@@ -93,7 +89,7 @@ class LimitKeeper:
     def _take_in(self, job: int) -> None:
         mine = self._jobs.submitted.get(job, ())
         if mine:
-            self._inside.add(job)
+            self.inside.add(job)
         for counter in mine:
             counter.inside += 1
 
@@ -191,9 +187,8 @@ class LimitKeeper:
         if cohort is None:
             return
         start, _ = self._running.pop(job)
-        for used, at, amount, _, _ in cohort.steps:
-            if at < FIRST_SPENT:
-                used[at] -= amount
+        for used, at, amount in cohort.returns:
+            used[at] -= amount
         for used, at, units, asked in cohort.spends:  # hours that were requested become hours that were used
             used[at] += units * (now - start) - asked
         for counter in cohort.decaying:
@@ -367,7 +362,7 @@ class LimitKeeper:
             ],
             "barred": [(job, *over[job]) for job in sorted(over)],
             "outside": list(self._outside.items()),
-            "inside": sorted(self._inside),
+            "inside": sorted(self.inside),
             "wake": self._wake,
         }
 

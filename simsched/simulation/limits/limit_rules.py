@@ -109,6 +109,11 @@ class LimitRule:
         return tuple(found)
 
     @property
+    def place(self) -> str:
+        """Its place in its document, such as ``limits[2]``."""
+        return self.where.rpartition(": ")[2]
+
+    @property
     def per_job(self) -> bool:
         """Whether the rule limits single jobs."""
         return self.each == (JOB,)
@@ -280,3 +285,12 @@ def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
                     f"{key} is given twice", where=rule.where, expected=f"once, as in {seen[place]}"
                 )
             seen[place] = rule.where
+
+
+def refuse_closed(rules: Sequence[LimitRule]) -> None:
+    """Raise a `ConfigError` for a limit under which no job of any user can run."""
+    for rule in rules:
+        for key, most in rule.most:
+            if key in (RUNNING, SUBMITTED) and most == 0 and not rule.scope:
+                where, expected = f"{rule.place}.{key}", "1 or more, or -1 for no limit"
+                raise ConfigError(f"{key} = 0 allows no job", where=where, expected=expected)

@@ -63,7 +63,7 @@ class LimitedEngine(Engine):
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
         self.limits.ended(job, now)
         Engine._finish(self, job, now, result, reason)
-        if self.limits.counts_submissions:
+        if self.limits.inside:
             self._let_in(job, now)
 
     def _give_up(self, job: int, now: float, result: int, reason: str) -> None:

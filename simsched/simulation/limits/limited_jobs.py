@@ -17,7 +17,7 @@ from simsched.simulation.limits.limit_counters import (
     LimitTable,
     ScopeLimits,
 )
-from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED
+from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED, UNITS
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 NAMELESS = "jobs without a user"
+NAMES, REQUEST, TIME = range(3)
+"""What limits read of a job: its names alone, its request as well, or its requested duration, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,9 @@ def limit_jobs(
     submitted: dict[int, tuple[LimitCounter, ...]] = {}
     held: dict[int, str] = {}
     of: list[Cohort | None] = []
+    rejected_before, requests = prepared.rejected, prepared.table.requests
     for number, job in enumerate(jobs):
-        if number in prepared.rejected or prepared.table.requests[number] is None:
+        if requests[number] is None or number in rejected_before:
             of.append(None)
             continue
         verdict = finder.verdict(number, table.names_of(job))
@@ -166,12 +169,12 @@ class _Finder:
         self.counters: list[LimitCounter] = []
         self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
         self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
-        self._counts_jobs: dict[tuple[str | None, ...], bool] = {}
-        """Names → whether the limits only count jobs, so that all jobs with these names are alike."""
+        self._counted: dict[tuple[int, ...], frozenset[int]] = {}
+        """Numbers of counters → the places of the amounts that they count."""
+        self._reads: dict[tuple[str | None, ...], int] = {}
+        """Names → what their limits read of a job: `NAMES`, `REQUEST` or `TIME`."""
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
-        self._verdicts: dict[tuple[object, ...], _Verdict] = {}
-        self._of_names: dict[tuple[str | None, ...], _Verdict] = {}
-        """Names → the verdict on all jobs with these names, where all are alike."""
+        self._verdicts: dict[object, _Verdict] = {}
 
     @property
     def cohorts(self) -> Collection[Cohort]:
@@ -180,25 +183,22 @@ class _Finder:
 
     def verdict(self, number: int, names: tuple[str | None, ...]) -> _Verdict:
         """Return the cohort of a job, or why a limit can never allow it."""
-        known = self._of_names.get(names)
-        if known is not None:
-            return known
-        table = self.prepared.table
-        group = 0 if self.groups is None else self.groups[number]
-        if names not in self._counts_jobs:
-            self._counts_jobs[names] = all(
-                limit.quantity in (RUNNING, SUBMITTED) and limit.most >= 1
-                for found in self.table.of(names)
-                for limit in found.limits
-            )
-        key: tuple[object, ...] = (names, group)
-        if not self._counts_jobs[names]:
-            key = (names, table.kinds[number], table.durations[number], group)
+        found = self._verdicts.get(names)
+        if found is not None:
+            return found
+        reads = self._reads.get(names)
+        if reads is None:
+            reads = self._reads[names] = max((_reads(one) for one in self.table.of(names)), default=NAMES)
+        key: object = names  # of the jobs of one queue of which only the names count
+        if reads:
+            table = self.prepared.table
+            key = (names, table.kinds[number], table.durations[number] if reads == TIME else None)
+        if self.groups is not None:
+            key = (key, self.groups[number])
         found = self._verdicts.get(key)
         if found is None:
+            group = 0 if self.groups is None else self.groups[number]
             found = self._verdicts[key] = self._judge(number, names, group)
-            if self.groups is None and self._counts_jobs[names]:
-                self._of_names[names] = found
         return found
 
     def _judge(self, number: int, names: tuple[str | None, ...], group: int) -> _Verdict:
@@ -223,11 +223,12 @@ class _Finder:
 
     def _cohort(self, counters: tuple[LimitCounter, ...], demand: Demand, group: int) -> Cohort:
         """Return the cohort of jobs whose amounts are equal where a limit counts them."""
-        counted = {at for counter in counters for at, _ in counter.limits}
-        counted |= {at - FIRST_AHEAD + 1 for at in counted if at >= FIRST_AHEAD}
-        counted |= {at - FIRST_SPENT + 1 for at in counted if FIRST_SPENT <= at < FIRST_AHEAD}
+        numbers = tuple(counter.number for counter in counters)
+        counted = self._counted.get(numbers)
+        if counted is None:
+            counted = self._counted[numbers] = _counted(counters)
         amounts = tuple(amount if at in counted else 0 for at, amount in enumerate(demand))
-        key = (tuple(counter.number for counter in counters), amounts, group)
+        key = (numbers, amounts, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
             cohort = self._cohorts[key] = Cohort(counters, amounts)
@@ -241,3 +242,19 @@ class _Finder:
             counter = self._by_scope[limits.scope] = LimitCounter(len(self.counters), limits)
             self.counters.append(counter)
         return counter
+
+
+def _reads(found: ScopeLimits) -> int:
+    """Return what the limits of a scope read of a job: `NAMES`, `REQUEST` or `TIME`."""
+    quantities = {limit.quantity for limit in found.limits}
+    if quantities <= {RUNNING, SUBMITTED}:
+        return NAMES
+    return REQUEST if quantities <= {RUNNING, SUBMITTED, *UNITS} else TIME
+
+
+def _counted(counters: Iterable[LimitCounter]) -> frozenset[int]:
+    """Return the places of the amounts that counters read."""
+    counted = {at for counter in counters for at, _ in counter.limits}
+    ahead = {at - FIRST_AHEAD + 1 for at in counted if at >= FIRST_AHEAD}
+    spent = {at - FIRST_SPENT + 1 for at in counted if FIRST_SPENT <= at < FIRST_AHEAD}
+    return frozenset(counted | ahead | spent)

@@ -18,7 +18,7 @@ from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
 from simsched.simulation.licences.licence_pools import Licences, read_licences
-from simsched.simulation.limits.limit_rules import LimitRule, read_limits
+from simsched.simulation.limits.limit_rules import LimitRule, read_limits, refuse_closed
 from simsched.simulation.outages.outages import Failures, Outage, read_outages
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
 from simsched.simulation.preemption.preemption_rules import (
@@ -164,6 +164,10 @@ class RunConfig:
         """
         if self.preemption is not None:
             refuse_idle_rules(self.preemption, None if self.queues is None else self.queues.queues)
+        refuse_closed(self.limits)
+        if self.order == MULTIFACTOR and self.priority is None:
+            expected = "priority = {factors: {age: 1000, …}} in the configuration, or a preset"
+            raise ConfigError(f"the order {MULTIFACTOR} has no factors", where="order", expected=expected)
         if self.job_checkpoints is not None and self.candidates == "actual":
             raise ConfigError("job-checkpoints with candidates=actual", expected="one of the two")
 
@@ -400,9 +404,6 @@ def make_config(**options: Any) -> RunConfig:
     if options.get("priority") is not None:
         options.setdefault("order", MULTIFACTOR)
     config = RunConfig(**options)
-    if config.order == MULTIFACTOR and config.priority is None:
-        expected = "priority = {factors: {age: 1000, …}} in the configuration, or a preset"
-        raise ConfigError(f"the order {MULTIFACTOR} has no factors", where="order", expected=expected)
     policy = find_policy(config.match_policy)
     if not isinstance(config.match_policy, str):
         config = replace(config, match_policy=policy)  # a function becomes a policy once, not in each place

@@ -104,3 +104,27 @@ def test_the_first_job_is_right_after_some_were_sorted_and_then_all():
     for started in range(12, 40):
         assert waiting.first == expected[started]
         waiting.remove(expected[started])
+
+
+@given(st.lists(KEYS, min_size=1, max_size=40), st.data())
+def test_jobs_that_go_by_number_are_in_the_same_order(keys, data):
+    """Where no job has a priority of its own, one column is sorted; the order is that of all columns."""
+    n = len(keys)
+    columns = table(sorted(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))), [1] * n, [1] * n)
+    assert columns.by_number
+    order = Order("own", lambda _table, jobs, _now: np.array(keys)[jobs], static=False)
+    waiting = WaitingQueue(columns, order)
+    for job in range(n):
+        waiting.add(job)
+    waiting.sort(5)
+    for job in order.ranked(columns, np.arange(n), 5).tolist():
+        assert waiting.first == job
+        waiting.remove(job)
+
+
+def test_which_tables_go_by_number():
+    """Neither with priorities, nor with tiers, nor if a later number was submitted before."""
+    assert not table([0, 1], [1, 1], [1, 1], [16, 8]).by_number
+    assert not table([1, 0], [1, 1], [1, 1]).by_number
+    assert not replace(table([0, 1], [1, 1], [1, 1]), tiers=np.array([0, 0])).by_number
+    assert table([], [], []).by_number

@@ -12,6 +12,9 @@ from tests.reference import limited
 from tests.reference.naive import read_swf
 from tests.simulation.simworld import machine
 
+# Of a few random jobs, none may be of the user or QoS that a limit is about.
+pytestmark = pytest.mark.filterwarnings("ignore::simsched.errors.InputWarning")
+
 SCOPES = {
     "each user": ({"each": "user"}, lambda job: job.user),
     "each account": ({"each": "account"}, lambda job: job.account),
@@ -123,10 +126,31 @@ TRACES = {
 }
 
 
+def of_user(job):
+    return job.user
+
+
+def limits_of(case, processors):
+    """Rules of a configuration, the same limits for the simple scheduler, and that on submitted jobs."""
+    most = processors * 3 // 4
+    if case == "jobs and cores":
+        rules = [{"each": "user", "running-jobs": 3, "cores": most, "over": "hold"}, {"running-jobs": 25}]
+        each = [limited.Limit(of_user, "jobs", 3), limited.Limit(of_user, "procs", most)]
+        return rules, [*each, limited.Limit(lambda _: 0, "jobs", 25)], None
+    if case == "hours":
+        ahead = 12 * processors
+        rules = [{"each": "user", "core-hours": 30_000}, {"each": "user", "running-core-hours": ahead}]
+        spent = limited.Limit(of_user, "spent-seconds", 30_000 * 3600)
+        return rules, [spent, limited.Limit(of_user, "run-seconds", ahead * 3600)], None
+    rules = [{"each": "user", "submitted-jobs": 6, "running-jobs": 2}]
+    return rules, [limited.Limit(of_user, "jobs", 2)], limited.Limit(of_user, "jobs", 6)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("case", ["jobs and cores", "hours", "submitted jobs"])
 @pytest.mark.parametrize("name", TRACES)
-def test_ten_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, name, policy):
+def test_ten_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, name, case, policy):
     file, processors = TRACES[name]
     plain, dropped = read_swf(traces / file, 10_000)
     workload = ss.load_workload(traces / file, map="slot={procs}/core", limit=10_000 + dropped)
@@ -136,17 +160,10 @@ def test_ten_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, n
         for job in plain
         if job.id in users
     ]
-    assert len(jobs) == len(workload.jobs)
-    most = processors * 3 // 4
-    limits = [
-        limited.Limit(lambda job: job.user, "jobs", 3),
-        limited.Limit(lambda job: job.user, "procs", most),
-        limited.Limit(lambda job: 0, "jobs", 25),
-    ]
-    rules = [{"each": "user", "running-jobs": 3, "cores": most, "over": "hold"}, {"running-jobs": 25}]
-    cluster = machine(processors)
-    expected = limited.schedule(jobs, processors, limits, policy)
-    run = ss.simulate(cluster, workload, policy, limits=rules, allocations=False)
+    assert len(jobs) == len(workload.jobs) == 10_000
+    rules, limits, submitted = limits_of(case, processors)
+    expected = limited.schedule(jobs, processors, limits, policy, submitted)
+    run = ss.simulate(machine(processors), workload, policy, limits=rules, allocations=False)
     found = starts_of(run)
     differ = [job.id for job in jobs if found[job.id] != expected[job.id]]
     assert not differ, differ[:5]

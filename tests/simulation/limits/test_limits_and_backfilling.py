@@ -11,6 +11,9 @@ from tests.reference import backfilling as naive
 from tests.simulation.test_against_backfilling import CASES, starts, workload_of
 from tests.simulation.test_against_naive import cluster_of
 
+# Of a few random jobs, none may be of the user or QoS that a limit is about.
+pytestmark = pytest.mark.filterwarnings("ignore::simsched.errors.InputWarning")
+
 SCOPES = {
     "each user": ({"each": "user"}, lambda job: job.user),
     "all": ({}, lambda job: "all"),

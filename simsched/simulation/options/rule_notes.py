@@ -1,0 +1,74 @@
+"""Notes on rules that are valid and probably wrong: names that no job has, a priority that is not used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import did_you_mean
+from simsched.simulation.options.run_config import make_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.workload.job import Workload
+
+MULTIFACTOR = "multifactor"
+SHOWN = 2
+"""Further names that the note has at most."""
+
+
+def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[str]:
+    """Yield sentences on the options of a run, as `make_config` takes them.
+
+    There is one if limits name users, accounts, queues or QoS that do not occur. A name occurs if a job, a
+    queue of the configuration, an account or a factor of the priority has it. And there is one if the order
+    is not the one that uses the priority.
+    """
+    parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
+    if "limits" not in parts and "priority" not in parts:
+        return
+    config = make_config(**parts)
+    if config.priority is not None and isinstance(config.order, str) and MULTIFACTOR not in config.order:
+        yield f"priority is not used by the order {config.order} (expected order = {MULTIFACTOR})"
+    yield from _notes_on_names(config, workload)
+
+
+def _notes_on_names(config: RunConfig, workload: Workload) -> Iterator[str]:
+    """Yield one sentence if limits have names that do not occur, with the first of them."""
+    named = [rule for rule in config.limits if rule.names]
+    if not named:
+        return
+    known = _known(config, workload)
+    unknown: dict[tuple[str, str], str] = {}  # (dimension, name) → the first place
+    for rule in named:
+        for dimension, names in rule.names:
+            for name in names:
+                if name not in known[dimension]:
+                    unknown.setdefault((dimension, name), f"{rule.place}.{dimension}")
+    if not unknown:
+        return
+    ((dimension, name), where), *others = unknown.items()
+    text = f"{where}: no job has the {dimension} {name!r}{did_you_mean(name, known[dimension])}".rstrip("?")
+    for (dimension, name), where in others[:SHOWN]:
+        text += f"; nor the {dimension} {name!r} ({where})"
+    rest = len(others) - SHOWN
+    yield text + (f"; nor {rest:,} more name{'s' if rest > 1 else ''}" if rest > 0 else "")
+
+
+def _known(config: RunConfig, workload: Workload) -> dict[str, set[str]]:
+    """Return the names that occur, by dimension."""
+    known: dict[str, set[str]] = {
+        dimension: {str(name) for name in {getattr(job, field) for job in workload.jobs} if name is not None}
+        for dimension, field in (("user", "user"), ("account", "bank"), ("queue", "queue"), ("qos", "qos"))
+    }
+    known["array"] = {job.array_task.array for job in workload.jobs if job.array_task is not None}
+    if config.queues is not None:
+        known["queue"].update(config.queues.queues)
+    if config.priority is not None:
+        for row in config.priority.accounts or ():
+            known["account"].add(row.account)
+            known["user"].update([row.user] if row.user else [])
+        qos = [factor for factor in config.priority.factors if factor.kind == "qos"]
+        known["qos"].update(name for factor in qos for name, _ in factor.option("values", ()))
+    return known
