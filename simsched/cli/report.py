@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
-from simsched.errors import ConfigError, RunError, SimschedError, did_you_mean
+from simsched.errors import ConfigError, FormatError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS
 from simsched.visible import visible
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.output import Form
     from simsched.cli.support.parser import Subparsers
+    from simsched.formats.rfc.clock import DateText
     from simsched.report.data.gantt_view import GanttView
     from simsched.report.data.tables import RunTables
     from simsched.simulation.audit.audit_report import AuditReport
@@ -271,13 +272,10 @@ def _identity(run: RunTables) -> tuple[Any, ...]:
 
 def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
     """Return the runs without the warm-up and drain that the options give."""
-    from simsched.formats.rfc.clock import DateText, is_date, parse_date, seconds_on
-    from simsched.formats.rfc.duration import parse_duration
+    from simsched.formats.rfc.clock import DateText, seconds_on
 
-    warm_up, drain = (
-        parse_date(text, where) if is_date(text) else parse_duration(text, where=where)
-        for text, where in ((args.warm_up, "--warm-up"), (args.drain, "--drain"))
-    )
+    warm_up = _time_or_date(args.warm_up, "--warm-up", *RULES)
+    drain = _time_or_date(args.drain, "--drain")
     if not (warm_up or drain):
         return runs
 
@@ -288,6 +286,20 @@ def _steady(runs: list[RunTables], args: argparse.Namespace) -> list[RunTables]:
         return run.steady(max(first, 0.0), max(end - last, 0.0) if isinstance(drain, DateText) else last)
 
     return [cut(run) for run in runs]
+
+
+def _time_or_date(text: str, where: str, *rules: str) -> float | DateText:
+    """Return a time or a date; the error also names the rules that the option takes instead."""
+    from simsched.formats.rfc.clock import is_date, parse_date
+    from simsched.formats.rfc.duration import parse_duration
+
+    if is_date(text):
+        return parse_date(text, where)
+    try:
+        return parse_duration(text, where=where)
+    except FormatError as error:
+        expected = ", or ".join((str(error.expected), "a date", *rules))
+        raise FormatError(error.message, where=where, expected=expected) from None
 
 
 def _grouped(runs: Sequence[RunTables], by: str, kind: str) -> str:
@@ -321,20 +333,20 @@ def _promises(runs: Sequence[RunTables], kind: str) -> str:
 
 def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
     """Return a table of recorded beside simulated waits in one of the formats."""
-    from simsched.report import recorded_waits
+    from simsched.report import recorded_groups
     from simsched.report.metrics.agreement import compared
 
-    if key not in recorded_waits.KEYS:
+    if key not in recorded_groups.KEYS:
         raise ConfigError(
-            f"unknown group {key!r}{did_you_mean(key, recorded_waits.KEYS)}",
+            f"unknown group {key!r}{did_you_mean(key, recorded_groups.KEYS)}",
             where="--recorded",
-            expected=", ".join(recorded_waits.KEYS),
+            expected=", ".join(recorded_groups.KEYS),
         )
-    if kind not in recorded_waits.FORMATS:
+    if kind not in recorded_groups.FORMATS:
         raise ConfigError(
             f"there is no table --recorded in the format {kind}",
             where="--recorded",
-            expected=", ".join(recorded_waits.FORMATS),
+            expected=", ".join(recorded_groups.FORMATS),
         )
     for run in runs:
         if compared(run.jobs).empty:
@@ -343,7 +355,7 @@ def _recorded(runs: Sequence[RunTables], key: str, kind: str) -> str:
                 where=run.name,
                 expected="a run of a log with start times",
             )
-    return recorded_waits.FORMATS[kind](runs, key)
+    return recorded_groups.FORMATS[kind](runs, key)
 
 
 def _add_figures(runs: Sequence[RunTables], metrics: Sequence[str]) -> None:

@@ -11,7 +11,8 @@ from simsched.errors import RunError
 from simsched.report.export import table_formats
 from simsched.report.metrics import machine_use
 from simsched.report.metrics.classes import day, run_time_class, size_class
-from simsched.report.metrics.metrics import RECORDED_KWH, by, ran
+from simsched.report.metrics.group_figures import RECORDED_KWH
+from simsched.report.metrics.metrics import by, ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,15 +1,12 @@
-"""The recorded beside the simulated schedule as text and data: how near a run is to the log that it plays."""
+"""The recorded beside the simulated schedule as text: how near a run is to the log that it plays."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from simsched import human
-from simsched.report.export import table_formats
-from simsched.report.metrics.agreement import GROUPS, agreement, agreement_by
+from simsched.report.metrics.agreement import agreement
 from simsched.simulation.options.run_config import CALIBRATION, RECORDED
 from simsched.text_table import fitted_table
 
@@ -18,27 +15,12 @@ if TYPE_CHECKING:
 
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.agreement import Agreement
-
-KEYS = tuple(GROUPS)
-#: words in the names of columns → words in their heads, and ends of names → unit
-_WORDS = {
-    "recorded": "rec.",
-    "simulated": "sim.",
-    "bounded": "",
-    "slowdown": "bsld",
-    "wait": "",
-    "correlation": "corr.",
-    "within": "≤",
-    "ten": "10",
-    "minutes": "min",
-    "twofold": "2 ×",
-}
-_UNITS = {"_wait": "s", "_use": "share", "_minutes": "share", "_twofold": "share"}
+    from simsched.report.metrics.plain_columns import Table
 
 
-def section(run: RunTables, width: int) -> list[str]:
+def section(run: RunTables, jobs: Table, width: int) -> list[str]:
     """Return the recorded beside the simulated waits of the same jobs; [] for a log without starts."""
-    found = agreement(run.jobs)
+    found = agreement(jobs)
     replay = run.meta.get("replay")
     parts = [] if found is None else [_table(run, found, width) + "\n" + "\n".join(sentences(found))]
     return parts if not replay else [*parts, "\n".join(replay_sentences(replay))]
@@ -66,10 +48,11 @@ def sentences(found: Agreement) -> Iterator[str]:
         f"rank correlation of waits {rank_text(found.rank)}; {human.share(found.near)} of the jobs differ by "
         f"at most 10 min, {human.share(found.twofold)} by at most a factor of two"
     )
-    yield (
-        f"means of {found.days:,} days differ by {human.seconds(found.day_difference)}, with a rank "
-        f"correlation of {rank_text(found.day_rank)}"
-    )
+    if found.days > 1:
+        yield (
+            f"means of {found.days:,} days differ by {human.seconds(found.day_difference)}, with a rank "
+            f"correlation of {rank_text(found.day_rank)}"
+        )
 
 
 def rank_text(value: float) -> str:
@@ -159,50 +142,3 @@ def calibration_note(calibration: Mapping[str, Any] | None) -> str:
         f"calibrated on {calibration.get('log', 'a log')}: error {shown[0]} on "
         f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before"
     )
-
-
-# --- the table of `report --recorded`
-
-
-def frame_of(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
-    """Return one row per run and group (`KEYS`): ``run``, the key, then the columns of `agreement_by`."""
-    tables = []
-    for run in runs:
-        jobs = run.jobs
-        capacity = run.totals.get("core") or run.totals.get("node") or math.nan
-        table = agreement_by(jobs, key, run.clock)
-        for name in ("recorded_use", "simulated_use"):
-            table[name] = table[name] / capacity
-        tables.append(table.rename_axis(key).reset_index().astype({key: "str"}).assign(run=run.name))
-    whole = pd.concat(tables, ignore_index=True)
-    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
-
-
-def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[str]]]:
-    several = len(runs) > 1
-    frame = frame_of(runs, key)
-    names = [str(name) for name in frame.columns[2:]]
-    head = [*(["run"] if several else []), key, *map(_heading, names)]
-    rows = [
-        [
-            *([str(row["run"])] if several else []),
-            str(row[key]),
-            *(human.quantity(round(float(row[name]), 6), _unit(name)) for name in names),
-        ]
-        for row in frame.to_dict("records")
-    ]
-    return head, rows
-
-
-def _heading(name: str) -> str:
-    return " ".join(filter(None, (_WORDS.get(word, word) for word in name.split("_"))))
-
-
-def _unit(name: str) -> str:
-    return next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
-
-
-_SPARE = [_heading(f"{side}_{figure}") for figure in ("use", "mean_bounded_slowdown", "median_wait")
-          for side in ("recorded", "simulated")]  # fmt: skip
-FORMATS = table_formats(frame_of, _cells, _SPARE)
-"""Format → function of runs and a key that returns the table."""

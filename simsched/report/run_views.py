@@ -5,9 +5,11 @@ The other modules of this package take `RunTables`; this one is above them and c
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.arguments import wrong
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.report.data.tables import RunTables
 from simsched.text_table import PAGE_WIDTH, html_table
@@ -130,6 +132,10 @@ class Run(RunTables):
         """
         from simsched.report.html.page import page
 
+        for other in others:
+            if isinstance(other, str | PathLike):
+                expected = f"runs to compare; Path({str(other)!r}).write_text(run.page()) writes the page"
+                raise wrong("others", other, expected)
         return page([self, *others], sections)
 
     def compare(self, other: RunTables) -> Comparison:

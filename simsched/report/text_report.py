@@ -10,10 +10,12 @@ import numpy as np
 from simsched import human
 from simsched.report import recorded_waits
 from simsched.report.columns import RESULTS
-from simsched.report.compare import Comparison, compare_runs
+from simsched.report.data.run_arrays import job_arrays, timeline_arrays
 from simsched.report.data.series import binned
 from simsched.report.metrics import metrics as m
-from simsched.report.metrics.classes import size_class
+from simsched.report.metrics.classes import size_classes
+from simsched.report.metrics.group_figures import RECORDED_KWH
+from simsched.report.metrics.plain_columns import PlainColumns, known, objects
 from simsched.report.metrics.summary import METRICS, metric
 from simsched.report.run_dates import dates_of
 from simsched.text_table import PAGE_WIDTH, clip_end, fitted_table, table_lines
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
-    import pandas as pd
 
+    from simsched.report.compare import Comparison
     from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.group_figures import JobGroups
 
 #: characters of a line that a page has at least, however small the terminal
 LEAST_WIDTH = 60
@@ -41,20 +44,38 @@ COMPARED = ("jobs_run", "jobs_infeasible", "makespan", "throughput", "mean_wait"
             "jain_users")  # fmt: skip
 
 
+GROUP_FIGURES = {
+    "jobs": ("jobs", human.number),
+    "mean_wait": ("mean wait", human.seconds),
+    "median_wait": ("median wait", human.seconds),
+    "p95_wait": ("p95 wait", human.seconds),
+    "mean_bounded_slowdown": ("mean bsld", human.number),
+    "share": ("of core hours", human.share),
+    RECORDED_KWH: ("recorded kWh", human.number),
+}
+"""Figure of a group → its head, and the function that writes it."""
+COLUMNS = ("id", "queue", "submit", "start", "end", "nodes", "cores", "procs", "result", "reason",
+           "recorded_wait", "recorded_energy")  # fmt: skip
+"""The columns of jobs that a page needs."""
+
+
 def page(run: RunTables, width: int = PAGE_WIDTH) -> str:
     """Return the page of one run: jobs, use, waits, queues, sizes and reasons.
 
     No line is longer than `width` (60 at least), and no table has more than `MAX_ROWS` rows.
     """
     width = max(width, LEAST_WIDTH)
-    parts = [_head(run, width), _labelled(overview_rows(run), width)]
-    if len(m.ran(run.jobs)):
-        parts += [_curves(run, width), _waits(run, width), *recorded_waits.section(run, width)]
-        if run.jobs["queue"].nunique() > 1:
-            parts.append(_groups("queue", run.queues, width))
-        parts.append(_groups("cores", m.by(run.jobs, size_class(run.jobs)), width))
-    if len(run.reasons):
-        parts.append(_reasons(run.reasons, width))
+    jobs = PlainColumns(job_arrays(run, COLUMNS))  # the import of pandas takes longer than the page
+    done = m.ran(jobs)
+    parts = [_head(run, jobs, width), _labelled(overview_rows(run), width)]
+    if len(done):
+        parts += [_curves(run, jobs, width), _waits(jobs, width), *recorded_waits.section(run, jobs, width)]
+        queues = objects(jobs, "queue")
+        if len(set(queues[known(queues)])) > 1:
+            parts.append(_groups("queue", m.by_text(jobs, "queue"), width))
+        parts.append(_groups("cores", m.groups(jobs, *size_classes(done)), width))
+    if causes := m.cause_rows(jobs):
+        parts.append(_reasons(causes, width))
     return "\n\n".join(parts) + "\n"
 
 
@@ -63,6 +84,8 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
 
     Runs that do not fit beside the others are shown below them.
     """
+    from simsched.report.compare import compare_runs
+
     rows = []
     for name in (*COMPARED, *other_figures(runs[0].summary)):
         values = [run.summary.get(name, math.nan) for run in runs]
@@ -91,7 +114,7 @@ def _in_blocks(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     return [fitted_table(part[0], part[1:], width) for part in cut]
 
 
-def _head(run: RunTables, width: int) -> str:
+def _head(run: RunTables, jobs: PlainColumns, width: int) -> str:
     units = human.units(run.totals)
     policies = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k) is not None]
     inputs = [str(i.get("name")) for i in run.meta.get("inputs", []) if i.get("role") == "workload"]
@@ -101,7 +124,7 @@ def _head(run: RunTables, width: int) -> str:
     ]
     if inputs:
         lines.append(clip_end(f"workload {', '.join(inputs)}", width))
-    if dates := dates_of(run):
+    if dates := dates_of(run, jobs):
         lines.append(clip_end(f"dates {dates}", width))
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
 
@@ -158,17 +181,18 @@ def _of(summary: Mapping[str, float], name: str) -> str:
     return human.quantity(summary.get(name, math.nan), metric(name).unit)
 
 
-def _curves(run: RunTables, width: int) -> str:
+def _curves(run: RunTables, jobs: PlainColumns, width: int) -> str:
     """Return utilisation and queue over time as sparklines."""
-    window, bins = m.span(run.jobs), width - 2 * LABEL - 2
+    timeline = PlainColumns(timeline_arrays(run))
+    window, bins = m.span(jobs), width - 2 * LABEL - 2
     rows = []
-    for kind in m.types(run.timeline):
+    for kind in m.types(timeline):
         total = run.totals.get(kind)
         if total and kind in ("node", "core", "gpu"):
-            _, used = binned(run.timeline, f"used_{kind}", bins, window)
+            _, used = binned(timeline, f"used_{kind}", bins, window)
             rows.append((f"{human.plural(kind)} in use", f"{sparkline(used / total, 1.0)} of {total:,}"))
-    if len(run.timeline):
-        _, queue = binned(run.timeline, "queued_jobs", bins, window)
+    if len(timeline):
+        _, queue = binned(timeline, "queued_jobs", bins, window)
         top = f"max {human.number(run.summary.get('max_queue_length', math.nan))}"
         rows.append(("queued jobs", f"{sparkline(queue)} {top}"))
     return "\n".join(table_lines(rows, least=[LABEL], gap=" "))
@@ -188,8 +212,8 @@ def sparkline(values: Sequence[float] | npt.NDArray[np.float64], top: float | No
     return "".join(_BARS[int(s)] if np.isfinite(v) else " " for s, v in zip(steps, x, strict=True))
 
 
-def _waits(run: RunTables, width: int) -> str:
-    done = m.measured(run.jobs)
+def _waits(jobs: PlainColumns, width: int) -> str:
+    done = m.measured(jobs)
     rows = []
     for label, column, unit in (
         ("wait", "wait", "s"),
@@ -203,38 +227,28 @@ def _waits(run: RunTables, width: int) -> str:
     return fitted_table(head, rows, width, ["p99", "p90", "median"])
 
 
-def _groups(label: str, frame: pd.DataFrame, width: int) -> str:
-    """Return the groups with the largest shares of the core hours, in the order of `frame`."""
-    largest = frame["share"].rank(ascending=False, method="first") <= MAX_ROWS
+def _groups(label: str, groups: JobGroups, width: int) -> str:
+    """Return the groups with the largest shares of the core hours, in their order."""
+    units = {name: unit for name, unit in GROUP_FIGURES.items() if name in groups.figures}
+    largest = np.sort(np.argsort(-groups.figures["share"], kind="stable")[:MAX_ROWS]).tolist()
     rows = [
         [
-            str(key),
-            human.number(float(row["jobs"])),
-            human.seconds(float(row["mean_wait"])),
-            human.seconds(float(row["median_wait"])),
-            human.seconds(float(row["p95_wait"])),
-            human.number(float(row["mean_bounded_slowdown"])),
-            human.share(float(row["share"])),
-            *([human.number(float(row[m.RECORDED_KWH]))] if m.RECORDED_KWH in frame else []),
+            str(groups.labels[at]),
+            *(show(float(groups.figures[name][at])) for name, (_, show) in units.items()),
         ]
-        for key, row in frame[largest].iterrows()
+        for at in largest
     ]
-    head = [f"by {label}", "jobs", "mean wait", "median wait", "p95 wait", "mean bsld", "of core hours"]
-    head += ["recorded kWh"] if m.RECORDED_KWH in frame else []
+    head = [f"by {label}", *(title for title, _ in units.values())]
     text = fitted_table(head, rows, width, ["median wait", "mean bsld"])
-    return text + _others(len(frame), "smaller ones")
+    return text + _others(len(groups.labels), "smaller ones")
 
 
-def _reasons(frame: pd.DataFrame, width: int) -> str:
+def _reasons(causes: Sequence[tuple[str, str, int, object]], width: int) -> str:
     rows = [
-        [
-            clip_end(f"{str(result).lower()}: {reason}", width - 30),
-            f"{jobs:,}",
-            clip_end(str(example), 14),
-        ]
-        for result, reason, jobs, example in frame.head(MAX_ROWS).to_numpy()
+        [clip_end(f"{result.lower()}: {reason}", width - 30), f"{jobs:,}", clip_end(str(example), 14)]
+        for result, reason, jobs, example in causes[:MAX_ROWS]
     ]
-    return fitted_table(["why", "jobs", "e.g. job"], rows, width) + _others(len(frame), "more reasons")
+    return fitted_table(["why", "jobs", "e.g. job"], rows, width) + _others(len(causes), "more reasons")
 
 
 def _others(rows: int, noun: str) -> str:

@@ -47,7 +47,6 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
     if found is None:
         return {}
     plain = {
-        "jobs": found.jobs,
         "recorded_mean_wait": found.recorded.mean,
         "simulated_mean_wait": found.simulated.mean,
         "rank_correlation": found.rank,
@@ -56,7 +55,7 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
         "error": found.error,
     }
     known = {name: _plain(value) for name, value in plain.items()}
-    return {"reality": {**known, "calibration": base.options.get(CALIBRATION)}}
+    return {"reality": {"jobs": found.jobs, **known, "calibration": base.options.get(CALIBRATION)}}
 
 
 def reality_of_study(tasks: Sequence[RunTask], workers: Workers) -> dict[str, Any]:

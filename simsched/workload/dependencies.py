@@ -54,10 +54,18 @@ class Directory(NamedTuple):
         if task is not None:
             return [task]
         found = self.names.get(value, [])
+        if not found:
+            name, _, index = value.rpartition("_")
+            task = self.task(f"{self._array_named(name)}_{index}")
+            return [] if task is None else [task]
+        return self._array_named(value) or found
+
+    def _array_named(self, name: str) -> str | None:
+        """Return the id of the one array whose tasks have a name; None if other jobs have it, too."""
+        found = self.names.get(name, [])
         arrays = {job.array_task.array for job in found if job.array_task is not None}
-        if len(arrays) == 1 and len(found) == len(self.arrays[next(iter(arrays))]):
-            return arrays.pop()
-        return found
+        one = len(arrays) == 1 and len(found) == len(self.arrays[next(iter(arrays))])
+        return arrays.pop() if one else None
 
     def task(self, value: str) -> Job | None:
         """Return the task of ``ARRAY_INDEX``; None if there is no such task."""

@@ -8,6 +8,8 @@ import pytest
 
 import simsched as ss
 from simsched.cli import main
+from simsched.errors import SimschedError
+from tests.simulation import simworld
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +18,11 @@ def saved(tmp_path_factory):
     run = ss.simulate("tiny", "first-steps", "easy")
     run.save(folder)
     return run, folder
+
+
+def test_the_page_is_a_text(saved):
+    with pytest.raises(SimschedError, match=r"write_text\(run.page\(\)\) writes the page"):
+        saved[0].page("x.html")
 
 
 def waited(run):
@@ -118,3 +125,19 @@ def test_notebooks_show_tables_with_escaped_text(saved):
     assert "→ 2 fit [core=4;gpu]" in never
     odd = ss.Workload((), name="<b>&")
     assert "&lt;b&gt;&amp;" in odd._repr_html_()
+
+
+def test_jobs_without_a_queue_or_user_are_a_group_of_a_saved_run(tmp_path):
+    """The names of a saved run are categories in order, those of a run in memory are texts."""
+    queues, users = ["q", None, "p", None], [None, "ann", "bob", "ann"]
+    rows = zip(queues, users, strict=True)
+    jobs = [
+        simworld.job(f"j{at}", at, "slot=1/core", 30 * (at + 1), queue=queue, user=user)
+        for at, (queue, user) in enumerate(rows)
+    ]
+    simworld.run(simworld.machine(2), *jobs).save(tmp_path / "run")
+    found = ss.load_run(tmp_path / "run")
+    assert found.queues["jobs"].to_dict() == {"-": 2, "p": 1, "q": 1}
+    assert found.queues["share"].round(3).to_dict() == {"-": 0.6, "p": 0.3, "q": 0.1}
+    assert found.users["jobs"].to_dict() == {"ann": 2, "bob": 1, "-": 1}
+    assert ">By queue<" in found.page()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
+import numpy as np
 import pytest
 
 from simsched.report import export, text_report
+from simsched.report.metrics.group_figures import JobGroups
 from simsched.report.run_views import load_run
 
 
@@ -98,10 +99,9 @@ def test_a_page_fits_the_terminal(write_run, make_schedule, width):
 
 def test_the_groups_that_are_shown_are_the_largest(monkeypatch):
     monkeypatch.setattr(text_report, "MAX_ROWS", 2)
-    shares = [0.1, 0.3, 0.05, 0.2]
-    frame = pd.DataFrame({"jobs": 1, "mean_wait": 0, "median_wait": 0, "p95_wait": 0,
-                          "mean_bounded_slowdown": 1, "share": shares}, index=list("abcd"))  # fmt: skip
-    lines = text_report._groups("queue", frame, 96).splitlines()
+    shares = np.array([0.1, 0.3, 0.05, 0.2])
+    figures = {name: shares if name == "share" else np.ones(4) for name in text_report.GROUP_FIGURES}
+    lines = text_report._groups("queue", JobGroups(list("abcd"), figures), 96).splitlines()
     assert [line.split()[0] for line in lines[1:]] == ["b", "d", "…"]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report.columns import JOBS, REQUIRED_JOBS
+from simsched.report.columns import JOBS, REQUIRED_JOBS, Column
 from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
 
 if TYPE_CHECKING:
@@ -18,14 +18,18 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
 
 
+ENERGY = Column("recorded_energy", "float", "J", "energy in the trace; a run without energies lacks it")
+
+
 def job_arrays(run: RunTables, names: Collection[str]) -> Arrays:
     """Return columns of the jobs of a run as arrays; a missing text is None.
 
-    RunError as for `RunTables.jobs`.
+    The recorded energies are NaN in a run without them.  RunError as for `RunTables.jobs`.
     """
-    kinds = {column.name: column.kind for column in JOBS if column.name in names}
+    kinds = {column.name: column.kind for column in (*JOBS, ENERGY) if column.name in names}
     if "jobs" in run.__dict__ or run.path is None:  # it may have been cut
-        return {name: _of_frame(run.jobs[name]) for name in kinds}
+        blank = np.full(len(run.jobs), np.nan)
+        return {name: _of_frame(run.jobs[name]) if name in run.jobs else blank for name in kinds}
     file = run.path / "jobs.parquet"
     found = read_columns(file, kinds, REQUIRED_JOBS)
     check_jobs(found, found["result"] == "DROPPED", file)

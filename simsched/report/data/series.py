@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.metrics import types
+from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import pandas as pd
+
     from simsched.report.data.tables import RunTables
+    from simsched.report.metrics.plain_columns import Table
 
 #: points of a curve of a distribution
 POINTS = 400
@@ -23,19 +26,19 @@ Floats = npt.NDArray[np.float64]
 
 
 def binned(
-    timeline: pd.DataFrame, column: str, bins: int, window: tuple[float, float] | None = None
+    timeline: Table, column: str, bins: int, window: tuple[float, float] | None = None
 ) -> tuple[Floats, Floats]:
     """Return the edges (bins + 1, seconds) and the time average of a step function in each bin.
 
     Exact: the integral is interpolated at the edges, so nothing shorter than a bin
     is lost.  NaN before the first row.
     """
-    time = timeline["time"].to_numpy(dtype=np.float64)
+    time = floats(timeline, "time")
     low, high = window or ((time[0], time[-1]) if len(time) else (0.0, 0.0))
     edges = np.linspace(low, high if high > low else low + 1.0, bins + 1)
     if not len(time):
         return edges, np.full(bins, np.nan)
-    values = timeline[column].to_numpy(dtype=np.float64)
+    values = floats(timeline, column)
     # the last row holds until the end of the window
     knots = np.append(time, max(edges[-1], time[-1]))
     integral = np.concatenate(([0.0], np.cumsum(values * np.diff(knots))))
@@ -82,6 +85,8 @@ def curve(values: pd.Series[float], least: float | None) -> pd.DataFrame:
 
     Values below `least` are drawn at it, for a logarithmic axis.
     """
+    import pandas as pd
+
     known = np.sort(values[np.isfinite(values)].to_numpy(dtype=np.float64))
     if not len(known):
         return pd.DataFrame({"value": [], "share": []})

@@ -16,6 +16,7 @@ from simsched.report.html.time_section import over_time
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
+from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.summary import metric
 from simsched.report.recorded_waits import sentences
 from simsched.report.run_dates import dates_of
@@ -52,7 +53,12 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
 
 def _title(run: RunTables, prefix: str) -> str:
     policy = [str(run.config[k]) for k in ("queue_policy", "match_policy") if run.config.get(k)]
-    facts = [run.cluster_name, ", ".join(human.units(run.totals)), " and ".join(policy), dates_of(run)]
+    facts = [
+        run.cluster_name,
+        ", ".join(human.units(run.totals)),
+        " and ".join(policy),
+        dates_of(run, run.jobs),
+    ]
     lead = escape(" · ".join(filter(None, facts)))
     return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
 
@@ -114,7 +120,7 @@ def _groups(run: RunTables, done: pd.DataFrame, prefix: str) -> str:
         ("sizes", "By cores", "cores", m.by(done, size_class(done))),
         ("lengths", "By run time", "run time", m.by(done, run_time_class(done))),
     ):
-        more = (("recorded kWh", ""),) if m.RECORDED_KWH in frame else ()
+        more = (("recorded kWh", ""),) if RECORDED_KWH in frame else ()
         head = ((key, "text"), *markup.GROUP_HEAD, *more)
         tables.append(markup.table(f"{prefix}-{name}", title, head, markup.group_rows(frame)))
     return "".join(tables)

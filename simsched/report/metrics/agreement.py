@@ -11,18 +11,20 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from simsched.report.metrics.classes import day, size_class, weekday_hour, weekdays
-from simsched.report.metrics.intervals import Interval, mean_interval, periods_of
+from simsched.report.metrics.intervals import DAY, Interval, mean_interval, periods_of
 from simsched.report.metrics.metrics import TAU, measured
+from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
+    import pandas as pd
 
     from simsched.formats.rfc.clock import Clock
+    from simsched.report.metrics.plain_columns import Table
 
     Floats = npt.NDArray[np.float64]
 
@@ -81,43 +83,43 @@ class Agreement:
         return asdict(self)
 
 
-def compared(jobs: pd.DataFrame) -> pd.DataFrame:
+def compared(jobs: Table) -> Any:
     """Return the jobs that ran and have a recorded wait, with the columns of `measured`."""
-    done: pd.DataFrame = measured(jobs)
-    return done[done["recorded_wait"].notna()] if "recorded_wait" in done else done.iloc[:0]
+    done = measured(jobs)
+    known = ~np.isnan(floats(done, "recorded_wait")) if "recorded_wait" in done else np.zeros(len(done), bool)
+    return done[known]
 
 
-def agreement(jobs: pd.DataFrame) -> Agreement | None:
+def agreement(jobs: Table) -> Agreement | None:
     """Return how near the waits of a run are to the recorded ones; None without recorded waits."""
     both = compared(jobs)
-    if both.empty:
+    if not len(both):
         return None
-    found, real = both["wait"], both["recorded_wait"]
-    gap = (found - real).abs()
-    ratio = log_ratios(found.to_numpy(), real.to_numpy())
-    daily = both.groupby(day(both))[["wait", "recorded_wait"]].mean()
+    found, real, submits = (floats(both, name) for name in ("wait", "recorded_wait", "submit"))
+    ratio = log_ratios(found, real)
+    days = np.unique((submits - submits.min()) // DAY, return_inverse=True)[1].ravel()
+    daily, recorded_daily = (np.bincount(days, waits) / np.bincount(days) for waits in (found, real))
     return Agreement(
         len(both),
         _figures(both, real),
         _figures(both, found),
-        mean_interval(found - real, periods_of(both["submit"])),
-        spearman(found.to_numpy(), real.to_numpy()),
-        float((gap <= NEAR).mean()),
+        mean_interval(found - real, periods_of(submits)),
+        spearman(found, real),
+        float((np.abs(found - real) <= NEAR).mean()),
         float((ratio <= math.log(2) + 1e-12).mean()),
         math.exp(float(ratio.mean())),
         len(daily),
-        float((daily["wait"] - daily["recorded_wait"]).abs().mean()),
-        spearman(daily["wait"].to_numpy(), daily["recorded_wait"].to_numpy()),
-        wait_error(found.to_numpy(), real.to_numpy()),
+        float(np.abs(daily - recorded_daily).mean()),
+        spearman(daily, recorded_daily),
+        wait_error(found, real),
     )
 
 
-def _figures(both: pd.DataFrame, waits: pd.Series[float]) -> WaitFigures:
-    run = both["run_time"]
-    slowdown = ((waits + run) / run.clip(lower=TAU)).clip(lower=1)
-    ends = both["submit"] + waits + run
-    span = float(ends.max() - both["submit"].min())
-    work = float((both["size"] * run).sum())
+def _figures(both: Table, waits: Floats) -> WaitFigures:
+    run, submits = floats(both, "run_time"), floats(both, "submit")
+    slowdown = np.maximum((waits + run) / np.maximum(run, TAU), 1)
+    span = float((submits + waits + run).max() - submits.min())
+    work = float((floats(both, "size") * run).sum())
     median, p95 = np.percentile(waits, [50, 95])
     return WaitFigures(
         float(waits.mean()),
@@ -174,6 +176,8 @@ def wait_error(found: Floats, real: Floats) -> float:
 
 def hour_of_week(jobs: pd.DataFrame, clock: Clock | None = None) -> pd.Series[str]:
     """Return the local weekday and hour of each submission: ``Mon 09``; without dates ``day 1 09``."""
+    import pandas as pd
+
     times = weekday_hour(jobs["submit"], clock)
     labels = [f"{name} {hour:02d}" for name in weekdays(clock) for hour in range(24)]
     codes: list[int] = (times["weekday"] * 24 + times["hour"]).tolist()
@@ -183,7 +187,7 @@ def hour_of_week(jobs: pd.DataFrame, clock: Clock | None = None) -> pd.Series[st
 
 ALL = "all"
 GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
-    ALL: lambda jobs, _: pd.Series(ALL, index=jobs.index),
+    ALL: lambda jobs, _: jobs["submit"].map(lambda _: ALL),
     "queue": lambda jobs, _: jobs["queue"].astype("object").fillna("-"),
     "size": lambda jobs, _: size_class(jobs),
     "user": lambda jobs, _: jobs["user"].astype("object").fillna("-"),
@@ -199,6 +203,8 @@ def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd
     ``recorded_use`` and ``simulated_use`` are the mean processors in use by the group's jobs, from the
     first submission to the last end of all jobs that are compared.
     """
+    import pandas as pd
+
     both = compared(jobs)
     names = list(_row(both))
     if both.empty:

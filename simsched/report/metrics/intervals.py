@@ -8,7 +8,8 @@ Waits are skewed: a few busy days make most of a month's mean.  The interval is 
 [Hall92], which falls as the root of the number of independent days; busy days follow busy days, so these are
 fewer than days (`FOLLOWING`).  A month without very busy days does not show how skewed waits are.  The end
 that is farther from zero is therefore that of days as skewed as is usual (`USUAL_SKEWNESS`), or more, and
-the other end that of days with three quarters of it (`NEAR`).
+the other end that of days with three quarters of it (`NEAR`).  Hall's cubic is vertical where the skewness of
+the mean is about 1/t, so the skewness that the days show is bounded in proportion to that (`MOST_SKEWNESS`).
 ``analysis/studies/coverage.md`` measures how often such intervals contain the true mean.
 
 The percentile bootstrap, for other statistics than the mean, draws blocks of neighbouring periods.  Their
@@ -40,14 +41,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,7 +68,8 @@ WAVES, FEWEST_WAVES = 0.2, 3
 USUAL_SKEWNESS, FOLLOWING = 1.0, 2.5
 #: the share of it for the end near zero; if the true mean is 0, about 6 to 12 of 100 intervals exclude it
 NEAR = 0.75
-#: most skewness of a mean: beyond it the correction is larger than what it corrects
+#: most skewness of a mean that days show, with the fewest waves; with more, Student's t is smaller, and the
+#: bound larger in the same proportion
 MOST_SKEWNESS = 0.3
 #: a run of fewer days is cut into this number of periods
 PERIODS = 28
@@ -89,27 +92,28 @@ class Interval:
         return self.low > value or self.high < value
 
 
-def mean_interval(values: pd.Series[float], periods: pd.Series[int], confidence: float = 0.95) -> Interval:
+def mean_interval(values: Any, periods: Any, confidence: float = 0.95) -> Interval:
     """Return the interval of the mean of values that depend on their neighbours in time.
 
     Parameters
     ----------
-    values : one per job; values that are not finite are ignored.
-    periods : the period of each value in order of time, such as its day (`periods_of`).
+    values : an array or a series, one per job; values that are not finite are ignored.
+    periods : the period of each value, such as its day (`periods_of`); they have an order, that of time.
 
     Returns
     -------
     Interval
         Both ends are NaN if all values are of one period, and the mean if all values are equal.
     """
-    known = values[np.isfinite(values)]
-    x: Floats = np.asarray(known, dtype=np.float64)
+    x: Floats = np.asarray(values, dtype=np.float64)
+    known = np.isfinite(x)
+    x = x[known]
     if not len(x):
         return Interval(np.nan, np.nan, np.nan)
     mean = float(x.mean())
     if np.ptp(x) == 0:
         return Interval(mean, mean, mean)
-    place = np.asarray(pd.factorize(periods.loc[known.index], sort=True)[0], dtype=np.int64)
+    place = _places(np.asarray(periods)[known])
     sums: Floats = np.bincount(place, x).astype(np.float64)
     return interval_of_periods(sums, np.bincount(place), confidence)
 
@@ -127,7 +131,8 @@ def interval_of_periods(sums: Floats, sizes: Floats | Integers, confidence: floa
     if error == 0:
         return Interval(mean, mean, mean)
     root = math.sqrt(count / FOLLOWING)
-    skew = min(max(skewness(errors) / root, -MOST_SKEWNESS), MOST_SKEWNESS)
+    most = MOST_SKEWNESS * student_quantile(confidence, FEWEST_WAVES) / student_quantile(confidence, waves)
+    skew = min(max(skewness(errors) / root, -most), most)
     far = USUAL_SKEWNESS / root
     return skewed_interval(mean, error, waves, skew, (NEAR * far, far), confidence)
 
@@ -235,11 +240,20 @@ def _draws(
 # --- blocks --------------------------------------------------------------------------------
 
 
-def periods_of(submit: pd.Series[float]) -> pd.Series[int]:
-    """Return the period in which each job is submitted: a day, or a 28th of a run of fewer days."""
-    since = submit - submit.min()
+def periods_of(submit: Any) -> Any:
+    """Return the period in which each job is submitted: a day, or a 28th of a run of fewer days.
+
+    `submit` is an array or a series of seconds, and so is the answer.
+    """
+    since = submit - submit.min() if len(submit) else submit
     length = min(DAY, float(since.max()) / PERIODS) if len(since) else DAY
     return (since // length if length else since).astype("int64")
+
+
+def _places(periods: npt.NDArray[np.generic]) -> Integers:
+    """Return the place of each period among those that occur."""
+    found: Integers = np.unique(periods, return_inverse=True)[1].ravel().astype(np.int64)
+    return found
 
 
 def block_of(x: Floats, periods: pd.Series[int]) -> Integers:
@@ -248,7 +262,7 @@ def block_of(x: Floats, periods: pd.Series[int]) -> Integers:
     The length is `block_length` of the periods' contributions to the mean, and at least `WEEK` periods,
     or a tenth of all periods if these are fewer than ten weeks.
     """
-    place = np.asarray(pd.factorize(periods, sort=True)[0], dtype=np.int64)
+    place = _places(np.asarray(periods))
     contributions: Floats = np.bincount(place, x - x.mean()).astype(np.float64)
     return _blocks(contributions)[place]
 

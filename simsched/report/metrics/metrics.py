@@ -34,6 +34,7 @@ import numpy.typing as npt
 
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import by_cause
+from simsched.report.metrics.group_figures import JobGroups
 from simsched.report.metrics.plain_columns import column, floats, known, objects
 
 if TYPE_CHECKING:
@@ -416,8 +417,8 @@ def describe(values: Any, percentiles: Sequence[float] = PERCENTILES) -> dict[st
     return {**ends, **dict(zip(names, map(float, quantiles), strict=True)), "max": float(finite.max())}
 
 
-RECORDED_KWH = "recorded_kwh"
-"""The column of `by` with the recorded energies; tables have it only if the workload has energies."""
+NO_KEY = "-"
+"""The group of the jobs without a key."""
 
 
 def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
@@ -429,45 +430,54 @@ def by(jobs: pd.DataFrame, key: str | pd.Series[Any]) -> pd.DataFrame:
     """
     import pandas as pd
 
+    done = ran(jobs)
+    keys = done[key] if isinstance(key, str) else key.loc[done.index]
+    in_order = isinstance(keys.dtype, pd.CategoricalDtype) and keys.cat.ordered
+    if not in_order or keys.hasnans:
+        keys = keys.astype("object").where(keys.notna(), NO_KEY)
+    codes, labels = pd.factorize(keys, sort=True)
+    found = groups(done, range(len(labels)), codes)
+    figures = {**found.figures, "jobs": found.figures["jobs"].astype(np.int64)}
+    index = labels.take(found.labels) if found.labels else labels[:0]
+    return pd.DataFrame(figures, index=pd.Index(index, name=key if isinstance(key, str) else key.name))
+
+
+def by_text(jobs: Table, name: str) -> JobGroups:
+    """Return what `by` does, for a column of texts of a frame or of plain columns."""
+    texts = objects(ran(jobs), name)
+    labels, codes = np.unique(np.where(known(texts), texts, NO_KEY).astype(str), return_inverse=True)
+    return groups(jobs, labels.tolist(), codes)
+
+
+def groups(jobs: Table, labels: Sequence[Any], codes: npt.NDArray[np.intp]) -> JobGroups:
+    """Return the figures of groups of the jobs that ran; `codes` has the place of each one's in `labels`."""
     done = measured(jobs)
-    groups = done[key] if isinstance(key, str) else key.loc[done.index]
-    if not isinstance(groups.dtype, pd.CategoricalDtype) or not groups.cat.ordered:
-        groups = groups.astype("object").where(groups.notna(), "-")
-    frame = done.assign(area=area(done)).groupby(groups, observed=True, sort=True)
-    table = pd.DataFrame(
-        {
-            "jobs": frame.size(),
-            "mean_wait": frame["wait"].mean(),
-            "median_wait": frame["wait"].median(),
-            "p95_wait": frame["wait"].quantile(0.95),
-            "mean_bounded_slowdown": frame["bounded_slowdown"].mean(),
-            "core_hours": frame["area"].sum() / 3600,
-        }
-    )
-    total = float(table["core_hours"].sum())
-    table["share"] = table["core_hours"] / max(total, 1e-300)  # 0 and not NaN if no job did any work
-    if "recorded_energy" in done:
-        table[RECORDED_KWH] = frame["recorded_energy"].sum() / 3.6e6
-    table.index.name = key if isinstance(key, str) else str(key.name)
-    return table
+    values = (np.asarray(done["wait"]), np.asarray(done["bounded_slowdown"]), np.asarray(area(done)))
+    energies = floats(done, "recorded_energy") if "recorded_energy" in jobs else None
+    return JobGroups.of(labels, codes, values, energies)
+
+
+def cause_rows(jobs: Table) -> list[tuple[str, str, int, Any]]:
+    """Return (result, reason, jobs, id of one of them) of each cause, the most frequent first."""
+    reasons, results, ids = (objects(jobs, name) for name in ("reason", "result", "id"))
+    stated = np.flatnonzero(known(reasons) & (reasons != "").astype(bool)).tolist()
+    by_result: dict[str, list[int]] = {}
+    for row in sorted(stated, key=lambda row: (results[row], reasons[row])):
+        by_result.setdefault(results[row], []).append(row)
+    rows = [
+        (result, cause, len(places), ids[of[min(places)]])
+        for result, of in by_result.items()
+        for cause, places in by_cause([reasons[row] for row in of])
+    ]
+    return sorted(rows, key=lambda row: -row[2])
 
 
 def reasons(jobs: pd.DataFrame) -> pd.DataFrame:
     """Return result, reason, jobs and the id of one example for each cause, the most frequent first."""
     import pandas as pd
 
-    text = jobs["reason"].astype("object")
-    stated = jobs.loc[text.notna() & (text != ""), ["result", "reason", "id"]].astype("object")
-    if stated.empty:
-        return pd.DataFrame({"result": [], "reason": [], "jobs": [], "example": []})
-    rows = []
-    for result, jobs_of in stated.sort_values(["result", "reason"], kind="stable").groupby(
-        "result", sort=True
-    ):
-        for cause, places in by_cause(jobs_of["reason"].tolist()):
-            rows.append((result, cause, len(places), jobs_of["id"].iloc[min(places)]))
-    table = pd.DataFrame(rows, columns=["result", "reason", "jobs", "example"])
-    return table.sort_values("jobs", ascending=False, kind="stable").reset_index(drop=True)
+    columns = ["result", "reason", "jobs", "example"]
+    return pd.DataFrame(cause_rows(jobs), columns=columns) if len(jobs) else pd.DataFrame(columns=columns)
 
 
 def trim(jobs: Table, warm_up: float = 0.0, drain: float = 0.0) -> Any:

@@ -49,6 +49,7 @@ from simsched.report.waiting.job_answer import (
 from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
 from simsched.report.waiting.machine_replay import MachineReplay
 from simsched.report.waiting.reserved_times import ReservedTimes
+from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
 from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
 from simsched.simulation.options.run_config import RECORDED
 from simsched.simulation.record.allocation_reader import read_records
@@ -234,7 +235,10 @@ class _Inquiry:
         if not self._fits_before_maintenance(time, state):
             return MAINTENANCE, None
         closed = self.reserved.closed(time, float(self.row["duration"]))
-        if closed and not self._fits_without(closed, state):
+        cores = self.reserved.closed_cores(time, float(self.row["duration"]))
+        if cores:
+            set_units_aside(state, KeptIds("core", masks_by_leaf(self.cluster.index, cores)), time)
+        if (closed or cores) and not self._fits_without(closed, state):
             return ADVANCE, None
         if self.run.config.get("queue_policy") == RECORDED:
             return IN_LOG, None

@@ -1,15 +1,39 @@
-"""`ReservedTimes`: the nodes that advance reservations keep from a job of a run."""
+"""`ReservedTimes`: the nodes and cores that advance reservations keep from a job of a run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.workload.job import Job
+
+
+class _Window(NamedTuple):
+    """A window: with `cores` (rank → mask) only of these, with `longer` only for jobs of more seconds."""
+
+    name: str
+    start: float
+    end: float
+    ranks: frozenset[int]
+    longer: float
+    cores: Mapping[int, int] | None
+
+
+def _windows_of(row: Mapping[str, Any]) -> Iterator[_Window]:
+    for window in row["windows"]:
+        cores = {
+            int(rank): sum(1 << core for core in Idset.parse(str(ids)))
+            for rank, ids in window.get("cores", {}).items()
+        }
+        end = inf if window["end"] is None else window["end"]
+        ranks = frozenset(Idset.parse(str(window["ranks"])))
+        longer = float(row.get("longer", -1))
+        yield _Window(row["name"], window["start"], end, ranks, longer, cores if "cores" in window else None)
 
 
 class ReservedTimes:
@@ -19,28 +43,51 @@ class ReservedTimes:
         self._own = job.jobspec.system.get("reservation") if found else None
         self._all = frozenset(ranks)
         self._flags = {one["name"]: (bool(one.get("overlaps")), bool(one.get("flex"))) for one in found}
-        self._windows = [
-            (one["name"], window["start"], window["end"], frozenset(Idset.parse(str(window["ranks"]))))
-            for one in found
-            for window in one["windows"]
-        ]
+        self._alone = {one["name"] for one in found if not any(one["ranks"] for one in one["windows"])}
+        self._windows = [window for one in found for window in _windows_of(one)]
 
     @property
     def times(self) -> set[float]:
         """The times (s) at which a window begins or ends."""
-        return {time for _, start, end, _ in self._windows for time in (start, end)}
+        return {time for window in self._windows for time in (window.start, window.end) if time < inf}
 
     def closed(self, time: float, limit: float) -> frozenset[int]:
         """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
         until = time + limit
         overlaps, flex = self._flags.get(self._own, (False, False))
-        own = [w for w in self._windows if w[0] == self._own]
+        own = [w for w in self._windows if w.name == self._own]
         closed = frozenset[int]()
-        for name, start, end, ranks in self._windows:
-            if name != self._own and start < until and time < end:
-                shared = (w[3] for w in own if w[1] <= max(time, start) and min(until, end) <= w[2])
-                closed |= ranks.difference(*shared) if overlaps else ranks
+        for window in self._others(time, limit):
+            if window.cores is None:
+                first, last = max(time, window.start), min(until, window.end)
+                shared = (w.ranks for w in own if w.start <= first and last <= w.end)
+                closed |= window.ranks.difference(*shared) if overlaps else window.ranks
         if self._own is None or flex:
             return closed
-        mine = next((w[3] for w in own if w[1] <= time and until <= w[2]), frozenset[int]())
-        return closed | (self._all - mine)
+        mine = next((w for w in own if w.start <= time and until <= w.end), None)
+        ranks = frozenset[int]() if mine is None else self._all if mine.name in self._alone else mine.ranks
+        return closed | (self._all - ranks)
+
+    def closed_cores(self, time: float, limit: float) -> dict[int, int]:
+        """Return rank → the cores (a mask) that the job may not have from a time on."""
+        closed: dict[int, int] = {}
+        for window in self._others(time, limit):
+            for rank, mask in (window.cores or {}).items():
+                closed[rank] = closed.get(rank, 0) | mask
+        if not self._flags.get(self._own, (False, False))[1]:
+            for window in self._windows:
+                if (
+                    window.name == self._own
+                    and window.start <= time < window.end
+                    and window.cores is not None
+                ):
+                    for rank, mask in window.cores.items():
+                        closed[rank] = closed.get(rank, 0) | ~mask
+        return closed
+
+    def _others(self, time: float, limit: float) -> Iterator[_Window]:
+        """Yield the windows of other reservations in which the job would run."""
+        for window in self._windows:
+            ahead = window.start < time + limit and time < window.end and limit > window.longer
+            if window.name != self._own and ahead:
+                yield window

@@ -5,8 +5,9 @@ until none helps. A rule of a site holds all the time, so a setting has to help 
 time; without this condition a setting is chosen that fits one part of the log and harms the rest. A setting
 that does much harm by itself is not tried beside others. Two rules may help only together, so a step of some
 size need not be beyond chance, and an earlier setting may be replaced; all steps together must be beyond
-chance, or the last ones are undone. Only the error of training
-blocks chooses; that of the held-out blocks, which come later, is measured for every run and decides nothing.
+chance, or the last ones are undone. If none is left, the search begins again with steps that are beyond
+chance by themselves. Only the error of training blocks chooses; that of the held-out blocks, which come
+later, is measured for every run and decides nothing.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class _Search:
         singles = self.trials.make(self._beside(()))
         alone = tuple(self.effect(base, trial) for trial in singles if not trial.refused)
         self._keep_promising(alone, base)
-        steps = self._together(base)
+        steps = self._together(base) or self._together(base, certain=True)
         final = steps[-1].trial if steps else base
         return Calibration(
             self.split,
@@ -242,22 +243,26 @@ class _Search:
             kept = [setting for name, setting in good if name == knob][: self.request.beside]
             self.settings[knob] = [setting for setting in settings if setting in kept]
 
-    def _together(self, base: Trial) -> list[Effect]:
-        """Keep the setting that helps most in training, and go on beside it until none helps enough."""
+    def _together(self, base: Trial, *, certain: bool = False) -> list[Effect]:
+        """Keep the setting that helps most in training, and go on beside it until none helps enough.
+
+        If `certain`, each step has to be beyond chance.
+        """
         steps: list[Effect] = []
         now = base
         while True:
             tried = self.trials.make([*self._beside(now.choice), *self._instead(now.choice)])
-            helping = [trial for trial in tried if self._helps_throughout(now, trial)]
+            helping = [self.effect(now, trial) for trial in tried if self._helps_throughout(now, trial)]
+            if certain:
+                helping = [effect for effect in helping if effect.training.low > 0]
             if not helping:
                 break
-            best = min(helping, key=lambda trial: trial.error())
-            effect = self.effect(now, best)
+            effect = max(helping, key=lambda effect: effect.training.estimate)
             share = effect.training.estimate / max(now.error(), 1e-12)
             if share < LEAST_GAIN or (share < LARGE_GAIN and effect.training.low <= 0):
                 break
             steps.append(effect)
-            now = best
+            now = effect.trial
         while steps and self.effect(base, steps[-1].trial).training.low <= 0:
             steps.pop()
         return steps

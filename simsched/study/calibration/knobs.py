@@ -26,6 +26,8 @@ Settings: TypeAlias = "Callable[[LogFacts, Options], Sequence[KnobSetting] | str
 
 QUEUE_POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
 SLURM = "slurm"
+KEPT_SHARES = (1.0, 0.99)
+"""Shares of the starts of a log at which a limit of its site is kept; the rest are changes of the limit."""
 WEEKS_MORE = 2
 """Weeks after the last submission for which nodes are still down by times."""
 
@@ -135,11 +137,15 @@ def _priorities(facts: LogFacts, options: Options) -> Sequence[KnobSetting] | st
 
 
 def _user_limits(facts: LogFacts, _: Options) -> Sequence[KnobSetting] | str:
-    """Return limits that the log itself keeps at nearly all starts of its training jobs."""
+    """Return limits that the log itself keeps at all or nearly all starts of its training jobs.
+
+    A limit that the log breaks more often is not a rule of its site, even if it brings the waits nearer: it
+    stands for other reasons to wait, and stops a user who submits more than those of the training time did.
+    """
     if facts.users < 2:
         return "the log does not have several users"
     found: dict[str, Options] = {}
-    for share in (1.0, 0.99, 0.95, 0.8):
+    for share in KEPT_SHARES:
         jobs = _at_share(facts.user_jobs, share)
         if jobs:
             found[f"{jobs} running {'job' if jobs == 1 else 'jobs'} per user"] = {"running-jobs": jobs}

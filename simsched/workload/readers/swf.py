@@ -51,6 +51,7 @@ CANCELLED = "cancelled before it started"
 NEVER_STARTED = "never started"
 NO_PROCESSORS = "no processors"
 NO_RUN_TIME = "no run time"
+EARLY = "starts before it is submitted"
 
 (_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
@@ -329,6 +330,7 @@ def _job(
 
 _REASONS = (
     "", PARTIAL, NO_SUBMIT, CANCELLED, NEVER_STARTED, NO_PROCESSORS, NO_RUN_TIME,
+    EARLY,
 )  # fmt: skip
 
 
@@ -344,6 +346,7 @@ def _reasons(table: npt.NDArray[np.float64]) -> npt.NDArray[np.int_]:
         (allocated <= 0) & (run <= 0),
         (allocated <= 0) & (table[:, _PROCS] <= 0),
         run < 0,
+        (table[:, _WAIT] < 0) & (table[:, _WAIT] != -1),
     ]
     return np.select(rules, range(1, len(rules) + 1), default=0)
 

@@ -40,7 +40,24 @@ def time_slice(workload: Workload, begin: float = 0, end: float = float("inf")) 
         )
     first = workload.span[0]
     kept = (job for job in workload.jobs if begin <= job.submit - first < end)
-    return workload.with_jobs(_closed(kept), f"submitted from {begin:g} s to {end:g} s")
+    found = workload.with_jobs(_closed(kept), f"submitted from {begin:g} s to {end:g} s")
+    return _without_skips(found, lambda submit: begin <= submit - first < end)
+
+
+def _without_skips(workload: Workload, within: Callable[[float], bool]) -> Workload:
+    """Return a workload without the ignored records that were submitted outside of a part of the time."""
+    out = [skip for skip in workload.skipped if skip.submit is not None and not within(skip.submit)]
+    if not out:
+        return workload
+    counts = dict(workload.skipped_counts)
+    for skip in out:
+        counts[skip.reason] -= 1
+    left = {id(skip) for skip in out}
+    return replace(
+        workload,
+        skipped=tuple(skip for skip in workload.skipped if id(skip) not in left),
+        skipped_counts={reason: count for reason, count in counts.items() if count > 0},
+    )
 
 
 def keep(workload: Workload, predicate: Callable[[Job], bool], note: str = "filtered") -> Workload:

@@ -92,14 +92,27 @@ def test_bad_jobs_are_refused_as_the_frame_refuses_them(run, select, message):
             read()
 
 
-def test_why_imports_no_pandas(tmp_path):
-    folder = str(tmp_path / "run")
-    assert main(["run", "tiny", "first-steps", "-o", folder, "--queue-policy", "fcfs", "--quiet"]) == 0
-    ask = (
-        "import sys\nfrom simsched.cli import main\n"
-        f"assert main(['why', {folder!r}, '12']) == 0\n"
-        "assert 'pandas' not in sys.modules"
-    )
-    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "waited" in done.stdout
+LOG = """; MaxProcs: 4
+; UnixStartTime: 900000000
+1 0 5 60 1 -1 -1 1 90 -1 1 1 -1 -1 1 -1 -1 -1
+2 9 0 30 2 -1 -1 2 60 -1 1 2 -1 -1 2 -1 -1 -1
+3 9 70 30 4 -1 -1 4 60 -1 1 2 -1 -1 2 -1 -1 -1
+"""
+
+
+def test_a_run_its_page_and_why_import_no_pandas(tmp_path):
+    log, folder = tmp_path / "log.swf", str(tmp_path / "run")
+    log.write_text(LOG)
+    for command, shown in (
+        (["run", "tiny", str(log), "-o", folder], "recorded wait"),
+        (["report", folder], "by queue"),
+        (["why", folder, "3"], "waited"),
+    ):
+        ask = (
+            "import sys\nfrom simsched.cli import main\n"
+            f"assert main({command!r}) == 0\n"
+            "assert 'pandas' not in sys.modules"
+        )
+        done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout

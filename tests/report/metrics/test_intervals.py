@@ -22,6 +22,7 @@ from simsched.report.metrics.intervals import (
     interval_of_periods,
     mean_interval,
     periods_of,
+    student_quantile,
 )
 
 DAY = 86_400.0
@@ -158,6 +159,19 @@ def test_the_end_far_from_zero_is_that_of_usual_waits():
     found = interval_of_periods(days + np.linspace(-5, 5, 40), np.ones(40))
     assert found.high - found.estimate > 1.1 * (found.estimate - found.low)
     assert found.estimate == pytest.approx(100)
+
+
+def test_the_bound_of_the_skewness_follows_students_t():
+    """One busy day is as skewed as days can be: the far end is where the cubic is nearly vertical."""
+    for days, waves in ((60, 3), (120, 5), (1000, 20)):
+        series = np.ones(days)
+        series[days // 3] = 1000.0
+        found = interval_of_periods(series, np.ones(days))
+        error = _standard_error(series - series.mean(), waves)
+        t = student_quantile(0.95, waves)
+        bound = 0.3 * student_quantile(0.95, 3) / t
+        assert 0.9 < bound * t < 1
+        assert found.high == pytest.approx(found.estimate - error * _turned(-t, bound))
 
 
 # --- what is not known

@@ -14,6 +14,7 @@ from simsched.report import compare
 from simsched.report.metrics import fairness, machine_use, spread
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.classes import RUN_TIME_CLASSES, day, run_time_class, size_class
+from simsched.report.metrics.plain_columns import PlainColumns
 from simsched.report.metrics.summary import summarise
 
 CORES, NODES = 16, 4
@@ -140,6 +141,10 @@ def test_tables_by_queue_user_size_run_time_and_day(make_schedule, seed):
         "day": (day(jobs), lambda j: int((j.submit - first) // 86400)),
     }
     whole = sum((j.end - j.start) * j.cores for j in rows)
+    texts = m.by_text(PlainColumns({name: jobs[name].to_numpy() for name in jobs}), "user")
+    frame = m.by(jobs, "user")
+    assert texts.labels == frame.index.tolist()
+    assert all(texts.figures[name].tolist() == frame[name].tolist() for name in frame)
     for key, of in keys.values():
         table = m.by(jobs, key)
         assert {str(k) for k in table.index} == {str(of(j)) for j in rows}

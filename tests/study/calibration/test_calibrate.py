@@ -2,17 +2,21 @@
 
 import json
 import tomllib
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.calibration.calibrate import calibrate
+from simsched.study.calibration.calibrate import CalibrationRequest, _Search, calibrate
 from simsched.study.calibration.calibration_folder import write_calibration
-from simsched.study.calibration.knobs import KNOBS, KnobSetting, knobs_named
-from simsched.study.calibration.trials import Trials
+from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
+from simsched.study.calibration.time_split import WEEK, TimeSplit
+from simsched.study.calibration.trials import Trial, Trials
+from simsched.study.calibration.wait_blocks import WaitBlocks
 from simsched.workload.writers.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
@@ -268,3 +272,54 @@ def test_no_setting_of_capacity_is_tried_twice():
     (row,) = knobs_named(["capacity"])
     found = [json.dumps(setting.options) for setting in row.settings(facts, {})]
     assert len(found) == len(set(found)) == 3  # 2 % of 20 nodes is none
+
+
+@pytest.mark.parametrize(("often", "tried"), [(50, {60}), (9, {4, 60})])
+def test_a_limit_that_the_log_breaks_at_more_than_a_hundredth_of_its_starts_is_not_tried(often, tried):
+    from dataclasses import replace
+
+    from simsched.study.calibration.log_facts import LogFacts
+
+    cluster, log = machine_and_log(jobs=100)
+    numbers = [4] * (1000 - often) + [60] * often  # running jobs of the user at each start
+    facts = replace(LogFacts.of(cluster, log.jobs, log.jobs), user_jobs=numbers, user_cores=[])
+    (row,) = knobs_named(["user-limits"])
+    rules = [rule for setting in row.settings(facts, {}) for rule in setting.options["limits"]]
+    assert {rule["running-jobs"] for rule in rules if "running-jobs" in rule} == tried
+
+
+class KnownTrials:
+    """Trials whose errors by block are known; settings together do as the first of them does."""
+
+    def __init__(self, errors):
+        self.errors = errors
+        self.made = []
+        self.base = SimpleNamespace(options={})
+
+    def make(self, choices):
+        found = [self._trial(choice) for choice in choices]
+        self.made += found
+        return found
+
+    def _trial(self, choice):
+        errors = np.array(self.errors[choice[0][1].label if choice else "as given"], dtype=float)
+        blocks = np.zeros((len(errors), 9))
+        blocks[:, 0], blocks[:, 1] = 1, 3 * errors - 1  # no spread of ranks, equal means
+        same = WaitBlocks(blocks)
+        return Trial(choice, {}, same, same)
+
+
+def test_a_large_gain_by_chance_does_not_hide_a_small_one_that_is_certain():
+    """`wild` helps most, and in each third of the time, but not beyond chance; `sure` helps in each block."""
+    errors = {"as given": [9] * 9, "wild": [1, 1, 16] * 3, "sure": [8] * 9}
+    knobs = [
+        Knob(name, "a rule", lambda *_, name=name: [KnobSetting(name, {"order": name})])
+        for name in ("wild", "sure")
+    ]
+    split = TimeSplit(0.0, WEEK, 1, 9, 9)
+    found = _Search(KnownTrials(errors), split, None, knobs, CalibrationRequest()).run({})
+    assert found.final.label == "sure: sure"
+    assert found.gain.training.low > 0
+    wild = next(effect for effect in found.alone if effect.trial.label == "wild: wild")
+    assert wild.training.estimate > found.gain.training.estimate
+    assert wild.training.low < 0

@@ -24,6 +24,7 @@ def test_the_answer_states_the_error_and_warns_where_nothing_is_calibrated():
     cluster, log = machine_and_log(jobs=120, days=5, order="sjf")
     text = headroom(cluster, log, "mean_wait<=30d", step=0.5, most=1.5, **FAST).text()
     assert "today's machine has a mean wait of" in text
+    assert "in the log (120 jobs, rank correlation" in text
     assert "not calibrated to the log" in text
     calibration = {"log": "log.swf", "error": 0.5, "error_before": 1.25, "held_out": "4 weeks"}
     found = size(cluster, log, "mean_wait<=30d", options={"calibration": calibration}, most=17, **FAST)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from simsched.errors import SimschedError
 from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
+from simsched.simulation.options.run_config import from_document, make_config
 from simsched.study.runs.sweep_plan import is_random, plan
 from simsched.study.spec.study_file import load_study, study_from_dict
 from tests.study.studyworld import RECIPE, SMALL, small
@@ -333,3 +334,24 @@ def test_a_folder_of_jobs_is_refused_with_what_to_do(tmp_path):
         f"{tmp_path}/study.yaml:2:11: workload: {folder}: a folder of jobs cannot be sent to workers "
         f"(expected a file: simsched workload convert {folder} -o jobs.jsonl)"
     )
+
+
+def test_each_rule_of_a_site_is_an_axis():
+    """Orders by factors too, whose factors are beside the axes or on another axis."""
+    limits = [
+        {"label": "none", "value": []},
+        {"label": "two", "value": [{"each": "user", "running-jobs": 2}]},
+    ]
+    factors = [{"label": kind, "value": {"factors": {kind: 1}}} for kind in ("age", "size", "fair-share")]
+    axes = {
+        "order": ["multifactor", "fifo"],
+        "limits": limits,
+        "priority": factors,
+        "predictor": ["limit", "last-two"],
+        "policy-options.backfill-order": ["sjf", "fifo"],
+    }
+    tasks = small(axes=axes).tasks
+    assert len({task.key for task in tasks}) == 2 * 2 * 3 * 2 * 2 * 2  # and two seeds
+    beside = small(config={"priority": {"factors": {"age": 1}}}, axes={"order": axes["order"]}, seeds=1)
+    for task in (*tasks, *beside.tasks):
+        make_config(**from_document(dict(task.options))).refuse_contradictions()

@@ -267,3 +267,17 @@ def test_flow_yaml_and_json_are_the_same_list(text):
 def test_a_large_list_in_json_is_not_read_as_yaml(monkeypatch):
     monkeypatch.setattr("simsched.formats.text.documents.load_yaml", lambda *_: pytest.fail("read as YAML"))
     assert len(read_jobs_yaml(json.dumps([{"shape": "slot=1/core", "runtime": 5}] * 3))) == 3
+
+
+def test_a_task_of_an_array_by_the_name_of_the_array(tmp_path):
+    text = (
+        "- {id: 7, name: sim, submit: 0, shape: slot=1/core, runtime: 5, array: 0-3}\n"
+        "- {id: 8, submit: 0, shape: slot=1/core, runtime: 5, depends: 'afterok:%s'}\n"
+    )
+    for name in ("sim_2", "7_2", "sim_4"):
+        (tmp_path / f"{name}.yaml").write_text(text % name)
+    for name in ("sim_2", "7_2"):
+        found = load_workload(tmp_path / f"{name}.yaml")
+        assert [str(item) for item in found.jobs[-1].dependencies] == ["afterok:7_2"]
+    with pytest.raises(WorkloadError, match="depends on 'sim_4', which is not a"):
+        load_workload(tmp_path / "sim_4.yaml")

@@ -104,6 +104,7 @@ def test_pitfalls_that_are_kept(changes, field, value):
         ({"alloc": -1, "procs": -1}, "no processors"),
         ({"alloc": 0, "procs": 0}, "no processors"),
         ({"run": -1}, "no run time"),
+        ({"wait": -500}, "starts before it is submitted"),
         ({"id": "nan"}, "not a record of 18 numbers"),
         ({"run": "inf"}, "not a record of 18 numbers"),
         ({"run": "1e300"}, "not a record of 18 numbers"),

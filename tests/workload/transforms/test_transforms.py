@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
-from simsched.workload.job import Job, Skips, assemble
+from simsched.workload.job import Job, Skip, Skips, assemble
 from simsched.workload.transforms import transforms as tr
 from simsched.workload.transforms.query import parse_query
 from simsched.workload.transforms.steps import STEPS, apply_steps
@@ -48,6 +49,14 @@ def test_slice_counts_from_the_first_submission(three):
     assert ids(tr.time_slice(three, 50, 51)) == [2]
     with pytest.raises(ConfigError, match="earlier time first"):
         tr.time_slice(three, 5, 4)
+
+
+def test_slice_leaves_out_ignored_records_of_other_times(three):
+    skips = [Skip("a:1", "odd", submit=three.span[0] + at) for at in (0, 60)] + [Skip("a:9", "odd")]
+    whole = replace(three, skipped=tuple(skips), skipped_counts={"odd": 3, "step": 4})
+    assert tr.time_slice(whole, 50).skipped == tuple(skips[1:])
+    assert tr.time_slice(whole, 50).skipped_counts == {"odd": 2, "step": 4}
+    assert tr.time_slice(whole, 0).skipped == tuple(skips)
 
 
 def test_what_depends_on_a_job_that_is_gone_loses_that_dependency(three):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 REQUESTS = ("shape", "jobspec")
 """The columns of which one has the request of each job."""
-OTHERS = ("nodes", "count", "every", "depends", "file", "parts")
+OTHERS = ("nodes", "count", "every", "file", "parts")
 """Keys of an entry that are not read from a frame: ``nodes`` of a run are those that a job held."""
 
 
@@ -42,9 +42,10 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
 def _lines(frame: Any, names: list[str]) -> Iterator[str]:
     columns = [_values(frame[name]) for name in names]
     for row in zip(*columns, strict=True):
-        yield json.dumps(
-            {name: _plain(value) for name, value in zip(names, row, strict=True) if _is_given(value)}
-        )
+        entry = {name: _plain(value) for name, value in zip(names, row, strict=True) if _is_given(value)}
+        if isinstance(entry.get("depends"), str):
+            entry["depends"] = entry["depends"].split(",")  # as the table of jobs of a run has them
+        yield json.dumps(entry)
 
 
 def _values(column: Any) -> list[Any]:

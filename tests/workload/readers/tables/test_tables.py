@@ -82,6 +82,21 @@ def test_data_frames(tmp_path):
         load_workload(frame)
 
 
+def test_the_jobs_of_a_run_keep_their_dependencies(tmp_path):
+    (tmp_path / "jobs.yaml").write_text(
+        "- {id: a, submit: 0, shape: slot=1/core, duration: 10, runtime: 5}\n"
+        "- {id: b, submit: 0, shape: slot=1/core, duration: 10, depends: [afterok:a, begin-time:7]}\n"
+    )
+    whole = ss.load_workload(tmp_path / "jobs.yaml")
+    run = ss.simulate("tiny", whole)
+    assert run.jobs["depends"].tolist()[1] == "afterok:a,begin-time:7"
+    again = ss.Workload.from_frame(run.jobs)
+    assert [job.dependencies for job in again.jobs] == [job.dependencies for job in whole.jobs]
+    assert ss.simulate("tiny", again).jobs["start"].tolist() == [0, 7]
+    with pytest.raises(WorkloadError, match=r"depends.*'a'"):
+        ss.Workload.from_frame(run.jobs[1:])
+
+
 def test_a_map_in_a_file(tmp_path):
     (tmp_path / "m.yaml").write_text("columns:\n  submit: at\n  runtime: run\n  cores: n\n")
     (tmp_path / "t.csv").write_text(HEAD + "7,100,60,4\n")
