@@ -11,8 +11,9 @@ are submitted at second 0, so that the queue is long from the beginning, and `--
 ``fair-tree``: SDSC-SP2 under EASY and multifactor with fair tree, its users in one account and in nine,
 beside fifo.
 
-``limits``: SDSC-SP2 under EASY and fifo with limits of running jobs per user. A limit changes the schedule
-and the length of the queue, so the mean wait and the time per scheduling pass are stated, too.
+``limits``: SDSC-SP2 under EASY and fifo with limits that never bind, and with limits of running jobs per
+user. A limit changes the schedule and the length of the queue, so the mean wait and the time per scheduling
+pass are stated, too.
 
 Times are CPU seconds, the least of the repetitions, and the runs that are compared alternate.
 """
@@ -64,8 +65,15 @@ POLICIES = {
     "conservative": {"compress": "replan"},
 }
 """Policy → its options; None: those of the site."""
-LIMITS = (None, 8, 2)
-"""The most running jobs of each user; None: no limit."""
+SCOPES = ("user", "account", "queue")
+LIMITS: dict[str, list[dict[str, Any]]] = {
+    "no limits": [],
+    "1,000 running jobs per user": [{"each": "user", "running-jobs": 1_000}],
+    "100,000 cores per user, account and queue": [{"each": each, "cores": 100_000} for each in SCOPES],
+    "8 running jobs per user": [{"each": "user", "running-jobs": 8}],
+    "2 running jobs per user": [{"each": "user", "running-jobs": 2}],
+}
+"""Name of a case → its limits; the second and the third never bind."""
 
 
 def site() -> Site:
@@ -211,16 +219,9 @@ def fair_tree(args: argparse.Namespace) -> None:
 
 
 def limits(args: argparse.Namespace) -> None:
-    """Print runs without and with limits of running jobs per user."""
+    """Print runs without limits, with limits that never bind, and with limits of running jobs per user."""
     cluster, jobs = trace(args)
-    rules = {most: [{"each": "user", "running-jobs": most}] for most in LIMITS if most is not None}
-    cases = {
-        "no limits" if most is None else f"{most} running jobs per user": {}
-        if most is None
-        else {"limits": rules[most]}
-        for most in LIMITS
-    }
-    compared(cluster, jobs, cases, args.repeat)
+    compared(cluster, jobs, {name: {"limits": rules} for name, rules in LIMITS.items()}, args.repeat)
 
 
 TABLES = {"slurm": slurm, "fair-tree": fair_tree, "limits": limits}

@@ -52,6 +52,9 @@ TITLES = {
 }
 #: Medians of the 22 rows of CTC-SP2_ACTUAL_22_12.csv, by the authors' program: see the sources.
 CTC = {"FCFS": 438.37, "WFP3": 309.72, "UNICEF": 33.7, "SPT": 90.25, "SAF": 5.59, "F2": 5.32}
+#: Medians of 50 sequences of the authors' workload `lublin_256`, by their program: see the sources.
+LUBLIN_256 = {"FCFS": 7856.27, "WFP3": 4018.25, "UNICEF": 2717.84, "SPT": 1222.67}
+AUTHORS = {"CTC-SP2": CTC, "Lublin 256": LUBLIN_256}
 LUBLIN = Log("Lublin 256", "", 256)
 
 
@@ -190,11 +193,14 @@ def table_of(page: GalleryPage, mode: str, by_log) -> None:
     for name in ORDERS:
         row = [name, NOT_FOUND]
         if mode.startswith("actual"):
-            row.append(relative(CTC[name], CTC["FCFS"]) if name in CTC else NOT_FOUND)
+            row += [
+                relative(medians[name], medians["FCFS"]) if name in medians else NOT_FOUND
+                for medians in AUTHORS.values()
+            ]
         row += [relative(median(values[name]), median(values["FCFS"])) for values in by_log.values()]
         rows.append(row)
     head = ["", "paper, SC 2017"]
-    head += ["CTC-SP2, authors' program"] if mode.startswith("actual") else []
+    head += [f"{log}, authors' program" for log in AUTHORS] if mode.startswith("actual") else []
     page.table(head + [f"{log}, ours" for log in by_log], rows)
     page.text("Medians of the average bounded slowdown; in brackets the share of FCFS.")
 
@@ -248,8 +254,10 @@ def verdict(found) -> list[str]:
 def differences() -> list[str]:
     """What explains the differences between published numbers and ours."""
     return [
-        """**Other logs.** The one table by the authors' program that could be read is of CTC-SP2, which is
-        not at hand. Its shares of FCFS can be compared, its values cannot.""",
+        """**Other jobs.** The results of the authors' program that could be read are of CTC-SP2, which is not
+        at hand, and of 50 sequences of their own draw of the model. Shares of FCFS can be compared, values
+        cannot. Those of the model are to be compared with our table with the window, because their program
+        has it.""",
         f"""**Window.** The authors' program sorts only the {WINDOW} jobs of the queue that came first, and
         starts them in that order. simsched sorts the whole queue. SPT, UNICEF and WFP3 gain much more from
         the whole queue than F1 to F4, probably because these prefer early jobs anyhow. The table with the
@@ -258,9 +266,8 @@ def differences() -> list[str]:
         10⁻²⁰, so jobs of one processor come before all others. simsched takes log2(size + 1).""",
         """**Submission times.** The score of F1 to F4 uses log10 of the submission time. It is -∞ for the
         first job of a sequence in the authors' program, and 0 here.""",
-        """**Medians.** In the stored script for CEA Curie the two largest slowdowns of FCFS, WFP3, UNICEF
-        and SPT are taken out before the medians are computed, but not those of F1 to F4. Here all sequences
-        count for all orders.""",
+        """**Medians** are of all sequences and all orders, as in the authors' scripts for the final paper (a
+        first version of the one for CEA Curie left out the two largest slowdowns of four orders).""",
         """**The model** is drawn again: the workload of the paper is a file that is not at hand.""",
     ]
 
@@ -275,8 +282,14 @@ def sources(page: GalleryPage) -> None:
         to F4 and the sequences: `src/tester/tester.py` and `sched-simulator-runtime.c`. Numbers for
         CTC-SP2: `src/tester/CTC-SP2_ACTUAL_22_12.csv` (commit 67079b2), 22 sequences; the medians were
         computed from its rows. It has no F1, F3 and F4.""",
-        """Scripts of 2017 that write the figures `curie_r.pdf` and `sp2_r_nbf.pdf`, with the sequences that
-        are left out: read in a store of public code without the name of their repository.""",
+        """Numbers for Lublin 256: the figure `sched-performance-tester/plots/model_256_r_nbf.pdf` of
+        github.com/fredgrub/gen-sched-policies (commit 58dd4b0), a later copy of the authors' repository
+        (github.com/hpcsched/gen-sched-policies) by one of the authors of the analysis. The figure is drawn
+        with lines, so its medians were read from their coordinates, and agree with those of its 50 points.
+        In the place of F1 to F4 it has polynomials that are not in the paper.""",
+        """Sequences and medians: the scripts `sched-performance-tester/test_sched_perfomrance_*.py` of
+        the authors' repository for the paper, github.com/hpcsched/gen-sched-policies (commit 5d62e12, July
+        2017). It has no results.""",
     )
 
 
