@@ -106,13 +106,20 @@ NOTED = {
                 {"each": "user", "running-jobs": 5},
                 {"account": ["chem", "bio"], "cores": 10},
                 {"queue": "debug", "qos": "high", "running-jobs": 2},
-                {"qos": "low", "running-jobs": 2},
+                {"qos": ["low", "none"], "running-jobs": 2},
             ]
         },
         (
-            "limits[1].account: no job has the account 'bio'; nor the queue 'debug' (limits[2].queue); "
-            "nor the qos 'high' (limits[2].qos); nor 1 more name"
+            "limits[2].queue: no job has the queue 'debug'; nor the qos 'high' (limits[2].qos); "
+            "nor the qos 'low' (limits[3].qos); nor 1 more name"
         ),
+    ),
+    "one name of two": (
+        {
+            "limits": [{"queue": "btch", "running-jobs": 2}, {"queue": "debug", "running-jobs": 2}],
+            "queues": {"batch": {}, "debug": {}},
+        },
+        "limits[0].queue: no job has the queue 'btch'; did you mean batch",
     ),
     "a queue that does not exist": (
         {"queues": {"batch": {}}, "limits": [{"queue": "btach", "running-jobs": 2}]},
@@ -126,6 +133,9 @@ NOTED = {
 KNOWN = {
     "users, accounts and queues of jobs": {
         "limits": [{"user": "alice", "running-jobs": 3}, {"account": "chem", "running-jobs": 3}]
+    },
+    "an account without jobs beside one with jobs": {
+        "limits": [{"account": ["chem", "bio"], "running-jobs": 3}, {"account": "chen", "cores": 10}]
     },
     "a user of the accounts, and a queue without jobs": {
         **TREE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import did_you_mean
+from simsched.errors import did_you_mean, nearest
 from simsched.simulation.options.run_config import make_config
 
 if TYPE_CHECKING:
@@ -21,9 +21,11 @@ SHOWN = 2
 def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[str]:
     """Yield sentences on the options of a run, as `make_config` takes them.
 
-    There is one if limits name users, accounts, queues or QoS that do not occur. A name occurs if a job, a
-    queue of the configuration, an account or a factor of the priority has it. And there is one if the order
-    is not the one that uses the priority.
+    There is one if limits name users, accounts, queues or QoS that are probably mistyped: none of the names
+    of that kind occurs, or one does not and is like one that occurs without a limit. A name occurs if a job,
+    a queue of the configuration, an account or a factor of the priority has it. Other names without jobs are
+    no matter: a site has limits for more QoS than a log has. And there is one if the order is not the one
+    that uses the priority.
     """
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
@@ -35,22 +37,32 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
 
 
 def _notes_on_names(config: RunConfig, workload: Workload) -> Iterator[str]:
-    """Yield one sentence if limits have names that do not occur, with the first of them."""
-    named = [rule for rule in config.limits if rule.names]
-    if not named:
-        return
-    known = _known(config, workload)
-    unknown: dict[tuple[str, str], str] = {}  # (dimension, name) → the first place
-    for rule in named:
+    """Yield one sentence if limits have names that are probably mistyped, with the first of them."""
+    places: dict[tuple[str, str], str] = {}  # (dimension, name) → the first place
+    for rule in config.limits:
         for dimension, names in rule.names:
             for name in names:
-                if name not in known[dimension]:
-                    unknown.setdefault((dimension, name), f"{rule.place}.{dimension}")
+                places.setdefault((dimension, name), f"{rule.place}.{dimension}")
+    if not places:
+        return
+    known = _known(config, workload)
+    without_limit = {kind: known[kind] - {name for of, name in places if of == kind} for kind in known}
+    occurring = {dimension for dimension, name in places if name in known[dimension]}
+    unknown = [
+        (dimension, name, where)
+        for (dimension, name), where in places.items()
+        if name not in known[dimension]
+        and (dimension not in occurring or nearest(name, without_limit[dimension]))
+    ]
     if not unknown:
         return
-    ((dimension, name), where), *others = unknown.items()
-    text = f"{where}: no job has the {dimension} {name!r}{did_you_mean(name, known[dimension])}".rstrip("?")
-    for (dimension, name), where in others[:SHOWN]:
+    (dimension, name, where), *others = unknown
+    text = (
+        f"{where}: no job has the {dimension} {name!r}{did_you_mean(name, without_limit[dimension])}".rstrip(
+            "?"
+        )
+    )
+    for dimension, name, where in others[:SHOWN]:
         text += f"; nor the {dimension} {name!r} ({where})"
     rest = len(others) - SHOWN
     yield text + (f"; nor {rest:,} more name{'s' if rest > 1 else ''}" if rest > 0 else "")
