@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MULTIFACTOR = "multifactor"
 SHOWN = 2
 """Further names that the note has at most."""
+MAX_COMPARED = 20_000
+"""Pairs of names that are compared at most: 10 µs each."""
 
 
 def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[str]:
@@ -48,11 +50,12 @@ def _notes_on_names(config: RunConfig, workload: Workload) -> Iterator[str]:
     known = _known(config, workload)
     without_limit = {kind: known[kind] - {name for of, name in places if of == kind} for kind in known}
     occurring = {dimension for dimension, name in places if name in known[dimension]}
+    absent = [(*key, where) for key, where in places.items() if key[1] not in known[key[0]]]
+    alike = len(absent) * max(map(len, without_limit.values())) <= MAX_COMPARED
     unknown = [
         (dimension, name, where)
-        for (dimension, name), where in places.items()
-        if name not in known[dimension]
-        and (dimension not in occurring or nearest(name, without_limit[dimension]))
+        for dimension, name, where in absent
+        if dimension not in occurring or (alike and nearest(name, without_limit[dimension]))
     ]
     if not unknown:
         return
