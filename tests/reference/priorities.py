@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import gzip
 import math
-from types import MappingProxyType
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ class Job(NamedTuple):
         return min(self.runtime, self.requested)
 
 
-class Rules(NamedTuple):
+@dataclass(frozen=True)
+class Rules:
     """Slurm's lines; `accounts`: account → (parent, shares), `users`: (account, user) → shares."""
 
     age: int = 0
@@ -42,8 +44,18 @@ class Rules(NamedTuple):
     half_life: float = 7 * 86400
     period: float = 300
     fair_tree: bool = True
-    accounts: MappingProxyType = MappingProxyType({})
-    users: MappingProxyType = MappingProxyType({})
+    accounts: dict = field(default_factory=dict)
+    users: dict = field(default_factory=dict)
+
+    @cached_property
+    def children(self):
+        """Account → the names directly below it."""
+        below = {}
+        for name, (parent, _) in self.accounts.items():
+            below.setdefault(parent, []).append(name)
+        for pair in self.users:
+            below.setdefault(pair[0], []).append(pair)
+        return below
 
 
 def read_swf(path, limit):
@@ -73,16 +85,24 @@ def read_swf(path, limit):
 class Usage:
     """All spans in which jobs ran or run, and the usage of each user at any time."""
 
-    def __init__(self, rules, names):
+    def __init__(self, rules, names, most):
         self.rules = rules
         self.number = {name: at for at, name in enumerate(names)}
-        self.rows = []  # [begin, end, rate, user]; the end of a running job is infinite
+        self.spans = np.empty((4, most))  # begin, end, rate, user
+        self.count = 0
+
+    def begin(self, now, rate, name):
+        """Begin a span without an end; return its place."""
+        self.spans[:, self.count] = now, math.inf, rate, self.number[name]
+        self.count += 1
+        return self.count - 1
+
+    def end(self, place, now):
+        self.spans[1, place] = now
 
     def at(self, time):
         """(account, user) → decayed usage: the integral of rate × 2^(-age / half-life) over all spans."""
-        if not self.rows:
-            return dict.fromkeys(self.number, 0.0)
-        begin, end, rate, user = np.array(self.rows, dtype=float).T
+        begin, end, rate, user = self.spans[:, : self.count]
         end = np.minimum(end, time)
         ran = begin < end
         begin, end, rate, user = begin[ran], end[ran], rate[ran], user[ran]
@@ -101,29 +121,36 @@ class Usage:
 
 def children_of(rules, account):
     """The names directly below an account: texts are accounts, pairs are users."""
-    below = [name for name, (parent, _) in rules.accounts.items() if parent == account]
-    return below + [pair for pair in rules.users if pair[0] == account]
+    return rules.children.get(account, [])
 
 
 def shares_of(rules, name):
     return rules.users[name] if isinstance(name, tuple) else rules.accounts[name][1]
 
 
-def total_of(rules, used, name):
-    if isinstance(name, tuple):
-        return used[name]
-    return sum(total_of(rules, used, child) for child in children_of(rules, name))
+def totals_of(rules, used):
+    """name → usage, of users and of accounts with all below them."""
+    totals = dict(used)
+
+    def total(name):
+        if name not in totals:
+            totals[name] = sum(total(child) for child in children_of(rules, name))
+        return totals[name]
+
+    for account in ["root", *rules.accounts]:
+        total(account)
+    return totals
 
 
 def has_users(rules, name):
     return isinstance(name, tuple) or any(has_users(rules, child) for child in children_of(rules, name))
 
 
-def level_fair_share(rules, used, parent, name):
-    together = sum(shares_of(rules, child) for child in children_of(rules, parent))
-    above = total_of(rules, used, parent)
+def level_fair_share(rules, totals, parent, name, together):
+    """The share of a name among its siblings, who have some shares together, over its part of their usage."""
+    above = totals[parent]
     share = shares_of(rules, name) / together
-    part = total_of(rules, used, name) / above if above else 0.0
+    part = totals[name] / above if above else 0.0
     if share == 0:
         return 0.0
     return share / part if part else math.inf
@@ -131,11 +158,11 @@ def level_fair_share(rules, used, parent, name):
 
 def fair_tree(rules, used):
     """(account, user) → rank / number of users."""
-    levels = {
-        child: level_fair_share(rules, used, parent, child)
-        for parent in ["root", *rules.accounts]
-        for child in children_of(rules, parent)
-    }
+    totals, levels = totals_of(rules, used), {}
+    for parent in ["root", *rules.accounts]:
+        together = sum(shares_of(rules, child) for child in children_of(rules, parent))
+        for child in children_of(rules, parent):
+            levels[child] = level_fair_share(rules, totals, parent, child, together)
     factors = {}
     state = {"rank": len(rules.users), "next": len(rules.users)}
 
@@ -170,14 +197,15 @@ def fair_tree(rules, used):
 
 def classic(rules, used):
     """(account, user) → 2^(-effective usage / normalised shares)."""
-    everything = total_of(rules, used, "root")
+    totals = totals_of(rules, used)
+    everything = totals["root"]
     factors = {}
 
     def visit(parent, shares, effective):
         together = sum(shares_of(rules, child) for child in children_of(rules, parent))
         for child in children_of(rules, parent):
             part = shares_of(rules, child) / together
-            actual = total_of(rules, used, child) / everything if everything else 0.0
+            actual = totals[child] / everything if everything else 0.0
             mine = actual if parent == "root" else actual + (effective - actual) * part
             if isinstance(child, tuple):
                 factors[child] = 2 ** -(mine / (shares * part)) if shares * part else 0.0
@@ -236,7 +264,7 @@ def easy(now, queue, running, idle):
 
 def schedule(jobs, procs, rules):
     """Return {job id: start}; jobs larger than the machine are left out."""
-    usage = Usage(rules, rules.users)
+    usage = Usage(rules, rules.users, len(jobs))
     coming = sorted((job for job in jobs if job.procs <= procs), key=lambda job: job.submit)[::-1]
     place = {job.id: at for at, job in enumerate(reversed(coming))}
     queue, running, row, starts, known = [], [], {}, {}, {}
@@ -245,7 +273,7 @@ def schedule(jobs, procs, rules):
         now = min([start + job.actual for job, start in running] + [job.submit for job in coming[-1:]])
         for job, start in [(job, start) for job, start in running if start + job.actual <= now]:
             running.remove((job, start))
-            usage.rows[row.pop(job.id)][1] = now
+            usage.end(row.pop(job.id), now)
             idle += job.procs
         while coming and coming[-1].submit <= now:
             queue.append(coming.pop())
@@ -257,8 +285,7 @@ def schedule(jobs, procs, rules):
         for job in easy(now, queue, running, idle):
             queue.remove(job)
             running.append((job, now))
-            row[job.id] = len(usage.rows)
-            usage.rows.append([now, math.inf, job.procs, usage.number[job.account, job.user]])
+            row[job.id] = usage.begin(now, job.procs, (job.account, job.user))
             starts[job.id] = now
             idle -= job.procs
     assert not queue
