@@ -13,6 +13,7 @@ from simsched.text_table import fitted_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.agreement import Agreement
     from simsched.report.metrics.plain_columns import Table
@@ -23,7 +24,7 @@ def section(run: RunTables, jobs: Table, width: int) -> list[str]:
     found = agreement(jobs)
     replay = run.meta.get("replay")
     parts = [] if found is None else [_table(run, found, width) + "\n" + "\n".join(sentences(found))]
-    return parts if not replay else [*parts, "\n".join(replay_sentences(replay))]
+    return parts if not replay else [*parts, "\n".join(replay_sentences(replay, run.clock))]
 
 
 def _table(run: RunTables, found: Agreement, width: int) -> str:
@@ -60,8 +61,11 @@ def rank_text(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else human.MISSING
 
 
-def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences between a run that plays a log (``replay`` of run.json) and the log."""
+def replay_sentences(replay: Mapping[str, Any], clock: Clock | None = None) -> Iterator[str]:
+    """Yield the differences between a run that plays a log (``replay`` of run.json) and the log.
+
+    The time of the peak is a date if the clock of the run is given.
+    """
     jobs, late, unit = replay["jobs"], replay["late"], human.plural(replay["unit"])
     text = f"the run plays the recorded starts of {jobs:,} jobs"
     if late:
@@ -73,11 +77,13 @@ def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
     yield text
     peak, capacity = replay["peak"], replay["capacity"]
     beyond = f", and more than the machine has for {human.seconds(replay['over'])}" * (peak > capacity)
-    at = "" if replay["peak_time"] is None else f" at {human.moment(replay['peak_time'])}"
+    time = replay["peak_time"]
+    at = "" if time is None else f" at {human.moment(time) if clock is None else clock.text(time)}"
     yield f"the log uses at most {peak:,} of {capacity:,} {unit}{at}{beyond}"
     if replay["named"]:
         other = replay["elsewhere"]
-        yield f"the log names the nodes of {replay['named']:,} jobs; {other:,} of them run on others"
+        run = "runs" if other == 1 else "run"
+        yield f"the log names the nodes of {replay['named']:,} jobs; {other:,} of them {run} on others"
     names = replay["missing_nodes"]
     if names:
         shown = ", ".join(f"{name} ({number:,})" for name, number in list(names.items())[:5])
@@ -138,7 +144,9 @@ def calibration_note(calibration: Mapping[str, Any] | None) -> str:
         return "not calibrated to the log; `simsched calibrate` looks for settings that come nearer to it"
     before, after = (calibration.get(name) for name in ("error_before", "error"))
     shown = [f"{value:.2f}" if isinstance(value, int | float) else "?" for value in (after, before)]
+    # configurations of earlier versions do not say whether they help
+    chance = ", which is within chance" if calibration.get("helps") is False and before != after else ""
     return (
         f"calibrated on {calibration.get('log', 'a log')}: error {shown[0]} on "
-        f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before"
+        f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before{chance}"
     )
