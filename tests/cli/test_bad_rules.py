@@ -130,9 +130,8 @@ NOTED = {
         "priority is not used by the order sjf (expected order = multifactor)",
     ),
     "think times of a log without them": (
-        {"think-times": "honour"},
-        "think times: no job has a preceding job, so users do not react (expected fields 17 and 18 of SWF, "
-        "or -t 'sessions(20m)')",
+        {"think_times": "honour"},
+        "think times: no job has a preceding job (expected fields 17 and 18 of SWF, or -t 'sessions(20m)')",
     ),
 }
 KNOWN = {

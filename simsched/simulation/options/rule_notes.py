@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 MULTIFACTOR = "multifactor"
+OF_USERS = "fields 17 and 18 of SWF, or -t 'sessions(20m)'"
+"""Where preceding jobs come from."""
 SHOWN = 2
 """Further names that the note has at most."""
 MAX_COMPARED = 20_000
@@ -30,10 +32,7 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
     uses the priority, and one if think times are honoured and no job has a preceding job.
     """
     if options.get("think_times") == "honour" and all(job.preceding is None for job in workload.jobs):
-        yield (
-            "think times: no job has a preceding job, so users do not react (expected fields 17 and 18 of "
-            "SWF, or -t 'sessions(20m)')"
-        )
+        yield f"think times: no job has a preceding job (expected {OF_USERS})"
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
         return
