@@ -90,18 +90,26 @@ def replay_sentences(replay: Mapping[str, Any], clock: Clock | None = None) -> I
         more = replay["missing_node_count"] - min(len(names), 5)
         rest = f" and {more:,} more" if more else ""
         yield f"the machine does not have these nodes of the log (jobs): {shown}{rest}"
-    for name, words in (
-        ("without_start", "jobs are left out: the log has no start of them"),
-        ("before_submission", "jobs start at their submission: the log starts them earlier"),
+    for name, one, several in (
+        (
+            "without_start",
+            "job is left out: the log has no start of it",
+            "jobs are left out: the log has no start of them",
+        ),
+        (
+            "before_submission",
+            "job starts at its submission: the log starts it earlier",
+            "jobs start at their submission: the log starts them earlier",
+        ),
     ):
-        if replay[name]:
-            yield f"{replay[name]:,} {words}"
+        number = replay[name]
+        if number:
+            yield f"{number:,} {one if number == 1 else several}"
 
 
 def beside(runs: Sequence[RunTables], width: int) -> list[str]:
     """Return how near each of several runs is to the recorded waits; [] for logs without starts."""
-    found = [(run, agreement(run.jobs)) for run in runs]
-    known = [(run, one) for run, one in found if one is not None]
+    known = agreements(runs)
     if not known:
         return []
     rows = [
@@ -118,10 +126,16 @@ def beside(runs: Sequence[RunTables], width: int) -> list[str]:
     ]
     head = ["against the log", "recorded mean wait", "simulated", "rank corr.", "≤ 10 min", "≤ 2 ×", "error"]
     table = fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])
-    return [table + "".join(f"\n{line}" for line in _warnings([run for run, _ in known]))]
+    return [table + "".join(f"\n{line}" for line in calibration_notes([run for run, _ in known]))]
 
 
-def _warnings(runs: Sequence[RunTables]) -> Iterator[str]:
+def agreements(runs: Sequence[RunTables]) -> list[tuple[RunTables, Agreement]]:
+    """Return the runs whose log has start times, each with how near it is to them."""
+    found = [(run, agreement(run.jobs)) for run in runs]
+    return [(run, one) for run, one in found if one is not None]
+
+
+def calibration_notes(runs: Sequence[RunTables]) -> Iterator[str]:
     """Yield which of several runs are calibrated to a log, and how good that was."""
     simulated = [run for run in runs if run.config.get("queue_policy") != RECORDED]
     lacking = [run.name for run in simulated if not _calibration(run)]

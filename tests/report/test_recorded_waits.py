@@ -92,6 +92,20 @@ def test_sentences_on_the_log_have_its_dates_and_the_number_of_jobs():
     assert "the log uses at most 20 of 16 cores at 2024-01-01T01:46:30, and" in dated
     assert "the log names the nodes of 2 jobs; 1 of them runs on others" in dated
     assert "2 of them run on others" in "\n".join(replay_sentences({**replay, "elsewhere": 2}))
+    assert "1 job is left out: the log has no start of it" in replay_sentences({**replay, "without_start": 1})
+
+
+def test_pages_have_what_the_text_says_of_the_log(tmp_path, log, capfd):
+    folders = [str(played(tmp_path, log, policy)) for policy in ("easy", "recorded")]
+    pages = [tmp_path / "one.html", tmp_path / "two.html"]
+    assert main(["report", folders[1], "-o", str(pages[0])]) == 0
+    assert main(["report", *folders, "-o", str(pages[1])]) == 0
+    one, two = (page.read_text() for page in pages)
+    assert "The run plays the recorded starts of 3 jobs; 1 of them (33.3 %) start later" in one
+    assert "the log uses at most 20 of 16 cores" in one
+    assert ">Against the log<" in two
+    assert "easy: not calibrated to the log; `simsched calibrate` looks for settings" in two
+    assert ">Against the log<" not in one
 
 
 def test_a_calibration_within_chance_is_called_that():
