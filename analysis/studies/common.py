@@ -25,8 +25,9 @@ from analysis.pages import (
 )
 from simsched.cli import main
 
-__all__ = ["BLUE", "CYCLE", "GREEN", "GREY", "KEPT", "ORANGE", "OUTPUT", "PURPLE", "QUICK", "SKY",
-           "VERMILION", "VIOLET", "Page", "key", "new_figure", "scratch", "simsched", "tidy"]  # fmt: skip
+__all__ = ["BLUE", "CYCLE", "GREEN", "GREY", "ORANGE", "OUTPUT", "PURPLE", "QUICK", "SKY",
+           "VERMILION", "VIOLET", "Page", "kept_file", "key", "new_figure", "scratch", "simsched",
+           "tidy"]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent
 #: a folder that keeps the parts of long studies that are done, so that an interrupted one continues
@@ -41,6 +42,15 @@ def simsched(*arguments: str) -> None:
     print("$ simsched", *arguments, flush=True)
     if main(list(arguments)) != 0:
         raise SystemExit(f"failed: simsched {' '.join(arguments)}")
+
+
+def kept_file(name: str) -> Path | None:
+    """Return the file that keeps a part of a study, in a folder that exists; None if nothing is kept."""
+    if KEPT is None:
+        return None
+    folder = Path(KEPT)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / name
 
 
 @contextmanager

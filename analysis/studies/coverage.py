@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -12,10 +11,10 @@ import simsched as ss
 from analysis.studies.common import (
     BLUE,
     GREY,
-    KEPT,
     ORANGE,
     QUICK,
     Page,
+    kept_file,
     key,
     new_figure,
     scratch,
@@ -105,7 +104,7 @@ def main() -> None:
 def replicated(setting: Setting) -> list[dict]:
     """The sums by day of each replicate of a setting; those of an earlier, interrupted study are kept."""
     replicates = 4 if QUICK else setting.replicates
-    file = None if KEPT is None else Path(KEPT) / f"coverage-{setting.first}.jsonl"
+    file = kept_file(f"coverage-{setting.first}.jsonl")
     made = [] if file is None or not file.is_file() else list(map(json.loads, file.open(encoding="utf-8")))
     with scratch() as folder:
         cluster = ss.load_cluster(flat(folder, setting.nodes))

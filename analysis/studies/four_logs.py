@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import simsched as ss
-from analysis.studies.common import KEPT, QUICK, Page, scratch, simsched
+from analysis.studies.common import QUICK, Page, kept_file, scratch, simsched
 from simsched import human
 from simsched.report.metrics.agreement import agreement
 from simsched.report.run_views import load_run
@@ -96,7 +96,7 @@ def of_log(log: Log) -> dict:
 
 def kept(log: Log, part: str, made) -> dict:
     """A part of the figures of a log: read if it is kept, and else made and kept."""
-    file = None if KEPT is None else Path(KEPT) / f"{log.file.split('.', 1)[0]}-{part}.json"
+    file = kept_file(f"{log.file.split('.', 1)[0]}-{part}.json")
     if file is not None and file.is_file():
         return json.loads(file.read_text(encoding="utf-8"))
     with scratch() as folder:
@@ -104,7 +104,6 @@ def kept(log: Log, part: str, made) -> dict:
         simsched("cluster", "make", "--for", path, "-o", machine)
         found = made(log, path, machine, folder)
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(found, indent=1), encoding="utf-8")
     return found
 

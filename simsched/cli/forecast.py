@@ -228,6 +228,7 @@ def _run_live(
     from simsched.formats.rfc.clock import seconds_on
     from simsched.graph.cluster import load_cluster
     from simsched.simulation.forecast.live_cluster import live_at
+    from simsched.simulation.options.run_config import RECORDED
     from simsched.workload.queue_snapshot.snapshot import Spread
 
     given = next((name for name in _OF_WORKLOADS if getattr(args, name)), None)
@@ -250,7 +251,10 @@ def _run_live(
             expected="a workload" if args.errors else "--learn-from LOG",
         )
     cluster = load_cluster(args.cluster)
-    at, found = live_at(cluster, picture, at, **options)
+    # A queue snapshot has no recorded starts to play: the log of --learn-from does.
+    played = options.get("queue_policy") == RECORDED and args.learn_from is not None
+    plan = {name: value for name, value in options.items() if not (played and name == "queue_policy")}
+    at, found = live_at(cluster, picture, at, **plan)
     learnt = _learnt_from(args, cluster, options, levels) if levels else None
     found = found if learnt is None else learnt.added_to(found, at)
     without = sum(isinstance(run.holds, Spread) for run in picture.running)

@@ -259,7 +259,7 @@ def _found_warm_up(runs: Sequence[RunTables], rule: str) -> str:
                 f"{run.name}: {RULES[rule]} finds no steady state in the waits of the first half of the jobs"
             )
         found.append(one.seconds)
-    if len(runs) > 1:
+    if len(runs) > 1 and max(found) > 0:
         note(f"all runs are without their first {human.seconds(max(found))}")
     return f"{max(found):.17g}"
 

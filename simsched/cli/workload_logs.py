@@ -30,9 +30,9 @@ def register_fit(actions: Subparsers) -> None:
     parser = actions.add_parser(
         "fit",
         help="make a model of a log, and print how far it is from the log",
-        description="Make a model of a log: classes of jobs with their users, arrivals by hour and weekday, "
-        "sizes, limits and run times. The distance from the log is printed by quantity, also for the last "
-        "quarter of the log by a model of the time before it.",
+        description="Make a model of a log: classes of jobs with their users, arrivals by hour and\n"
+        "weekday, sizes, limits and run times. The distance from the log is printed by\n"
+        "quantity, also for the last quarter of the log by a model of the time before it.",
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -25,6 +25,7 @@ from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.report.data.tables import RunTables
 
 RESERVING = ("easy", "easy+", "easy++")
@@ -153,14 +154,12 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
 
 def promise_text(runs: Sequence[RunTables]) -> str:
     """Return the promises of runs for a terminal."""
-    return "\n".join(_page(run.name, promises_of(run), fitted) for run in runs)
+    return "\n".join(_page(run, promises_of(run), fitted) for run in runs)
 
 
 def promise_markdown(runs: Sequence[RunTables]) -> str:
     """Return the promises of runs as Markdown."""
-    return "\n".join(
-        _page(run.name, promises_of(run), lambda h, r: f"\n{markdown_table(h, r)}\n") for run in runs
-    )
+    return "\n".join(_page(run, promises_of(run), lambda h, r: f"\n{markdown_table(h, r)}\n") for run in runs)
 
 
 def fitted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -168,8 +167,10 @@ def fitted(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return fitted_table(head, rows, PAGE_WIDTH, ["user", "median", "reason"])
 
 
-def _page(name: str, found: Promises, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]) -> str:
-    lines = list(_sentences(name, found))
+def _page(
+    run: RunTables, found: Promises, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+) -> str:
+    lines = list(_sentences(run.name, found))
     if found.table.empty:
         return "\n".join(lines) + "\n"
     head = ["real start", "jobs", "share", "mean", "median", "largest"]
@@ -179,7 +180,10 @@ def _page(name: str, found: Promises, table: Callable[[Sequence[str], Sequence[S
     broken = found.broken
     if len(broken):
         head = ["latest jobs", "user", "queue", "cores", "promised", "late by", "reason"]
-        lines += ["", table(head, [_job_row(row) for row in broken.head(MOST_ROWS).to_dict("records")])]
+        lines += [
+            "",
+            table(head, [_job_row(row, run.clock) for row in broken.head(MOST_ROWS).to_dict("records")]),
+        ]
         rest = len(broken) - MOST_ROWS
         lines += [f"… and {rest:,} more"] if rest > 0 else []
     return "\n".join(lines) + "\n"
@@ -227,9 +231,10 @@ def _size_row(key: str, rows: pd.DataFrame) -> list[str]:
     return [key, f"{len(rows):,}", human.share(float((late <= 0).mean())), *means, longest]
 
 
-def _job_row(row: Any) -> list[str]:
+def _job_row(row: Any, clock: Clock | None) -> list[str]:
     user, queue = (human.MISSING if pd.isna(row[name]) else str(row[name]) for name in ("user", "queue"))
-    times = [f"{row['promised']:.10g}", human.seconds(round(row["late"]))]
+    promised = f"{row['promised']:.10g}" if clock is None else clock.text(row["promised"])
+    times = [promised, human.seconds(round(row["late"]))]
     return [str(row["id"]), user, queue, str(row["size"]), *times, row["cause"]]
 
 

@@ -13,6 +13,7 @@ from simsched.text_table import fitted_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.formats.rfc.clock import Clock
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.agreement import Agreement
     from simsched.report.metrics.plain_columns import Table
@@ -23,7 +24,7 @@ def section(run: RunTables, jobs: Table, width: int) -> list[str]:
     found = agreement(jobs)
     replay = run.meta.get("replay")
     parts = [] if found is None else [_table(run, found, width) + "\n" + "\n".join(sentences(found))]
-    return parts if not replay else [*parts, "\n".join(replay_sentences(replay))]
+    return parts if not replay else [*parts, "\n".join(replay_sentences(replay, run.clock))]
 
 
 def _table(run: RunTables, found: Agreement, width: int) -> str:
@@ -60,8 +61,11 @@ def rank_text(value: float) -> str:
     return f"{value:.2f}" if math.isfinite(value) else human.MISSING
 
 
-def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the differences between a run that plays a log (``replay`` of run.json) and the log."""
+def replay_sentences(replay: Mapping[str, Any], clock: Clock | None = None) -> Iterator[str]:
+    """Yield the differences between a run that plays a log (``replay`` of run.json) and the log.
+
+    The time of the peak is a date if the clock of the run is given.
+    """
     jobs, late, unit = replay["jobs"], replay["late"], human.plural(replay["unit"])
     text = f"the run plays the recorded starts of {jobs:,} jobs"
     if late:
@@ -73,29 +77,39 @@ def replay_sentences(replay: Mapping[str, Any]) -> Iterator[str]:
     yield text
     peak, capacity = replay["peak"], replay["capacity"]
     beyond = f", and more than the machine has for {human.seconds(replay['over'])}" * (peak > capacity)
-    at = "" if replay["peak_time"] is None else f" at {human.moment(replay['peak_time'])}"
+    time = replay["peak_time"]
+    at = "" if time is None else f" at {human.moment(time) if clock is None else clock.text(time)}"
     yield f"the log uses at most {peak:,} of {capacity:,} {unit}{at}{beyond}"
     if replay["named"]:
         other = replay["elsewhere"]
-        yield f"the log names the nodes of {replay['named']:,} jobs; {other:,} of them run on others"
+        run = "runs" if other == 1 else "run"
+        yield f"the log names the nodes of {replay['named']:,} jobs; {other:,} of them {run} on others"
     names = replay["missing_nodes"]
     if names:
         shown = ", ".join(f"{name} ({number:,})" for name, number in list(names.items())[:5])
         more = replay["missing_node_count"] - min(len(names), 5)
         rest = f" and {more:,} more" if more else ""
         yield f"the machine does not have these nodes of the log (jobs): {shown}{rest}"
-    for name, words in (
-        ("without_start", "jobs are left out: the log has no start of them"),
-        ("before_submission", "jobs start at their submission: the log starts them earlier"),
+    for name, one, several in (
+        (
+            "without_start",
+            "job is left out: the log has no start of it",
+            "jobs are left out: the log has no start of them",
+        ),
+        (
+            "before_submission",
+            "job starts at its submission: the log starts it earlier",
+            "jobs start at their submission: the log starts them earlier",
+        ),
     ):
-        if replay[name]:
-            yield f"{replay[name]:,} {words}"
+        number = replay[name]
+        if number:
+            yield f"{number:,} {one if number == 1 else several}"
 
 
 def beside(runs: Sequence[RunTables], width: int) -> list[str]:
     """Return how near each of several runs is to the recorded waits; [] for logs without starts."""
-    found = [(run, agreement(run.jobs)) for run in runs]
-    known = [(run, one) for run, one in found if one is not None]
+    known = agreements(runs)
     if not known:
         return []
     rows = [
@@ -112,10 +126,16 @@ def beside(runs: Sequence[RunTables], width: int) -> list[str]:
     ]
     head = ["against the log", "recorded mean wait", "simulated", "rank corr.", "≤ 10 min", "≤ 2 ×", "error"]
     table = fitted_table(head, rows, width, ["≤ 2 ×", "≤ 10 min"])
-    return [table + "".join(f"\n{line}" for line in _warnings([run for run, _ in known]))]
+    return [table + "".join(f"\n{line}" for line in calibration_notes([run for run, _ in known]))]
 
 
-def _warnings(runs: Sequence[RunTables]) -> Iterator[str]:
+def agreements(runs: Sequence[RunTables]) -> list[tuple[RunTables, Agreement]]:
+    """Return the runs whose log has start times, each with how near it is to them."""
+    found = [(run, agreement(run.jobs)) for run in runs]
+    return [(run, one) for run, one in found if one is not None]
+
+
+def calibration_notes(runs: Sequence[RunTables]) -> Iterator[str]:
     """Yield which of several runs are calibrated to a log, and how good that was."""
     simulated = [run for run in runs if run.config.get("queue_policy") != RECORDED]
     lacking = [run.name for run in simulated if not _calibration(run)]
@@ -138,7 +158,9 @@ def calibration_note(calibration: Mapping[str, Any] | None) -> str:
         return "not calibrated to the log; `simsched calibrate` looks for settings that come nearer to it"
     before, after = (calibration.get(name) for name in ("error_before", "error"))
     shown = [f"{value:.2f}" if isinstance(value, int | float) else "?" for value in (after, before)]
+    # configurations of earlier versions do not say whether they help
+    chance = ", which is within chance" if calibration.get("helps") is False and before != after else ""
     return (
         f"calibrated on {calibration.get('log', 'a log')}: error {shown[0]} on "
-        f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before"
+        f"{calibration.get('held_out', 'data')} that were held out, {shown[1]} before{chance}"
     )

@@ -140,7 +140,7 @@ def overview_rows(run: RunTables) -> list[tuple[str, str]]:
         if name.startswith("utilisation_") and math.isfinite(value)
     ]
     rows = [
-        ("jobs", f"{human.number(s.get('jobs', math.nan))}: {each}"),
+        ("jobs", human.number(s.get("jobs", math.nan)) + (f": {each}" if each else "")),
         ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
         ("utilisation", " · ".join(used) or human.MISSING),
         ("goodput", _goodput(s)),

@@ -69,10 +69,14 @@ class PairedDifference:
     def verdict(self) -> str:
         """``lower``, ``higher``, ``same`` (equal in every pair) or ``within noise``: b against a.
 
+        It is ``unknown`` without a pair that has both values.
+
         >>> paired_difference([10, 12, 11], [8, 9, 9]).verdict
         'lower'
         """
-        if self.pairs and self.equal == self.pairs:
+        if not self.pairs:
+            return "unknown"
+        if self.equal == self.pairs:
             return "same"
         if self.within_noise:
             return "within noise"

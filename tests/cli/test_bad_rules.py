@@ -129,6 +129,10 @@ NOTED = {
         {"order": "sjf", "priority": {"factors": {"age": 1}}},
         "priority is not used by the order sjf (expected order = multifactor)",
     ),
+    "think times of a log without them": (
+        {"think_times": "honour"},
+        "think times: no job has a preceding job (expected fields 17 and 18 of SWF, or -t 'sessions(20m)')",
+    ),
 }
 KNOWN = {
     "users, accounts and queues of jobs": {

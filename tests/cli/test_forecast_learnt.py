@@ -60,6 +60,15 @@ def test_a_queue_snapshot_learns_from_a_log(inputs, tmp_path, capfd):
     out, err = capfd.readouterr()
     assert "50 %" in out
     assert "learnt from" in err
+    # under `recorded` the quantiles come from the starts of the log, and the plan is that of the default
+    assert main([*command, "--learn-from", inputs[1], "--queue-policy", "recorded", "--quiet"]) == 0
+    played, err = capfd.readouterr()
+    assert "learnt from" in err
+    assert [line.split()[:6] for line in played.splitlines()] == [
+        line.split()[:6] for line in out.splitlines()
+    ]
+    assert main([*command, "--queue-policy", "recorded", "--quiet"]) == 2
+    assert "no recorded starts" in capfd.readouterr().err
     assert main([*command, "--quantiles", "--quiet"]) == 2
     assert "--learn-from LOG" in capfd.readouterr().err
     assert main([*command, "--errors", "--quiet"]) == 2
@@ -70,7 +79,7 @@ def test_a_queue_snapshot_learns_from_a_log(inputs, tmp_path, capfd):
     ("options", "message"),
     [
         (["--at", "12d", "--quantiles", "2"], "'2' is not the level of a quantile"),
-        (["--at", "1d", "--quantiles"], "too short to learn from"),
+        (["--at", "1d", "--quantiles"], "too little to learn from"),
         (["--at", "12d", "--learn-from", "log"], "a workload is learnt from itself"),
         (["--resume", "state.json", "--quantiles"], "does not have the forecasts before it"),
         (["--quantiles"], "there is no time"),

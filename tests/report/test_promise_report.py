@@ -55,6 +55,14 @@ def test_broken_promises_and_their_causes(inputs, capsys):
     assert main(["report", str(folder), "--promises"]) == 0
     text = capsys.readouterr().out
     assert f"{len(late):,} were broken" in text
+    again = [str(inputs / "m.json"), str(inputs / "log.jsonl"), "-o", str(inputs / "dated"), "--quiet"]
+    options = ["--queue-policy", "conservative", "--outages", str(outages), "--start-date", "2024-03-04"]
+    assert main(["run", *again, *options]) == 0
+    capsys.readouterr()
+    assert main(["report", str(inputs / "dated"), "--promises"]) == 0
+    first = load_run(inputs / "dated").clock.text(found.broken["promised"].iloc[0])
+    assert first.startswith("2024-03-")
+    assert f" {first} " in capsys.readouterr().out
     assert main(["report", str(folder), "--promises", "--format", "json"]) == 0
     (document,) = json.loads(capsys.readouterr().out)
     assert document["broken"] == len(late)

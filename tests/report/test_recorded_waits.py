@@ -7,6 +7,8 @@ import json
 import pytest
 
 from simsched.cli import main
+from simsched.formats.rfc.clock import Clock
+from simsched.report.recorded_waits import calibration_note, replay_sentences
 
 LOG = """\
 - {id: 1, submit: 0, shape: slot=4/node, duration: 1h, runtime: 30m, wait: 10m, status: COMPLETED, user: ann}
@@ -77,3 +79,38 @@ def test_wrong_uses_are_refused(tmp_path, log, capfd):
     folder = str(played(tmp_path, log, "fcfs"))
     assert main(["report", folder, "--recorded"]) == 2
     assert "no job of the run has a recorded start" in capfd.readouterr().err
+
+
+def test_sentences_on_the_log_have_its_dates_and_the_number_of_jobs():
+    replay = {
+        "jobs": 3, "late": 0, "unit": "core", "peak": 20, "capacity": 16, "peak_time": 2790.0, "over": 300.0,
+        "named": 2, "elsewhere": 1, "missing_nodes": {}, "missing_node_count": 0, "without_start": 0,
+        "before_submission": 0,
+    }  # fmt: skip
+    assert "the log uses at most 20 of 16 cores at 0:46:30, and" in "\n".join(replay_sentences(replay))
+    dated = "\n".join(replay_sentences(replay, Clock(1_704_067_200, "Europe/Rome")))
+    assert "the log uses at most 20 of 16 cores at 2024-01-01T01:46:30, and" in dated
+    assert "the log names the nodes of 2 jobs; 1 of them runs on others" in dated
+    assert "2 of them run on others" in "\n".join(replay_sentences({**replay, "elsewhere": 2}))
+    assert "1 job is left out: the log has no start of it" in replay_sentences({**replay, "without_start": 1})
+
+
+def test_pages_have_what_the_text_says_of_the_log(tmp_path, log, capfd):
+    folders = [str(played(tmp_path, log, policy)) for policy in ("easy", "recorded")]
+    pages = [tmp_path / "one.html", tmp_path / "two.html"]
+    assert main(["report", folders[1], "-o", str(pages[0])]) == 0
+    assert main(["report", *folders, "-o", str(pages[1])]) == 0
+    one, two = (page.read_text() for page in pages)
+    assert "The run plays the recorded starts of 3 jobs; 1 of them (33.3 %) start later" in one
+    assert "the log uses at most 20 of 16 cores" in one
+    assert ">Against the log<" in two
+    assert "easy: not calibrated to the log; `simsched calibrate` looks for settings" in two
+    assert ">Against the log<" not in one
+
+
+def test_a_calibration_within_chance_is_called_that():
+    found = {"log": "log.swf", "error": 1.16, "error_before": 1.24, "held_out": "18 days", "helps": False}
+    before = "calibrated on log.swf: error 1.16 on 18 days that were held out, 1.24 before"
+    assert calibration_note(found) == f"{before}, which is within chance"
+    assert calibration_note({**found, "helps": True}) == before
+    assert calibration_note({**found, "error": 1.24}).endswith("1.24 before")  # no setting was chosen

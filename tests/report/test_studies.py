@@ -85,3 +85,14 @@ def test_the_tour_runs_cell_by_cell(monkeypatch, tmp_path):
             assert not any(o["output_type"] == "error" for o in cell["outputs"])
             exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
     assert "<!DOCTYPE html>" in names["page"]
+
+
+def test_the_folder_of_kept_parts_is_made(tmp_path, monkeypatch):
+    from analysis.studies import common
+
+    monkeypatch.setattr(common, "KEPT", str(tmp_path / "new" / "work"))
+    file = common.kept_file("part.json")
+    assert file == tmp_path / "new" / "work" / "part.json"
+    assert file.parent.is_dir()
+    monkeypatch.setattr(common, "KEPT", None)
+    assert common.kept_file("part.json") is None

@@ -152,3 +152,9 @@ def test_one_further_value_is_predicted_as_often_as_promised():
     held = [prediction(row[:5], 0.9).holds(row[5]) for row in draws]
     assert np.mean(held) == pytest.approx(0.9, abs=0.02)
     assert math.isnan(prediction([1.0]).low)
+
+
+def test_a_difference_without_values_is_unknown():
+    nothing = float("nan")
+    assert paired_difference([nothing, nothing], [1, 2]).verdict == "unknown"
+    assert paired_difference([1, nothing], [2, nothing]).verdict == "within noise"

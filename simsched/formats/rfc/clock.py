@@ -28,7 +28,7 @@ EARLIEST_DATE = 315_532_800
 """Seconds since 1970 of the earliest time that counts as a date, 1980-01-01."""
 LATEST_DATE = 253_402_214_400
 """Seconds since 1970 of the last time that counts as a date, 9999-12-31."""
-ASSUMED = "UTC (assumed: the log does not have its time zone)"
+ASSUMED = "UTC (assumed: the log has no time zone)"
 EXPECTED = "seconds, a duration such as 3d, or a date such as 2024-03-01T08:00"
 
 _START, _ZONE, _OFFSET = "UnixStartTime", "TimeZoneString", "TimeZone"

@@ -15,6 +15,7 @@ from simsched.report.html import markup
 from simsched.report.html.charts import Charts, bar_chart, cdf_chart
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.summary import metric
+from simsched.report.recorded_waits import agreements, calibration_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
         f"{_verdicts(runs, pairs)}{_figures(runs, pairs)}"
-        f'<div class="pair">{"".join(panels)}</div>{_by_group(runs)}</section>'
+        f'<div class="pair">{"".join(panels)}</div>{_against_the_log(runs)}{_by_group(runs)}</section>'
     )
 
 
@@ -132,6 +133,28 @@ def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
         '<div class="scroll" tabindex="0" role="group" aria-label="All figures"><table id="cmp-figures">'
         f"<thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table></div></section>"
     )
+
+
+def _against_the_log(runs: Sequence[RunTables]) -> str:
+    """Return how near each run is to the recorded waits, as a table; empty for logs without starts."""
+    known = agreements(runs)
+    if not known:
+        return ""
+    head = (
+        ("run", "text"),
+        ("recorded mean wait", "s"),
+        ("simulated", "s"),
+        ("rank correlation", ""),
+        ("within 10 min", "share"),
+        ("within a factor of two", "share"),
+        ("error", ""),
+    )
+    rows = [
+        [run.name, one.recorded.mean, one.simulated.mean, one.rank, one.near, one.twofold, one.error]
+        for run, one in known
+    ]
+    note = ". ".join(calibration_notes([run for run, _ in known]))
+    return markup.table("cmp-log", "Against the log", head, rows, f"{note}." if note else "")
 
 
 def _by_group(runs: Sequence[RunTables]) -> str:

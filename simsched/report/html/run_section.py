@@ -18,7 +18,7 @@ from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
 from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.summary import metric
-from simsched.report.recorded_waits import sentences
+from simsched.report.recorded_waits import replay_sentences, sentences
 from simsched.report.run_dates import dates_of
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ def _recorded(run: RunTables, prefix: str) -> str:
     sides = (("recorded", found.recorded), ("simulated", found.simulated))
     rows = [[name, side.mean, side.median, side.p95, side.slowdown] for name, side in sides]
     note = f"The {found.jobs:,} jobs whose start the log has: {'; '.join(sentences(found))}."
+    replay = run.meta.get("replay")
+    played = "" if not replay else f"{'. '.join(replay_sentences(replay, run.clock))}."
+    note = f"{note} {played[:1].upper()}{played[1:]}".rstrip()
     title = "Recorded and simulated waits"
     return markup.table(f"{prefix}-recorded", title, (("wait", "text"), *columns), rows, note)
 

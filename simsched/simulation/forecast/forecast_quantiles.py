@@ -155,7 +155,9 @@ def read_levels(text: str, where: str) -> tuple[float, ...]:
             value = 0.0
         if not EXTREME <= value <= 1 - EXTREME:
             raise ConfigError(
-                f"{word!r} is not the level of a quantile", where=where, expected="0.001 to 0.999, as 0.1,0.9"
+                f"{word!r} is not the level of a quantile",
+                where=where,
+                expected="0.001 to 0.999, as 0.1,0.9 or 10%,90%",
             )
         found.append(value)
     return tuple(sorted(set(found)))
@@ -180,7 +182,7 @@ def learn(past: PastForecasts, levels: Sequence[float] = LEVELS) -> StartQuantil
     ]
     if len(tested) < LEAST_TESTED:
         raise ConfigError(
-            f"{human.seconds(span)} with {len(past):,} forecasts of waiting jobs are too short to learn from",
+            f"too little to learn from: {human.seconds(span)} with {len(past):,} forecasts of waiting jobs",
             where="forecast",
             expected=f"jobs that wait on {LEAST_LEARNT + LEAST_TESTED} days or more before the time",
         )

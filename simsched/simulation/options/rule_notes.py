@@ -1,4 +1,4 @@
-"""Notes on rules that are valid and probably wrong: names that no job has, a priority that is not used."""
+"""Notes on rules that are valid and probably wrong: names that no job has, rules that have no effect."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 MULTIFACTOR = "multifactor"
+OF_USERS = "fields 17 and 18 of SWF, or -t 'sessions(20m)'"
+"""Where preceding jobs come from."""
 SHOWN = 2
 """Further names that the note has at most."""
 MAX_COMPARED = 20_000
@@ -26,9 +28,11 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
     There is one if limits name users, accounts, queues or QoS that are probably mistyped: none of the names
     of that kind occurs, or one does not and is like one that occurs without a limit. A name occurs if a job,
     a queue of the configuration, an account or a factor of the priority has it. Other names without jobs are
-    no matter: a site has limits for more QoS than a log has. And there is one if the order is not the one
-    that uses the priority.
+    no matter: a site has limits for more QoS than a log has. There is one if the order is not the one that
+    uses the priority, and one if think times are honoured and no job has a preceding job.
     """
+    if options.get("think_times") == "honour" and all(job.preceding is None for job in workload.jobs):
+        yield f"think times: no job has a preceding job (expected {OF_USERS})"
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
         return

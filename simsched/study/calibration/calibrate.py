@@ -24,7 +24,7 @@ from simsched.arguments import check_whole, texts
 from simsched.errors import ConfigError
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
-from simsched.study.calibration.knobs import KNOBS, POLICY_OPTIONS, knobs_named
+from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, POLICY_OPTIONS, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
 from simsched.study.calibration.trials import Trials
@@ -175,9 +175,7 @@ class _Search:
     ) -> None:
         self.trials, self.split, self.request = trials, split, request
         self.settings: dict[str, Sequence[KnobSetting]] = {}
-        self.untried: dict[str, str] = {
-            knob.name: "left out by --knobs" for knob in KNOBS if knob not in knobs
-        }
+        self.untried: dict[str, str] = {knob.name: LEFT_OUT for knob in KNOBS if knob not in knobs}
         for knob in knobs:
             found = knob.settings(facts, trials.base.options)
             if isinstance(found, str):

@@ -44,6 +44,7 @@ class Calibration(CalibrationResult):
                 "error_before": _plain(self.before.held_out.estimate),
                 "error": _plain(self.after.held_out.estimate),
                 "held_out": f"{self.split.held_out} {self.split.unit}s",
+                "helps": self.helps,
             },
         }
 
@@ -110,6 +111,7 @@ class Calibration(CalibrationResult):
                 for trial in self.refused
             ],
             "runs": self.runs,
+            "never_ran": self.base.never_ran,
             "config": self.config,
             **self.about,
         }

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from simsched import human
-from simsched.study.calibration.knobs import KNOBS
+from simsched.study.calibration.knobs import KNOBS, LEFT_OUT
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ def sentence(found: CalibrationResult) -> str:
     if not found.steps and before.estimate < LEAST_ERROR:
         text = f"The run as given has the waits of the log on {weeks}."
     elif not found.steps:
-        text = (
-            f"Nothing that was tried explains the difference: the error on {weeks} is {before.estimate:.2f}."
-        )
+        nothing = "Nothing that was tried" if found.runs > 1 else "No setting could be tried, so nothing"
+        text = f"{nothing} explains the difference: the error on {weeks} is {before.estimate:.2f}."
     else:
         change = f"from {before.estimate:.2f} to {after.estimate:.2f}"
         inside = f"{human.share(found.confidence)} between {_signed(gain.low)} and {_signed(gain.high)}"
@@ -74,10 +73,15 @@ def page(found: CalibrationResult) -> str:
 
 def _blocks(found: CalibrationResult) -> Iterator[str]:
     split = found.split
+    runs = "1 run" if found.runs == 1 else f"{found.runs} runs"
     yield (
-        f"{found.runs} runs; the first {split.unit} is left out, {split.training} {split.unit}s choose, the "
+        f"{runs}; the first {split.unit} is left out, {split.training} {split.unit}s choose, the "
         f"{split.held_out} {split.unit}s after them test"
     )
+    never = found.base.never_ran
+    if never:
+        jobs, are = ("1 job", "is") if never == 1 else (f"{never:,} jobs", "are")
+        yield f"{jobs} with a recorded start never ran in the simulation and {are} not compared"
 
 
 def _errors(found: CalibrationResult) -> str:
@@ -138,7 +142,11 @@ def _lost(effect: Effect | None) -> str:
 def _untried(found: CalibrationResult) -> Iterator[str]:
     meanings = {knob.name: knob.meaning for knob in KNOBS}
     for knob, reason in found.untried.items():
-        yield f"not tried: {knob} ({meanings[knob]}): {reason}"
+        if reason != LEFT_OUT:
+            yield f"not tried: {knob} ({meanings[knob]}): {reason}"
+    left_out = [knob for knob, reason in found.untried.items() if reason == LEFT_OUT]
+    if left_out:
+        yield f"{LEFT_OUT}: {', '.join(left_out)}"
 
 
 def _refused(found: CalibrationResult) -> Iterator[str]:

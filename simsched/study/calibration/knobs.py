@@ -28,6 +28,8 @@ QUEUE_POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
 SLURM = "slurm"
 KEPT_SHARES = (1.0, 0.99)
 """Shares of the starts of a log at which a limit of its site is kept; the rest are changes of the limit."""
+LEFT_OUT = "left out by --knobs"
+"""Why a knob is not tried that the request does not name."""
 WEEKS_MORE = 2
 """Weeks after the last submission for which nodes are still down by times."""
 

@@ -40,6 +40,7 @@ class Trial:
     options : the options of the run.
     training, held_out : the error by blocks of time; None if the trial is refused.
     agreement : all figures of the held-out jobs.
+    never_ran : number of jobs with a recorded start that never ran.
     refused : why the run cannot be compared, such as jobs that never ran; empty if it can.
     key : the name of the run directory.
     """
@@ -49,6 +50,7 @@ class Trial:
     training: WaitBlocks | None = None
     held_out: WaitBlocks | None = None
     agreement: Agreement | None = None
+    never_ran: int = 0
     refused: str = ""
     key: str = ""
 
@@ -123,7 +125,8 @@ class Trials:
         from simsched.report.run_views import load_run
 
         jobs = load_run(self.folder / task.key).jobs
-        ran = (jobs["start"].notna() & jobs["end"].notna() & jobs["recorded_wait"].notna()).to_numpy()
+        recorded = jobs["recorded_wait"].notna().to_numpy()
+        ran = (jobs["start"].notna() & jobs["end"].notna()).to_numpy() & recorded
         if self._ran is None:
             self._ran = ran
         lacking = int((self._ran & ~ran).sum())
@@ -140,6 +143,7 @@ class Trials:
             _sums(jobs[training], blocks[training], self.split.training),
             _sums(jobs[held_out], blocks[held_out] - self.split.training, self.split.held_out),
             agreement(jobs[held_out]),
+            never_ran=int((recorded & ~ran).sum()),
             key=task.key,
         )
 

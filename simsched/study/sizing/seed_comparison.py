@@ -86,7 +86,8 @@ class SeedComparison:
         found = self.difference(number, figure)
         ends = found.interval
         inside = " and ".join(human.quantity(end, unit) for end in (ends.low, ends.high))
-        return [figure.replace("_", " "), *means, human.quantity(ends.estimate, unit), inside, found.verdict]
+        name = "mean bsld" if figure == "mean_bounded_slowdown" else figure.replace("_", " ")
+        return [name, *means, human.quantity(ends.estimate, unit), inside, found.verdict]
 
     def to_json(self) -> str:
         """Return all values and differences as JSON; times are in seconds."""

@@ -136,7 +136,7 @@ class Distribution:
         return values
 
     def __str__(self) -> str:
-        arguments = ", ".join(f"{value:g}" for value in self.given)
+        arguments = ", ".join(f"{value:.12g}" for value in self.given)
         return arguments if self.kind == "constant" else f"{self.kind}({arguments})"
 
 

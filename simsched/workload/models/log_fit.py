@@ -263,6 +263,11 @@ def _gaps(gaps: Floats) -> Distribution:
 
 
 def _quantiles(values: Floats, weights: Floats | None = None) -> Distribution:
+    """Return the `_ascending` quantiles of values, with six digits."""
+    return Distribution("quantiles", tuple(float(f"{value:.6g}") for value in _ascending(values, weights)))
+
+
+def _ascending(values: Floats, weights: Floats | None) -> Floats:
     """Return the quantiles of values; the last one keeps the (weighted) mean of the tail, not the extreme.
 
     A few jobs ran many times their limit.  Spread over the tail, they would be much of the work.
@@ -274,7 +279,7 @@ def _quantiles(values: Floats, weights: Floats | None = None) -> Distribution:
     if found[-1] > found[-2] > 0:
         mean = float(np.average(values[tail], weights=None if weights is None else weights[tail]))
         found[-1] = min(found[-1], _end_of_tail(float(found[-2]), mean))
-    return Distribution("quantiles", tuple(float(f"{value:.6g}") for value in found))
+    return found
 
 
 def _end_of_tail(begin: float, mean: float) -> float:
@@ -330,7 +335,12 @@ def _memory(values: list[int | None]) -> Distribution | None:
     import numpy as np
 
     known = [value for value in values if value is not None and value > 0]
-    return _quantiles(np.array(known, dtype=float)) if len(known) * 2 >= len(values) and known else None
+    if len(known) * 2 < len(values) or not known:
+        return None
+    # Whole KB: few amounts are frequent, and a draw that is not quite one of them is another amount.
+    return Distribution(
+        "quantiles", tuple(float(round(value)) for value in _ascending(np.array(known, dtype=float), None))
+    )
 
 
 def _queues(values: list[str | None]) -> Shares[str] | None:

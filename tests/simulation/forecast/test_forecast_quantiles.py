@@ -107,7 +107,7 @@ def test_levels():
 
 
 def test_a_short_past_is_refused():
-    with pytest.raises(ConfigError, match="too short to learn from"):
+    with pytest.raises(ConfigError, match="too little to learn from"):
         learn(past_of(np.random.default_rng(1), weeks=5, unit=DAY), LEVELS)
     quiet = [job(n, n * DAY, "slot=1/core", 60) for n in range(30)]
     with pytest.raises(ConfigError, match="0 forecasts of waiting jobs"):

@@ -179,7 +179,7 @@ def test_the_command_writes_a_configuration_that_a_run_takes(tmp_path, capfd):
     assert main([*command, "-o", str(folder), "--quiet"]) == 0
     out = capfd.readouterr()
     assert "order: sjf" in out.out
-    assert "not tried: epilog (the time between two jobs on a node): left out by --knobs" in out.out
+    assert "left out by --knobs: queue-policy" in out.out
     config = tomllib.loads((folder / "config.toml").read_text())
     assert config["order"] == "sjf"
     assert config["calibration"]["error"] == 0
@@ -323,3 +323,18 @@ def test_a_large_gain_by_chance_does_not_hide_a_small_one_that_is_certain():
     wild = next(effect for effect in found.alone if effect.trial.label == "wild: wild")
     assert wild.training.estimate > found.gain.training.estimate
     assert wild.training.low < 0
+
+
+def test_jobs_that_the_machine_cannot_run_and_knobs_without_settings_are_stated():
+    """A machine that is too small for most of the log would otherwise be calibrated without a word."""
+    cluster, log = machine_and_log(jobs=300)
+    assert "never ran" not in calibrate(cluster, log, knobs=("overrun",), workers=0).text()
+    found = calibrate(machine(4), log, knobs=("overrun",), workers=0)
+    number = found.to_dict()["never_ran"]
+    assert 0 < number < 300
+    text = found.text()
+    assert f"{number} jobs with a recorded start never ran in the simulation and are not compared" in text
+    assert text.startswith("No setting could be tried, so nothing explains the difference")
+    assert "\n1 run; " in text
+    assert text.count("left out by --knobs") == 1
+    assert found.config["calibration"]["helps"] is False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -246,3 +248,20 @@ def test_a_real_log_and_its_model(traces):
     assert all(found[name].ks < 0.06 for name in found if name not in ("jobs of a day", "jobs of a user"))
     ours, theirs = totals(drawn, log.span[1]), totals(log, log.span[1])
     assert all(ours[name] == pytest.approx(theirs[name], rel=0.1) for name in theirs)
+
+
+def test_frequent_amounts_of_memory_are_drawn_exactly():
+    """4 and 8 GiB in KB have seven digits."""
+    jobs = tuple(
+        msgspec.structs.replace(job, memory=(4_194_304, 8_388_608)[n % 2])
+        for n, job in enumerate(made_log().jobs)
+    )
+    log = replace(made_log(), jobs=jobs)
+    model = fit_log(log)
+    again = model_from_dict(load_document(model_text(model), "m.yaml"), "m.yaml")
+    for one in (model, again):
+        drawn = [job.memory for job in one.make(np.random.default_rng(5)).jobs]
+        exact = sum(value in (4_194_304, 8_388_608) for value in drawn)
+        assert exact > 0.95 * len(drawn)  # the others are between the two, where the quantiles jump
+    found = check_fit(log, model, np.random.default_rng(5))
+    assert found.log["memory"].ks < 0.05
