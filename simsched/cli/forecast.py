@@ -337,6 +337,8 @@ def _put(
         write(_as_json(found, levels) + "\n", "json")
     else:
         write(_as_text(found, at, clock, levels) + "\n")
+    if not found:
+        note("no job waits at that time")
     if learnt is not None:
         note(learnt.text)
 

@@ -61,6 +61,14 @@ def test_a_table(place, capsys):
     ]
 
 
+def test_a_time_at_which_no_job_waits(tmp_path, capsys):
+    (tmp_path / "jobs.yaml").write_text("jobs:\n- {id: 1, submit: 5, runtime: 9, shape: slot=1/core}\n")
+    assert main(["forecast", "tiny", str(tmp_path / "jobs.yaml"), "--at", "7"]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "no job waits at that time" in err
+
+
 def test_rules_apply_and_later_times_count_from_the_picture(place, capsys):
     assert typed(capsys, "tiny", "p.yaml", "--queue-policy", "fcfs")[1].splitlines()[1].split()[:4] == [
         *("42", "ann", "-", "1")
