@@ -150,6 +150,10 @@ class KindCounts:
         assert each is not None
         return each.copies
 
+    def amount(self, kind: int) -> int:
+        """Return the count that a kind that counts decide needs."""
+        return self._amounts[kind]
+
     def spare(self, kind: int, copies: Integers) -> int:
         """Return by how much these copies on each target exceed the count that a kind needs."""
         each = self.decided[kind]
