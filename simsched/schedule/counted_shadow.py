@@ -124,7 +124,7 @@ class CountedShadow:
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
         self._of_rest: dict[int, tuple[Integers, int, int]] = {}
-        """Content → its copies on the targets of these rows, their sum, and the number of targets with any."""
+        """Content → its copies on each target of these rows, their sum, and how many targets have any."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
