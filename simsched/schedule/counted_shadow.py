@@ -313,7 +313,7 @@ class CountedShadow:
         known = self._of_rest.get(number)
         if known is None:
             copies = kinds.copies(kind, self._rest)
-            known = copies, int(np.add.reduce(copies)), np.count_nonzero(copies)
+            known = copies, int(np.add.reduce(copies)), int(np.count_nonzero(copies))
             self._of_rest[number] = known
         copies, total, some = known
         if (total if kinds.counts_copies(kind) else some) < kinds.amount(kind):
