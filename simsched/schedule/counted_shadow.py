@@ -88,7 +88,7 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_before", "_copies", "_era", "_exact", "_in_the_way", "_never", "_read", "_rest", "_room"),
+        *("_before", "_copies", "_era", "_exact", "_never", "_of_rest", "_read", "_rest", "_room"),
         *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
@@ -123,9 +123,8 @@ class CountedShadow:
         """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
-        self._in_the_way: dict[int, bytes] = {}
-        """Kinds that counts refused beside these rows at the shadow time, each with its copies on the targets
-        at that time: with the same copies it is refused again."""
+        self._of_rest: dict[int, tuple[Integers, int, int]] = {}
+        """Content → its copies on each target of these rows, their sum, and how many targets have any."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
@@ -197,7 +196,7 @@ class CountedShadow:
         if not kinds.fits(kind):
             return None
         selection = None
-        if not self._refused_before(kinds, kind):
+        if not self._is_in_the_way(supply, kind):
             selection = self._first_choice(supply, job)
             if kind in supply.failed:
                 return None
@@ -209,17 +208,22 @@ class CountedShadow:
             self.refused[kind] = True
         return selection
 
-    def _refused_before(self, kinds: KindCounts, kind: int) -> bool:
-        """Whether counts refused a kind when the rows of the shadow time and its copies now were the same."""
-        known = self._in_the_way.get(kind)
-        return known is not None and known == kinds.copies_now(kind).tobytes()
+    def _is_in_the_way(self, supply: CountingSupply, kind: int) -> bool:
+        """Whether a kind delays the first job wherever it is placed, so that no place need be chosen.
+
+        If the first job needs all copies that targets can host at the shadow time, no target may lose one. So
+        a kind has to do with what is left over beside them.
+        """
+        then = self._then
+        if then is None or self._surely_spare:
+            return False
+        self._copies_then(supply, then)
+        return self._spare == 0 and not self._may_have_rest(supply, kind)
 
     def _second_choice(self, supply: CountingSupply, job: int) -> Selection | None:
         """Return resources for a job among those that the first one leaves at the shadow time."""
         kinds, kind = supply.kinds, supply.table.kinds[job]
         if not self._may_have_rest(supply, kind):
-            if self._exact is None and self._then is not None and kinds.knows_places(kind):
-                self._in_the_way[kind] = kinds.copies_now(kind).tobytes()
             return None
         selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
         if selection is not None:
@@ -292,7 +296,7 @@ class CountedShadow:
     def _forget_then(self) -> None:
         """Forget what follows from the rows at the shadow time: they change."""
         self._copies = self._rest = self._room = None
-        self._in_the_way.clear()
+        self._of_rest.clear()
 
     def _may_have_rest(self, supply: CountingSupply, kind: int) -> bool:
         """Whether a kind may fit on the resources that are free now and that the first job leaves.
@@ -300,12 +304,21 @@ class CountedShadow:
         The rows have sums over a target, so the answer may be yes although units are on the wrong sockets.
         """
         kinds, then = supply.kinds, self._then
-        if kinds.numbers[kind] < 0 or then is None:
+        number = kinds.numbers[kind]
+        if number < 0 or then is None:
             return True
         if self._rest is None:
             placed = kinds.placed(supply.table.kinds[self.job], self._copies_then(supply, then))
             self._rest = then if placed is None else _with(then, [placed.change(then)], sign=-1)
-        return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), kinds.copies(kind, self._rest)))
+        known = self._of_rest.get(number)
+        if known is None:
+            copies = kinds.copies(kind, self._rest)
+            known = copies, int(np.add.reduce(copies)), int(np.count_nonzero(copies))
+            self._of_rest[number] = known
+        copies, total, some = known
+        if (total if kinds.counts_copies(kind) else some) < kinds.amount(kind):
+            return False  # whatever is free now
+        return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), copies))
 
     def _exactly(self, supply: CountingSupply) -> GraphShadow:
         """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""

@@ -153,10 +153,27 @@ class GraphSupply(Supply):
             return super().candidates_behind_first(queue, shadow)
         shadow.forget()
         if len(queue.ranks) <= FEW:
-            return self._beside(self.candidates(queue.listed(1)), shadow)
-        jobs = queue.jobs(1)
-        jobs = jobs[self.could_start_each(jobs).nonzero()[0]]
-        return self._beside(jobs.tolist(), shadow) if len(jobs) <= FEW else self._many_beside(jobs, shadow)
+            jobs = self.candidates(queue.listed(1))
+        elif self._groups(queue):
+            by_kind = queue.group(self.kinds)
+            kinds = by_kind.fitting()
+            jobs = by_kind.jobs_of(kinds) if kinds else []
+            if jobs and jobs[0] == queue.first:
+                del jobs[0]
+        else:
+            behind = queue.jobs(1)
+            jobs = behind[self.could_start_each(behind).nonzero()[0]].tolist()
+        return self._beside(jobs, shadow) if len(jobs) <= FEW else self._many_beside(jobs, shadow)
+
+    def may_start_any(self, queue: WaitingQueue) -> bool:
+        """Whether counts do not rule out every waiting job; true where they do not decide."""
+        if len(queue.ranks) <= FEW or not self._groups(queue):
+            return True
+        return bool(queue.group(self.kinds).fitting())
+
+    def _groups(self, queue: WaitingQueue) -> bool:
+        """Whether the queue keeps its jobs by kind: counts decide for all, and each keeps its place."""
+        return queue.static and not self.calendar and self.kinds.all_decided
 
     def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
         """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
@@ -172,27 +189,32 @@ class GraphSupply(Supply):
         out = {job for job, within in zip(late, room, strict=True) if not within}
         return [job for job in jobs if job not in out]
 
-    def _many_beside(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+    def _many_beside(self, jobs: list[int], shadow: Shadow) -> Iterator[int]:
         """Yield those of many jobs that are not ruled out beside a shadow, nor by the time of their turn."""
-        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        if not soon.all():
-            some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
-            jobs, soon = jobs[some], soon[some]
-        if len(jobs) <= FEW:
-            yield from jobs.tolist()
-            return
-        of = self.kinds.of[jobs]
-        at = 0
-        while at < len(jobs):
-            alive = self.kinds.fitting()[of[at:]]
+        latest, judged, of, kinds = (
+            shadow.time(self) - self.now,
+            self.table.judged,
+            self.table.kinds,
+            self.kinds,
+        )
+        late = {job for job in jobs if judged[job] > latest}
+        if late:
+            waiting = [job for job in jobs if job in late]
+            room = shadow.leaves_room(self, np.array(waiting, dtype=np.int64)).tolist()
+            out = {job for job, within in zip(waiting, room, strict=True) if not within}
+            jobs = [job for job in jobs if job not in out] if out else jobs
+        gone: set[int] = set()
+        for job in jobs:
+            kind = of[job]
+            if kind in gone:
+                continue
             refused: Bools | None = getattr(shadow, "refused", None)
-            if refused is not None:
-                alive &= soon[at:] | ~refused[of[at:]]
-            ahead = int(alive.argmax())
-            if not alive[ahead]:
-                return
-            at += ahead + 1
-            yield jobs.item(at - 1)
+            if refused is not None and refused[kind] and job in late:
+                continue
+            if not kinds.fits(kind):
+                gone.add(kind)
+                continue
+            yield job
 
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""

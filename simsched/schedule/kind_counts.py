@@ -41,12 +41,13 @@ class KindCounts:
     numbers : the content of each kind, as a number in the table; -1: counts do not decide.
     all_decided : whether counts decide for each kind that can run at all.
     decided : the count that each kind needs; None: counts do not decide.
+    places : where each kind finds its count among the `CountTable.joined` ones; -1: counts do not decide.
     least : the least units of each type that each kind needs, shape (types, kinds).
     """
 
     __slots__ = (
-        *("_amounts", "_fitting", "_places", "_policy", "_row", "_seen"),
-        *("all_decided", "counts", "decided", "least", "numbers", "of"),
+        *("_amounts", "_fitting", "_policy", "_row", "_seen"),
+        *("all_decided", "counts", "decided", "least", "numbers", "of", "places"),
     )
 
     def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
@@ -66,9 +67,9 @@ class KindCounts:
         requests = enumerate(table.requests_by_kind())
         self.all_decided = all(self.numbers[kind] >= 0 for kind, request in requests if request is not None)
         self._row = self._rows()
-        self._places, self._amounts = [-1] * len(self.decided), [0] * len(self.decided)
+        self.places, self._amounts = [-1] * len(self.decided), [0] * len(self.decided)
         for kind, place, amount in zip(*(part.tolist() for part in self._row), strict=True):
-            self._places[kind], self._amounts[kind] = place, amount
+            self.places[kind], self._amounts[kind] = place, amount
         self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1
 
@@ -83,6 +84,14 @@ class KindCounts:
         kinds, places, amounts = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
         return kinds, places, amounts
 
+    def by_place(self) -> list[list[tuple[int, int]]]:
+        """Return for each of the `CountTable.joined` counts the amounts and kinds it decides, in order."""
+        found: list[list[tuple[int, int]]] = [[] for _ in range(2 * len(self.counts.fits))]
+        for kind, (place, amount) in enumerate(zip(self.places, self._amounts, strict=True)):
+            if place >= 0:
+                found[place].append((amount, kind))
+        return [sorted(kinds) for kinds in found]
+
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where counts do not decide. Read-only."""
         counts = self.counts
@@ -96,7 +105,7 @@ class KindCounts:
 
     def fits(self, kind: int) -> bool:
         """Return whether a kind fits now; true where counts do not decide."""
-        place = self._places[kind]
+        place = self.places[kind]
         if place < 0:
             return True
         counts = self.counts
@@ -109,7 +118,7 @@ class KindCounts:
 
     def that_fit(self, jobs: Sequence[int], kinds: Sequence[int]) -> list[int]:
         """Return those of some jobs whose kinds fit now, or where counts do not decide."""
-        counts, places, amounts = self.counts, self._places, self._amounts
+        counts, places, amounts = self.counts, self.places, self._amounts
         found = list(jobs)
         while True:
             if counts.grew:
@@ -150,6 +159,10 @@ class KindCounts:
         assert each is not None
         return each.copies
 
+    def amount(self, kind: int) -> int:
+        """Return the count that a kind that counts decide needs."""
+        return self._amounts[kind]
+
     def spare(self, kind: int, copies: Integers) -> int:
         """Return by how much these copies on each target exceed the count that a kind needs."""
         each = self.decided[kind]
@@ -160,11 +173,6 @@ class KindCounts:
     def most_on_a_target(self, kind: int) -> int:
         """Return by how much one target can add to the count that a kind needs, at most."""
         return self.counts.most_on_a_target[self.numbers[kind]] if self.counts_copies(kind) else 1
-
-    def knows_places(self, kind: int) -> bool:
-        """Return whether counts tell where a kind would be placed."""
-        each = self.decided[kind]
-        return each is not None and self.counts.places(each, self._policy)
 
     def placed_now(self, kind: int) -> RowPlacement | None:
         """Return where a kind that fits now would be placed; None if the matcher alone knows that."""

@@ -32,5 +32,8 @@ class PlainSupply(GraphSupply):
         found = self.earliest(job)
         return NoShadow(job) if found is None else GraphShadow(job, found, extra=extra, fixed=fixed)
 
+    def may_start_any(self, queue):
+        return True
+
     def candidates_behind_first(self, queue, shadow):
         return Supply.candidates_behind_first(self, queue, shadow)

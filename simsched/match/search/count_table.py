@@ -196,7 +196,10 @@ class CountTable:
         self._up_now()
         all_up = self._all_up
         put: CountColumn | None = None  # in the columns from `begin` until `end`: neighbours are put at once
-        begin = end = 0
+        begin = end = times = 0
+        # `new` came so many `times` in place of `gone`: equal targets are summed at once
+        new: CountColumn | None = None
+        gone: CountColumn | None = None
         for target in targets:
             gate_ = UP if whole(target) else OPEN if used(target) else IDLE
             column, old = constant[gate_][target] if all_up else None, columns[target]
@@ -211,8 +214,15 @@ class CountTable:
                     constant[gate_][target] = column
             if column is old:
                 continue
-            sums += column.packed - (self._packed_at(target) if old is None else old.packed)
             columns[target] = column
+            if old is None:
+                sums += column.packed - self._packed_at(target)
+            elif column is new and old is gone:
+                times += 1
+            else:
+                if new is not None and gone is not None:
+                    sums += times * (new.packed - gone.packed)
+                new, gone, times = column, old, 1
             if column is put and target == end:
                 end += 1
                 continue
@@ -221,6 +231,8 @@ class CountTable:
             put, begin, end = column, target, target + 1
         if put is not None:
             cells[:, begin:end] = put.cells
+        if new is not None and gone is not None:
+            sums += times * (new.packed - gone.packed)
         self.packed = sums
 
     def _packed_at(self, target: int) -> int:

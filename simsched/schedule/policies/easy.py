@@ -80,7 +80,7 @@ class Easy:
                 if self._order is not None:
                     new = in_order(self._order, context.table, new, context.now)
                 _backfill(context, shadow, supply.candidates(new))
-        elif start_in_order(context):
+        elif (shadow is not None and not supply.may_start_any(queue)) or start_in_order(context):
             if self.watch is not None:
                 self.watch(queue.first, context)
             shadow = self._shadow = self._reserve(context, queue.first)
