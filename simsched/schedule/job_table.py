@@ -104,7 +104,5 @@ class JobTable:
 
     def requests_by_kind(self) -> list[Request | None]:
         """Return the request of each kind; None if it can never be met."""
-        found: list[Request | None] = [None] * (max(self.kinds, default=-1) + 1)
-        for kind, request in zip(self.kinds, self.requests, strict=True):
-            found[kind] = request
-        return found
+        found = dict(zip(self.kinds, self.requests, strict=True))
+        return [found.get(kind) for kind in range(max(found, default=-1) + 1)]

@@ -438,8 +438,9 @@ class Engine:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
-        queued = queues.waiting if queues.magnets else queued
-        self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
+        if self.recorder.later is None:
+            queued = queues.waiting if queues.magnets else queued
+            self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
         progress.passes = passes = progress.passes + 1
         if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()

@@ -63,8 +63,9 @@ class AllocationLog:
         self._index = index
         self._schedulers = schedulers
         self._plain = PlainText(index)
-        known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
-        self._attributes = [known[id(attributes)] for attributes in schedulers]
+        same = list(map(id, schedulers))  # a few objects, each of many jobs
+        known = {key: _encode(one).decode() for key, one in dict(zip(same, schedulers, strict=True)).items()}
+        self._attributes = list(map(known.__getitem__, same))
         self._common = {"queue": "", **(common or {})}
         self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
         self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
