@@ -411,7 +411,7 @@ class Engine:
         the run is entered for the pass.
         """
         future = self.future
-        if self._each_event or future.nothing_else_now():
+        if self._each_event or future.peek() > future.here:
             self._pass(future.now)
         elif self.progress.due is None:
             self.progress.due = future.now

@@ -80,11 +80,11 @@ class Easy:
                 if self._order is not None:
                     new = in_order(self._order, context.table, new, context.now)
                 _backfill(context, shadow, supply.candidates(new))
-        elif start_in_order(context):
+        elif (first := start_in_order(context)) is not None:
             if self.watch is not None:
-                self.watch(queue.first, context)
-            shadow = self._shadow = self._reserve(context, queue.first)
-            if not self._starves(context, shadow.job):
+                self.watch(first, context)
+            shadow = self._shadow = self._reserve(context, first)
+            if not self._starves(context, first):
                 _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
