@@ -323,13 +323,12 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
-        plan = self.plan
-        early = plan.until[job] > now
+        early = self.plan.until[job] > now
         for _, context, _ in self.queues.groups:  # `touch`, without the call
             context.released = True
             if early:
                 context.moved = True
-        plan.release(job)
+        self.plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------
 

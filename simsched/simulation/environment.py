@@ -246,7 +246,7 @@ class FutureEvents:
         return sorted(found, key=lambda entry: entry[:2])
 
     def _drop(self) -> None:
-        """Forget all events to come; the environment has them still, and they do nothing when they are due."""
+        """Forget all events to come; those in the environment do nothing when they are due."""
         for call in self._calls:
             call.entry = None
         self._calls.clear()

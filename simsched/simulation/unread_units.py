@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def forget_units(engine: Engine, *, watched: bool) -> None:
     """Keep only numbers of free units where nothing but the log, which finds them itself, reads which.
 
-    Where nothing but the jobs' own submissions, starts and ends changes a count, no row of the timeline is kept either.
+    Where nothing but submissions, starts and ends of jobs change a count, no row of the timeline is kept.
     """
     config, plan, log = engine.config, engine.plan, engine.recorder.log
     if not _needs_no_ids(config):
@@ -31,7 +31,7 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
     if kind is None:
         return
     if log is not None:
-        log.find_places(kind, len(plan.index))
+        log.find_places(len(plan.index))
     prepared = engine.prepared
     # a held, cancelled or dependent job makes other passes, and so does a prediction that is corrected
     if not engine.parts and engine.queues.limits is None and prepared.special <= prepared.rejected.keys():

@@ -1,8 +1,8 @@
 """`LaterTimeline`: the timeline of a run in which it follows from the times and units of the jobs.
 
-Where every unit is a whole target and jobs are only submitted, started and ended, the counts after each instant
-are sums over the jobs.  To add them up after the run takes a few operations; a row after each pass took a
-twentieth of the run.
+Where every unit is a whole target and jobs are only submitted, started and ended, the counts after each
+instant are sums over the jobs.  To add them up after the run takes a few operations; a row after each pass
+took a twentieth of the run.
 """
 
 from __future__ import annotations
@@ -51,12 +51,11 @@ class LaterTimeline:
         self._total = dict(total)
 
     def rows(self, recorder: Recorder) -> tuple[Floats, Integers]:
-        """Return the times at which something happened, and the counts after each as `Recorder.tick` has them."""
+        """Return the times at which something happened, and the counts after each, as `tick` notes them."""
         submits = np.array(self._submits, dtype=np.float64)
         sizes = np.array(self._sizes, dtype=np.float64)
         eligible, start, end = (
-            np.array(column, dtype=np.float64)
-            for column in (recorder.eligible, recorder.start, recorder.end)
+            np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
         )
         units = np.array([nodes for nodes, *_ in recorder.counts], dtype=np.float64)
         came = ~np.isnan(eligible)

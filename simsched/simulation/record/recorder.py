@@ -46,8 +46,8 @@ LATEST = 1024
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run.
 
-    `pools` are the resource types of the timeline, besides the execution targets.  `later` computes the rows of the
-    timeline after the run; None: they are noted pass by pass.
+    `pools` are the resource types of the timeline, besides the execution targets.  `later` computes the rows
+    of the timeline after the run; None: they are noted pass by pass.
     """
 
     def __init__(
