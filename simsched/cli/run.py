@@ -97,7 +97,7 @@ def run_run(args: argparse.Namespace) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
     site = place_site(args, "cluster", "workload")
     require(args, cluster="CLUSTER", workload="WORKLOAD")
-    if site is None:
+    if site is None and not (args.output and Path(args.output).exists()):  # what is there is looked at first
         resolve("clusters", args.cluster)  # a misspelt name is reported before half a second of imports
     return _run(args, site)
 
