@@ -42,6 +42,16 @@ def test_light_verbs_import_nothing_heavy(arguments):
     assert modules & HEAVY == set()
 
 
+def test_run_refuses_an_unknown_cluster_before_heavy_imports(tmp_path):
+    arguments = ["run", "no-such-cluster", "month", "-o", str(tmp_path / "run")]
+    code = f"""import contextlib, io
+from simsched.cli import main
+with contextlib.redirect_stderr(io.StringIO()) as told:
+    assert main({arguments!r}) == 2
+assert "no-such-cluster: no such file" in told.getvalue()"""
+    assert imported_by(code) & HEAVY <= {"importlib.metadata"}
+
+
 #: The modules that every verb needs.
 SHARED = {"simsched.cli", "simsched.cli.support"} | {
     f"simsched.cli.support.{name}" for name in ("messages", "output", "parser", "signals")

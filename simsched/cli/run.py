@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.bundled import resolve
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
@@ -94,6 +95,15 @@ def _add_times(run: argparse.ArgumentParser) -> None:
 @seldom_collected()  # imports, jobs and tables stay
 def run_run(args: argparse.Namespace) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
+    site = place_site(args, "cluster", "workload")
+    require(args, cluster="CLUSTER", workload="WORKLOAD")
+    if site is None and not (args.output and Path(args.output).exists()):  # what is there is looked at first
+        resolve("clusters", args.cluster)  # a misspelt name is reported before half a second of imports
+    return _run(args, site)
+
+
+def _run(args: argparse.Namespace, site: Site | None) -> int:
+    """Simulate, write and print, once the arguments are complete; return the exit status."""
     from dataclasses import replace
 
     from simsched.cli.options.recorded_command import command_of
@@ -103,8 +113,6 @@ def run_run(args: argparse.Namespace) -> int:
     from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
-    site = place_site(args, "cluster", "workload")
-    require(args, cluster="CLUSTER", workload="WORKLOAD")
     rules = _rules(args, site)
     options = rules_of(args, rules) | _times(args)
     args.output = args.output or _default_output(args, rules)

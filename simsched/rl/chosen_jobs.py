@@ -111,7 +111,7 @@ class ChosenJobs:
             return
         if self._kind in WITH_WAITING:
             self._start_picked(context)
-            if self._kind == START or start_in_order(context):
+            if self._kind == START or start_in_order(context) is not None:
                 self._offer(context)
         elif not self._holds_picked(context) and context.queue.ranks:
             self._offer(context)

@@ -89,7 +89,7 @@ class JobTable:
         object.__setattr__(self, "durations_array", np.array(self.durations, dtype=np.float64))
         if not self.limits:
             object.__setattr__(self, "limits", self.durations)
-        object.__setattr__(self, "kinds_array", np.array(self.kinds, dtype=np.int64))
+        object.__setattr__(self, "kinds_array", np.fromiter(self.kinds, np.int64, len(self.kinds)))
         submits, priorities = self.submits, self.priorities
         equal = self.tiers is None and bool((priorities == priorities[:1]).all())
         object.__setattr__(self, "by_number", equal and bool((submits[1:] >= submits[:-1]).all()))
@@ -104,7 +104,5 @@ class JobTable:
 
     def requests_by_kind(self) -> list[Request | None]:
         """Return the request of each kind; None if it can never be met."""
-        found: list[Request | None] = [None] * (max(self.kinds, default=-1) + 1)
-        for kind, request in zip(self.kinds, self.requests, strict=True):
-            found[kind] = request
-        return found
+        found = dict(zip(self.kinds, self.requests, strict=True))
+        return [found.get(kind) for kind in range(max(found, default=-1) + 1)]

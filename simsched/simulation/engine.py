@@ -323,13 +323,12 @@ class Engine:
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
-        plan = self.plan
-        early = plan.until[job] > now
+        early = self.plan.until[job] > now
         for _, context, _ in self.queues.groups:  # `touch`, without the call
             context.released = True
             if early:
                 context.moved = True
-        plan.release(job)
+        self.plan.release(job)
 
     # -- epilogs ----------------------------------------------------------------------------
 
@@ -411,7 +410,7 @@ class Engine:
         the run is entered for the pass.
         """
         future = self.future
-        if self._each_event or future.nothing_else_now():
+        if self._each_event or future.peek() > future.here:
             self._pass(future.now)
         elif self.progress.due is None:
             self.progress.due = future.now
@@ -438,8 +437,9 @@ class Engine:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
                 queued += len(queue.ranks)
-        queued = queues.waiting if queues.magnets else queued
-        self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
+        if self.recorder.later is None:
+            queued = queues.waiting if queues.magnets else queued
+            self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
         progress.passes = passes = progress.passes + 1
         if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()

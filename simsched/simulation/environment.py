@@ -45,13 +45,13 @@ class ScheduledCall(Event):
     """A simpy event at which something happens in a run.
 
     It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
-    is (time of the run, priority, kind, payload).  The time is carried because that of a shared
-    environment may have another origin; slots, because a run makes several for each job.
+    is (time of the run, priority, kind, payload), or None unless it is to come.  The time is carried because
+    that of a shared environment may have another origin; slots, because a run makes several for each job.
     """
 
     __slots__ = ("callbacks", "entry")
     _ok = True
-    entry: tuple[float, int, str, Any]
+    entry: tuple[float, int, str, Any] | None
 
     def __init__(self) -> None:
         """Leave all to `FutureEvents`, which uses a call again once it was due."""
@@ -66,6 +66,8 @@ class FutureEvents:
     ----------
     env : the simpy environment in which the events take place.
     now : the time of the run (seconds); exact, whatever the origin of the environment's time.
+    here : the environment's time at the present event.
+    peek : returns the environment's time at its next event; inf without one.
     over : a simpy event that succeeds when the run has no more events, or was closed.
     """
 
@@ -75,15 +77,16 @@ class FutureEvents:
             raise ConfigError(f"the environment's time is {self.env.now}", expected="a time of 0 or more")
         self.now: float = 0
         self.over = self.env.event()
-        self._origin = self._here = self.env.now
+        self._origin = self.here = self.env.now
         self._handlers: dict[str, Handler] = {}
-        self._pending: dict[ScheduledCall, None] = {}
+        self._calls: list[ScheduledCall] = []
+        """All calls in use, the spare ones included."""
         self._callbacks: list[Callable[[Event], None]] = [self._fire]
         self._entered = 0
         self._spare: list[ScheduledCall] = []
         """Calls that were due; to use them again is cheaper than to make others."""
         self._schedule: Any = self.env.schedule
-        self._peek = self.env.peek
+        self.peek = self.env.peek
         self._closing = False
 
     def handle(self, kind: str, handler: Handler) -> None:
@@ -99,10 +102,13 @@ class FutureEvents:
         self._entered = entered = self._entered + 1
         priority = order + entered
         spare = self._spare
-        call = spare.pop() if spare else ScheduledCall()
+        if spare:
+            call = spare.pop()
+        else:
+            call = ScheduledCall()
+            self._calls.append(call)
         call.callbacks, call.entry = self._callbacks, (time, priority, kind, payload)
-        self._pending[call] = None
-        now, there = self._here, self._origin + time
+        now, there = self.here, self._origin + time
         delay = there - now
         if now + delay == there:
             self._schedule(call, priority, delay)
@@ -126,11 +132,10 @@ class FutureEvents:
 
     def move_to(self, env: Environment, elapsed: float) -> None:
         """Drop all events, and go on in another environment `elapsed` seconds after second 0 of the run."""
-        self._pending.clear()
-        self._spare.clear()
+        self._drop()
         self.env, self.over = env, env.event()
-        self._schedule, self._peek = env.schedule, env.peek
-        self.now, self._here, self._origin = elapsed, env.now, env.now - elapsed
+        self._schedule, self.peek = env.schedule, env.peek
+        self.now, self.here, self._origin = elapsed, env.now, env.now - elapsed
 
     def come_to_present(self) -> float:
         """Bring the time of the run to that of the environment, and return it; whole seconds are an int.
@@ -138,17 +143,13 @@ class FutureEvents:
         A process beside the run may act when the last event of the run is long over.
         """
         here = self.env.now
-        if here != self._here:
+        if here != self.here:
             now = here - self._origin
             if self._origin + now < here:  # rounded down: an event now would be in the past
                 now = nextafter(now, inf)
             self.now = int(now) if isinstance(now, float) and now.is_integer() else now
-            self._here = here
+            self.here = here
         return self.now
-
-    def nothing_else_now(self) -> bool:
-        """Whether the environment has no other event at the instant of the present one."""
-        return self._peek() > self._here
 
     def run(self) -> None:
         """Run the environment until the run is over."""
@@ -156,13 +157,14 @@ class FutureEvents:
             if self.start():
                 self.env.run(until=self.over)
         finally:
-            self._pending.clear()
+            self._drop()
 
     def start(self) -> bool:
         """Return whether there are events; without any the run is over at once."""
-        if not self._pending and not self.over.triggered:
+        any_to_come = len(self._spare) < len(self._calls)
+        if not any_to_come and not self.over.triggered:
             self.over.succeed()
-        return bool(self._pending)
+        return any_to_come
 
     def close(self) -> None:
         """End the run once the present event is handled; later events of the run do not happen."""
@@ -172,6 +174,7 @@ class FutureEvents:
         """Forget who handles the events of a run that is over, which is then freed without a collection."""
         self._handlers.clear()
         self._callbacks.clear()
+        self._calls.clear()
         self._spare.clear()
 
     def has(self, kind: str) -> bool:
@@ -180,31 +183,31 @@ class FutureEvents:
 
     def only(self, *kinds: str) -> bool:
         """Whether all events to come are of these kinds; checkpoints and the end of the run do not count."""
-        return all(call.entry[2] in kinds for call in self._pending if _counts(call))
+        return all(entry[2] in kinds for entry in self._entries() if _counts(entry))
 
     def pending(self) -> Iterator[FutureEvent]:
         """Yield the events to come in their order, without checkpoints and the end of the run.
 
         These two belong to the run that wrote them and not to one that continues from its state.
         """
-        for call in sorted(self._pending, key=lambda call: call.entry[:2]):
-            if _counts(call):
-                time, priority, kind, payload = call.entry
+        for entry in self._entries():
+            if _counts(entry):
+                time, priority, kind, payload = entry
                 yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
 
     def marks(self) -> Iterator[FutureEvent]:
         """Yield the events to come that `pending` leaves out: pauses and the end of the run."""
-        for call in sorted(self._pending, key=lambda call: call.entry[:2]):
-            if not _counts(call):
-                time, priority, kind, payload = call.entry
+        for entry in self._entries():
+            if not _counts(entry):
+                time, priority, kind, payload = entry
                 yield FutureEvent(time, priority // CLASS * CLASS, kind, payload)
 
     def take_over(self, other: FutureEvents) -> None:
         """Go on in the place of another list, at its time; that one drops its events."""
         self.env, self.over = other.env, other.over
-        self._schedule, self._peek = other._schedule, other._peek
-        self.now, self._here, self._origin = other.now, other._here, other._origin
-        other._pending.clear()
+        self._schedule, self.peek = other._schedule, other.peek
+        self.now, self.here, self._origin = other.now, other.here, other._origin
+        other._drop()
         other.over = self.env.event()
 
     def restore(self, now: float, events: Iterable[FutureEvent]) -> None:
@@ -215,8 +218,8 @@ class FutureEvents:
         LookupError
             If no handler is known for an event.
         """
-        self._pending.clear()  # those already in the environment do nothing when they are due
-        self.now, self._here = now, self.env.now
+        self._drop()
+        self.now, self.here = now, self.env.now
         for event in events:
             if event.kind not in self._handlers:
                 raise LookupError(event.kind)
@@ -224,19 +227,30 @@ class FutureEvents:
 
     def _fire(self, call: Any) -> None:
         """Handle an event that is due."""
-        pending = self._pending
-        try:
-            del pending[call]
-        except KeyError:  # the run was closed or restored since; in a shared environment it is still due
+        entry, spare = call.entry, self._spare
+        if entry is None:  # the run was closed or restored since; in a shared environment it is still due
             return
-        now, _, kind, payload = call.entry
-        self.now, self._here = now, self._origin + now
-        self._spare.append(call)
+        call.entry = None
+        now, _, kind, payload = entry
+        self.now, self.here = now, self._origin + now
+        spare.append(call)
         self._handlers[kind](payload)
-        if not pending or self._closing:
-            pending.clear()
+        if len(spare) == len(self._calls) or self._closing:
+            self._drop()
             if not self.over.triggered:
                 self.over.succeed()
+
+    def _entries(self) -> list[tuple[float, int, str, Any]]:
+        """Return the entries of the events to come, in their order."""
+        found = [call.entry for call in self._calls if call.entry is not None]
+        return sorted(found, key=lambda entry: entry[:2])
+
+    def _drop(self) -> None:
+        """Forget all events to come; those in the environment do nothing when they are due."""
+        for call in self._calls:
+            call.entry = None
+        self._calls.clear()
+        self._spare.clear()
 
 
 def is_within_a_run(frame: Any) -> bool:
@@ -258,6 +272,6 @@ def came_through_a_run(error: BaseException) -> bool:
     return False
 
 
-def _counts(call: ScheduledCall) -> bool:
+def _counts(entry: tuple[float, int, str, Any]) -> bool:
     """Whether an event is neither a checkpoint nor the end of the run."""
-    return END <= call.entry[1] < LAST
+    return END <= entry[1] < LAST

@@ -192,10 +192,11 @@ class QueueGroups:
         if self._predictions is not None:
             self._predictions.expect(job)
         self.queued_cores += self._prepared.sizes[job]
-        self.taken.pop(job, None)
+        if self.taken:
+            self.taken.pop(job, None)
         if self.limits is None:
             group.queue.add(job)
-            for at, attracts in self.magnets.items():
+            for at, attracts in self.magnets.items() if self.magnets else ():
                 if attracts(job):
                     self.groups[at].queue.add(job)
         else:

@@ -12,7 +12,7 @@ from simsched._version import version
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
-from simsched.match.policies.policy import POLICIES, CandidateOrder, MatchPolicy, find_policy
+from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
@@ -35,6 +35,7 @@ from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RunResult
 from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
+from simsched.simulation.unread_units import forget_units
 
 if TYPE_CHECKING:
     import threading
@@ -107,7 +108,7 @@ def simulate(
         session.prepare(workload, allocations=allocations, eventlog=eventlog, sink=sink, env=env)
         engine, workload = session.engine, session.workload
         if not checkpoints and resume is None:
-            _forget_units(engine, watched=progress is not None)
+            forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
         engine.on_report, engine.stop = progress, stop
         files = session.describe_inputs(inputs)
@@ -117,30 +118,6 @@ def simulate(
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
         return session.records(times)
-
-
-def _forget_units(engine: Engine, *, watched: bool) -> None:
-    """Keep only numbers of free units where nothing but the log, which finds them itself, reads which."""
-    config, plan, log = engine.config, engine.plan, engine.recorder.log
-    if _needs_no_ids(config):
-        if log is None:
-            plan.forget_ids()
-        # what is watched, fails or is drained knows jobs by their targets; limits and predictions do not
-        parts = engine.parts.keys() - {"expected", "limits"}
-        read = watched or parts or config.outages or config.epilog[1] or config.queues
-        kind = None if read else plan.forget_places()
-        if kind is not None and log is not None:
-            log.find_places(kind, len(plan.index))
-
-
-def _needs_no_ids(config: RunConfig) -> bool:
-    """Whether starts do not depend on which units of a leaf pool are free.
-
-    Reservations that last are for units by id, and some match policies go by them.
-    """
-    policy = find_policy(config.match_policy)
-    known = POLICIES.get(policy.name) is policy
-    return known and not (policy.lowest or policy.highest) and config.queue_policy in ("fcfs", "easy")
 
 
 def _times(

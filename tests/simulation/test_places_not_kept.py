@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -54,6 +55,35 @@ def test_places_are_found_until_the_run_is_ended(until):
     later = run(machine(NODES), *jobs, until=until)
     whole = run(machine(NODES), *jobs, until=until, progress=lambda engine: None)
     assert later.log.text() == whole.log.text()
+
+
+def odd_jobs(kind):
+    """Jobs of which one never fits, and one may be cancelled or held."""
+    jobs = jobs_of(3, "slot={}/core")
+    changed = {
+        "plain": {},
+        "cancelled": {"cancel_at": jobs[20].submit + 7},
+        "held": {"hold": True},
+    }[kind]
+    jobs[20] = msgspec.structs.replace(jobs[20], **changed)
+    return [*jobs[:40], job("large", int(jobs[40].submit), f"slot={NODES + 1}/core", 5, 5), *jobs[40:]]
+
+
+@pytest.mark.parametrize("until", [None, 0, 200, 700, 5000])
+@pytest.mark.parametrize(("kind", "later"), [("plain", True), ("cancelled", False), ("held", False)])
+def test_the_timeline_computed_later_is_that_of_the_passes(kind, later, until, monkeypatch):
+    kept = []
+    begin = Engine.run
+    monkeypatch.setattr(
+        Engine, "run", lambda engine, until: (kept.append(engine.recorder.later), begin(engine, until))[1]
+    )
+    found = run(machine(NODES), *odd_jobs(kind), until=until).timeline
+    noted = run(machine(NODES), *odd_jobs(kind), until=until, progress=lambda engine: None).timeline
+    assert [each is not None for each in kept] == [later, False]
+    assert list(found) == list(noted)
+    for name, values in noted.items():
+        assert found[name].dtype == values.dtype
+        assert found[name].tolist() == values.tolist(), name
 
 
 @pytest.mark.parametrize(

@@ -322,15 +322,17 @@ class FreeNumber(FreeRuns):
 
 
 class LaterPlaces:
-    """Finds the units of the claims on a `FreeNumber` afterwards, many at once: the lowest free ones."""
+    """Finds the units of the claims on a `FreeNumber` afterwards, many at once: the lowest free ones.
+
+    Units are targets, and the changes are those of a run that was possible.  So the runs alone are kept, in
+    the form of `FreeRuns`, without the numbers that the run had.
+    """
 
     __slots__ = ("_held", "_runs")
 
-    def __init__(self, kind: UnitKind, targets: int) -> None:
-        self._held: dict[int, RunSelection] = {}
-        self._runs = FreeRuns(
-            kind, targets, {type_: number * targets for type_, number in kind.content.items()}
-        )
+    def __init__(self, targets: int) -> None:
+        self._held: dict[int, list[int]] = {}
+        self._runs = [0, targets, maxsize]
 
     def claimed(self, changes: Iterable[tuple[int, RunSelection | None]]) -> Iterator[RunSelection]:
         """Yield the claims among changes, with their units.
@@ -338,14 +340,49 @@ class LaterPlaces:
         The changes are all claims and releases since the last call, in their order: the job, and its
         selection or None for a release.
         """
-        runs, held = self._runs, self._held
+        held = self._held
         for job, selection in changes:
             if selection is None:
-                runs.release(held.pop(job))
+                self._release(held.pop(job))
             else:
-                found = held[job] = runs.lowest(selection.request, selection.units)
-                runs.claim(found)
-                yield found
+                kind, units = selection.kind, selection.units
+                runs = held[job] = self._lowest(units)
+                yield RunSelection(kind, selection.request, runs, units)
+
+    def _lowest(self, units: int) -> list[int]:
+        """Take the lowest free units away and return them."""
+        runs = self._runs
+        low, end = runs[0], runs[1]
+        high = low + units
+        if high < end:  # most often the first run suffices
+            runs[0] = high
+            return [low, high]
+        at, left = 0, units
+        while (size := runs[at + 1] - runs[at]) < left:
+            left -= size
+            at += 2
+        found = runs[: at + 2]
+        if size == left:
+            del runs[: at + 2]
+        else:
+            runs[at] = found[-1] = runs[at] + left
+            del runs[:at]
+        return found
+
+    def _release(self, found: list[int]) -> None:
+        """Put units back."""
+        runs, pairs = self._runs, iter(found)
+        for low, high in zip(pairs, pairs, strict=True):
+            at = bisect_left(runs, low)
+            if at & 1:  # there is the end of a free run, which is this unit
+                if runs[at + 1] == high:
+                    del runs[at : at + 2]
+                else:
+                    runs[at] = high
+            elif runs[at] == high:
+                runs[at] = low
+            else:
+                runs[at:at] = (low, high)
 
 
 def _whole(low: int, high: int, each: int) -> int:

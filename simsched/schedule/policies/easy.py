@@ -80,14 +80,20 @@ class Easy:
                 if self._order is not None:
                     new = in_order(self._order, context.table, new, context.now)
                 _backfill(context, shadow, supply.candidates(new))
-        elif (shadow is not None and not supply.may_start_any(queue)) or start_in_order(context):
+        elif (first := self._start_in_order(context)) is not None:
             if self.watch is not None:
-                self.watch(queue.first, context)
-            shadow = self._shadow = self._reserve(context, queue.first)
-            if not self._starves(context, shadow.job):
+                self.watch(first, context)
+            shadow = self._shadow = self._reserve(context, first)
+            if not self._starves(context, first):
                 _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
+
+    def _start_in_order(self, context: PassContext) -> int | None:
+        """Start jobs in order; return the first that does not fit, or None if all started."""
+        if self._shadow is not None and not context.supply.may_start_any(context.queue):
+            return context.queue.first
+        return start_in_order(context)
 
     def _is_pointless(self, context: PassContext) -> bool:
         """Whether no waiting job can start, so that even the first one need not be known."""

@@ -21,16 +21,16 @@ class Fcfs:
             return
         if queue.first == self._blocked and not context.released:
             return  # the job that did not fit at the last pass does not fit now
-        self._blocked = queue.first if start_in_order(context) else None
+        self._blocked = start_in_order(context)
 
 
-def start_in_order(context: PassContext) -> bool:
-    """Start jobs in order until one does not fit; return whether one is left."""
+def start_in_order(context: PassContext) -> int | None:
+    """Start jobs in order until one does not fit, and return that job; None if none is left."""
     queue, supply = context.queue, context.supply
     while queue.ranks:
         job = queue.first
         selection = supply.fit(job)
         if selection is None:
-            return True
+            return job
         context.start(job, selection)
-    return False
+    return None

@@ -253,10 +253,10 @@ def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> 
         for runtime, duration in zip(recorded, durations, strict=True)
     ]
     timeouts = bytearray(len(jobs))
-    over = np.array(runtimes, dtype=np.float64) > np.array(durations, dtype=np.float64) + grace
-    for at in over.nonzero()[0].tolist():
-        runtimes[at] = durations[at] + grace  # not from the arrays: whole numbers stay whole
-        timeouts[at] = 1
+    for at, (runtime, duration) in enumerate(zip(runtimes, durations, strict=True)):
+        if runtime > duration + grace:
+            runtimes[at] = duration + grace
+            timeouts[at] = 1
     return runtimes, timeouts
 
 
@@ -299,7 +299,7 @@ def _table(
     counts_decide: bool,
 ) -> JobTable:
     counting = counting_of(kinds, counts_decide=counts_decide)
-    places = np.array(numbers, dtype=np.int64)
+    places = np.fromiter(numbers, np.int64, len(numbers))
     single, demand = counting.single, counting.demand[:, places]
     sizes = np.array([kinds.size_of(kind) for kind in range(len(kinds.requests))], dtype=np.int64)
     return JobTable(
@@ -309,7 +309,7 @@ def _table(
         durations=durations,
         judged=judged,
         judged_array=np.array(judged, dtype=np.float64),
-        priorities=np.array([job.urgency for job in jobs], dtype=np.int64),
+        priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),
         types=counting.types,
         demand=demand,
         sizes=sizes[places],
@@ -348,7 +348,7 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
 def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
     """Return a number for each name, in order of first appearance; None counts as a name."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array(list(map(numbers.__getitem__, names)), dtype=np.int64)
+    return np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
 
 
 def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from copy import copy
 from math import inf
+from operator import itemgetter
 from os import SEEK_END
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.graph.index.index import Index
-    from simsched.match.state.free_runs import AnySelection, UnitKind
+    from simsched.match.state.free_runs import AnySelection
     from simsched.match.state.selection import Selection
 
     _Event: TypeAlias = tuple[int, int, float, AnySelection | None]
@@ -37,6 +38,8 @@ BATCH = 1024
 ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN, DROP = range(6)
 
 _encode = msgspec.json.Encoder().encode
+_change_of = itemgetter(1, 3)
+"""The job and the selection of an event."""
 
 MOMENT = 1e-6
 """Seconds until the R of a job of zero seconds expires: RFC 20 requires an expiration after the start."""
@@ -63,8 +66,9 @@ class AllocationLog:
         self._index = index
         self._schedulers = schedulers
         self._plain = PlainText(index)
-        known = {id(attributes): _encode(attributes).decode() for attributes in schedulers}
-        self._attributes = [known[id(attributes)] for attributes in schedulers]
+        same = list(map(id, schedulers))  # a few objects, each of many jobs
+        known = {key: _encode(one).decode() for key, one in dict(zip(same, schedulers, strict=True)).items()}
+        self._attributes = list(map(known.__getitem__, same))
         self._common = {"queue": "", **(common or {})}
         self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
         self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
@@ -74,12 +78,12 @@ class AllocationLog:
         self.sink = sink
         self._places: LaterPlaces | None = None
 
-    def find_places(self, kind: UnitKind, targets: int) -> None:
-        """Find the places of allocations of numbers of units, each of them one of the targets.
+    def find_places(self, targets: int) -> None:
+        """Find the places of allocations of numbers of units, each of them one of `targets` targets.
 
         Each claim and release is an event of this log then, in the order in which they were made.
         """
-        self._places = LaterPlaces(kind, targets)
+        self._places = LaterPlaces(targets)
 
     def add(self, queue: str) -> None:
         """Make place for a job that arrives during the run."""
@@ -180,7 +184,7 @@ class AllocationLog:
         """Return the selections of the collected allocations."""
         if self._places is None:
             return [selection for *_, selection in starts if selection is not None]
-        changes = [(job, cast("RunSelection | None", selection)) for _, job, _, selection in self._events]
+        changes = cast("Iterable[tuple[int, RunSelection | None]]", map(_change_of, self._events))
         return list(self._places.claimed(changes))
 
     def _ends(self, starts: list[_Event]) -> list[float]:

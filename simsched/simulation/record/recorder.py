@@ -17,7 +17,7 @@ import numpy as np
 from simsched.human import occasions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Plan
@@ -46,7 +46,8 @@ LATEST = 1024
 class Recorder:
     """Per-job facts, the timeline and the stream of allocations of one run.
 
-    `pools` are the resource types of the timeline, besides the execution targets.
+    `pools` are the resource types of the timeline, besides the execution targets.  `later` computes the rows
+    of the timeline after the run; None: they are noted pass by pass.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Recorder:
         self._late_counts: list[int] = []
         self._width = 4 + len(self.pools)  # counts in a row
         self._noted = NEVER  # the time of the last row
+        self.later: Callable[[Recorder], tuple[Any, Any]] | None = None
         self.down: list[tuple[float, dict[str, int]]] = []
         self.failures: list[tuple[int, float, float]] = []
         """Random failures: the rank, when it failed, and when it is repaired."""
@@ -270,7 +272,12 @@ class Recorder:
     def _rows(self) -> tuple[Any, Any]:
         """Return the times of the timeline and, row after row, its counts."""
         times = np.array(self._times + array("d", self._late_times))
-        return times, np.array(self._counts + array("q", self._late_counts)).reshape(-1, self._width)
+        counts = np.array(self._counts + array("q", self._late_counts)).reshape(-1, self._width)
+        if self.later is None:
+            return times, counts
+        before, sums = self.later(self)  # what was noted is the end of the run alone
+        kept = before < times[0] if len(times) else np.ones(len(before), dtype=np.bool_)
+        return np.concatenate((before[kept], times)), np.concatenate((sums[kept], counts))
 
     def _down(self, type_: str, times: Any) -> Any:
         """Return the units that are down at each time: a step function given by its changes."""

@@ -107,7 +107,7 @@ def test_places_found_later_are_those_of_the_time_of_the_claim(data):
     units, cluster = 30, MACHINES["cores, one each"][0]
     kind = UnitKind("core", 1, {"core": 1}, whole=False)
     request = compile_request(Jobspec.from_shape("slot/core"), cluster.index)
-    runs, later = FreeRuns(kind, units, {"core": units}), LaterPlaces(kind, units)
+    runs, later = FreeRuns(kind, units, {"core": units}), LaterPlaces(units)
     number = FreeNumber(kind, units, {"core": units})
     held, changes, expected, found = {}, [], [], []
     for job in range(data.draw(st.integers(1, 40))):
