@@ -108,6 +108,9 @@ class WaitingQueue:
         if self._present is None:
             jobs = self.jobs(1)
             return jobs[chosen(jobs)]
+        if self._present.stands:
+            jobs = self._present.all(self.ranks)[1:]
+            return jobs[chosen(jobs)]
         # Sorting is the expensive step, so it comes last.
         jobs = np.array(self.ranks, dtype=np.int64)
         jobs = jobs[chosen(jobs)]
@@ -119,6 +122,11 @@ class WaitingQueue:
     def sorts_parts(self) -> bool:
         """Whether the order changes from pass to pass, and parts of the queue can be sorted by themselves."""
         return self._present is not None and self._present.by_keys
+
+    @property
+    def stands(self) -> bool:
+        """Whether the order is known until all keys change; jobs are put in and taken out one by one."""
+        return self._present is not None and self._present.stands
 
     def behind_first_by_number(self) -> Integers:
         """Return the jobs behind the first, in no particular order; only if the queue `sorts_parts`."""
@@ -257,7 +265,7 @@ class WaitingQueue:
         """Put a job into the queue. O(log n) and a short move."""
         rank = job if self._plain else self._rank[job]
         if self._present is not None:
-            self._present.forget()
+            self._present.added(job)
         self.fresh.append(rank)
         ranks = self.ranks
         if not ranks or rank > ranks[-1]:
