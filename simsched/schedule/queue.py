@@ -98,7 +98,9 @@ class WaitingQueue:
 
     def listed(self, begin: int = 0) -> list[int]:
         """Return the waiting jobs in order, from the `begin`-th on, as a list."""
-        if self._plain and self._present is None:
+        if self._present is not None:
+            return self._present.listed(self.ranks)[begin:]
+        if self._plain:
             return self.ranks[begin:].tolist()
         jobs: list[int] = self.jobs(begin).tolist()
         return jobs

@@ -226,6 +226,13 @@ class PresentOrder:
             return places
         return places[np.isin(places, np.array(waiting, dtype=np.int64), assume_unique=True)]
 
+    def listed(self, waiting: array[int]) -> list[int]:
+        """Return the jobs that wait, in order, as a list."""
+        if self._standing is not None and self.settles(waiting):
+            return self._standing.jobs
+        jobs: list[int] = self.all(waiting).tolist()
+        return jobs
+
     def _all(self, waiting: array[int]) -> list[int]:
         """Return the jobs in order; some may not wait any more."""
         if self._places is None:
