@@ -1,7 +1,7 @@
 """`StandingOrder`: the waiting jobs in order, as long as their keys stand.
 
 Under an order whose keys count for a while (`Multifactor` with a period), few jobs come and go between two
-times at which all keys change.  So jobs are put in and taken out one by one, instead of sorting the rest again.
+times at which all keys change.  So jobs are put in and taken out one by one, and the rest is not sorted again.
 """
 
 from __future__ import annotations
@@ -69,6 +69,6 @@ def standing_order(jobs: Integers, keys: Floats) -> StandingOrder | None:
     """Return jobs, given by ascending number, in the order of their keys; None if a key is not a number."""
     places = keys.argsort(kind="stable")
     sorted_keys: list[float] = keys[places].tolist()
-    if sorted_keys[-1] != sorted_keys[-1]:  # noqa: PLR0124 (NaN is sorted last)
+    if sorted_keys[-1] != sorted_keys[-1]:  # NaN is sorted last
         return None
     return StandingOrder(jobs[places].tolist(), sorted_keys)

@@ -72,11 +72,14 @@ class Easy:
             return
         shadow = self._shadow
         # Where the first job is known, this costs less than a look at all jobs.
-        blocked = shadow is not None and queue.stands and self._still_blocked(context, shadow)
+        first_is_known = queue.static or queue.stands
+        blocked = first_is_known and shadow is not None and self._still_blocked(context, shadow)
         if not blocked and not queue.static and queue.sorts_parts and self._is_pointless(context):
             self._shadow = None if context.moved else shadow
             return
-        if shadow is not None and (blocked or self._still_blocked(context, shadow)):
+        if not first_is_known and shadow is not None:
+            blocked = self._still_blocked(context, shadow)
+        if shadow is not None and blocked:
             if not self._starves(context, shadow.job):
                 new = queue.new_jobs()
                 if self._order is not None:
