@@ -135,7 +135,7 @@ class CountSupply(Supply):
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
         if not self._free():
             return ()
-        if len(queue.ranks) < LONG and queue.static:
+        if len(queue.ranks) < LONG and (queue.static or (queue.sorts_parts and queue.stands)):
             return self.candidates(queue.listed(1))
         if len(queue.ranks) < LONG and queue.sorts_parts:
             return self._fitting(queue.behind_first(self.could_start_each).tolist())

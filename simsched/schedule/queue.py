@@ -102,7 +102,9 @@ class WaitingQueue:
 
     def listed(self, begin: int = 0) -> list[int]:
         """Return the waiting jobs in order, from the `begin`-th on, as a list."""
-        if self._plain and self._present is None:
+        if self._present is not None:
+            return self._present.listed(self.ranks)[begin:]
+        if self._plain:
             return self.ranks[begin:].tolist()
         jobs: list[int] = self.jobs(begin).tolist()
         return jobs
@@ -111,6 +113,9 @@ class WaitingQueue:
         """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
         if self._present is None:
             jobs = self.jobs(1)
+            return jobs[chosen(jobs)]
+        if self._present.stands:
+            jobs = self._present.all(self.ranks)[1:]
             return jobs[chosen(jobs)]
         # Sorting is the expensive step, so it comes last.
         jobs = np.array(self.ranks, dtype=np.int64)
@@ -137,6 +142,11 @@ class WaitingQueue:
     def sorts_parts(self) -> bool:
         """Whether the order changes from pass to pass, and parts of the queue can be sorted by themselves."""
         return self._present is not None and self._present.by_keys
+
+    @property
+    def stands(self) -> bool:
+        """Whether the order is known until all keys change; jobs are put in and taken out one by one."""
+        return self._present is not None and self._present.stands
 
     def behind_first_by_number(self) -> Integers:
         """Return the jobs behind the first, in no particular order; only if the queue `sorts_parts`."""
@@ -284,7 +294,7 @@ class WaitingQueue:
         """Put a job into the queue. O(log n) and a short move."""
         rank = job if self._plain else self._rank[job]
         if self._present is not None:
-            self._present.forget()
+            self._present.added(job)
         self.fresh.append(rank)
         ranks = self.ranks
         if not ranks or rank > ranks[-1]:

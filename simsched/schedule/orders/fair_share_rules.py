@@ -87,7 +87,8 @@ class RankedTree:
         if not len(self._users):
             return lambda nodes: np.zeros(len(nodes))
         keys = self._ranking(own)
-        sorted_keys = np.sort(keys)
+        sorted_keys = keys.copy()
+        sorted_keys.sort()
         factors, first = self._factors, self._first_user
 
         def of(nodes: Integers) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 
 from simsched.plugins.plugin_errors import failed, is_ours, named_in_errors
 from simsched.schedule.orders.ranking import Order, sorted_by_keys
+from simsched.schedule.orders.standing_order import MOST, StandingOrder, standing_order
 
 if TYPE_CHECKING:
     from array import array
@@ -82,6 +83,8 @@ class PresentOrder:
         "_parts",
         "_places",
         "_searched",
+        "_standing",
+        "_stands",
         "_table",
         "_turn",
         "now",
@@ -110,31 +113,48 @@ class PresentOrder:
         """How many first jobs were searched without sorting."""
         self._turn = 0
         """The place of the first job in `_places` or `_front`."""
+        self._standing: StandingOrder | None = None
+        """The jobs in order while their keys stand; None: not known, or the jobs are many."""
+        # Tiers and urgencies of jobs would have to be compared, too.
+        self._stands = self._epoch is not None and self._parts and table.by_number
 
     def begin(self, waiting: array[int], now: float) -> None:
         """Begin a pass over the jobs that wait, given by ascending number."""
         self.now = now
         if self._epoch is None:
             self.forget()
-        elif self._keys is None or self._epoch(now) != self._known_at:
-            self.forget()
-            self._known_at = self._epoch(now)
+        else:
+            at = self._epoch(now)
+            if at != self._known_at or (self._keys is None and self._standing is None):
+                self.forget()
+                self._known_at = at
         if not self._own:  # an order of another package may count on a call in each pass
             self._compute(waiting)
 
     def forget(self) -> None:
-        """Forget keys and places: a job was added."""
-        self._keys = self._places = self._first = None
+        """Forget keys and places."""
+        self._keys = self._places = self._first = self._standing = None
         self._searched = self._turn = 0
         self._front = []
+
+    def added(self, job: int) -> None:
+        """Note that a job waits from now on."""
+        if self._standing is None:
+            self.forget()
+        else:
+            self._standing.add(job)
+            self._keys = self._places = self._first = None
 
     def removed(self, job: int) -> None:
         """Note that a job does not wait any more."""
         if job == self._first:
             self._first = None
+        if self._standing is not None:
+            self._standing.remove(job)
 
     def reviewed(self, waiting: array[int]) -> None:
         """Note that jobs were hidden or shown: another may be the first."""
+        self._standing = None
         if len(waiting) > len(self._jobs):
             self.forget()  # the keys are those of fewer jobs
         self._first = None
@@ -148,12 +168,33 @@ class PresentOrder:
         if self._first is None:
             if len(waiting) == 1:
                 self._first = waiting[0]
+            elif self._stands and len(waiting) <= MOST and self.settles(waiting):
+                assert self._standing is not None
+                self._first = self._standing.jobs[0]
             elif self._parts and self._searched < SEARCHES:
                 self._first = self._least(waiting)
                 self._searched += 1
             else:  # many jobs may start in one pass: from the third on, they are sorted
                 self._first = self._next(waiting)
         return self._first
+
+    @property
+    def stands(self) -> bool:
+        """Whether the order is known, and jobs are put in and taken out one by one."""
+        return self._standing is not None
+
+    def settles(self, waiting: array[int]) -> bool:
+        """Bring the standing order to the present; return False if there can be none."""
+        if self._standing is None:
+            jobs = self._compute(waiting)
+            self._standing = standing_order(jobs, self._keys_at(jobs))
+        elif not self._standing.settle(self._keys_of_some):
+            self.forget()
+        return self._standing is not None
+
+    def _keys_of_some(self, jobs: list[int]) -> list[float]:
+        found: list[float] = self._keys_of(np.array(jobs, dtype=np.int64)).tolist()
+        return found
 
     def _next(self, waiting: array[int]) -> int:
         """Return the first of the jobs that wait, from the present place on."""
@@ -178,10 +219,19 @@ class PresentOrder:
 
     def all(self, waiting: array[int]) -> Integers:
         """Return the jobs that wait, in order."""
+        if self._standing is not None and self.settles(waiting):
+            return np.array(self._standing.jobs, dtype=np.int64)
         places = np.array(self._all(waiting), dtype=np.int64)
         if len(places) == len(waiting):
             return places
         return places[np.isin(places, np.array(waiting, dtype=np.int64), assume_unique=True)]
+
+    def listed(self, waiting: array[int]) -> list[int]:
+        """Return the jobs that wait, in order, as a list."""
+        if self._standing is not None and self.settles(waiting):
+            return self._standing.jobs
+        jobs: list[int] = self.all(waiting).tolist()
+        return jobs
 
     def _all(self, waiting: array[int]) -> list[int]:
         """Return the jobs in order; some may not wait any more."""

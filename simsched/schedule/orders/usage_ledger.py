@@ -45,11 +45,13 @@ class UsageLedger:
         self._turn = 0
         self._waiting: list[tuple[float, int, float, float | None]] = []
         """Charges that are not in the sums yet: time, node, rate, and the begin of a job that ends."""
-        self._done = np.array(usage, dtype=np.float64)
-        self._rate = np.zeros(len(usage))
-        self._begun = np.zeros(len(usage))
-        self._known = self._done.copy()
-        """`_done` less `_begun`."""
+        # A charge changes one node, which is quicker in a list; usage of all nodes is computed on arrays.
+        self._done: list[float] = np.array(usage, dtype=np.float64).tolist()
+        self._rate = [0.0] * len(self._done)
+        self._begun = [0.0] * len(self._done)
+        self._rates, self._known = np.zeros(len(self._done)), np.array(self._done)
+        """`_rate`, and `_done` less `_begun`, as arrays."""
+        self._due = self._next_change()
 
     def begin(self, node: int, rate: float, now: float) -> None:
         """Charge a node for a job that starts now."""
@@ -66,7 +68,7 @@ class UsageLedger:
         No later time may have been asked for.
         """
         self._take(time)
-        found = self._rate * self._grown(time)
+        found = self._rates * self._grown(time)
         found += self._known
         return found
 
@@ -78,61 +80,77 @@ class UsageLedger:
     def _take(self, time: float) -> None:
         """Take charges into the sums up to this time."""
         waiting = self._waiting
-        at = 0
-        while at < len(waiting) and waiting[at][0] <= time:
-            self._charge(*waiting[at])
-            at += 1
-        if at:
-            del waiting[:at]
-        self._advance(time)
+        if waiting and waiting[0][0] <= time:
+            taken = len(waiting)
+            for at, charge in enumerate(waiting):
+                if charge[0] > time:
+                    taken = at
+                    break
+                self._charge(*charge)
+            del waiting[:taken]
+        if time >= self._due:
+            self._advance(time)
 
     def _charge(self, now: float, node: int, rate: float, begin: float | None) -> None:
-        self._advance(now)
+        if now >= self._due:
+            self._advance(now)
+        done, begun = self._done, self._begun
         if begin is None:
             self._rate[node] += rate
-            self._begun[node] += rate * self._grown(now)
+            begun[node] += rate * self._grown(now)
         else:
             begin = max(begin, self._turn * self.reset) if self._turn else begin
             if self.at_end:
                 magnified = exp2((now - self._origin) / self.half_life) if self._scale else 1.0
-                self._done[node] += rate * (now - begin) * magnified
+                done[node] += rate * (now - begin) * magnified
             else:
                 before = rate * self._grown(begin)
-                self._done[node] += rate * self._grown(now) - before
+                done[node] += rate * self._grown(now) - before
                 self._rate[node] -= rate
                 # The sum of no rates is 0, since rates are whole numbers, and no rounding stays behind.
-                self._begun[node] = self._begun[node] - before if self._rate[node] else 0.0
-        self._known[node] = self._done[node] - self._begun[node]
+                begun[node] = begun[node] - before if self._rate[node] else 0.0
+        self._rates[node] = self._rate[node]
+        self._known[node] = done[node] - begun[node]
 
     def _grown(self, time: float) -> float:
         """Return g(t) from the present origin, which may lie after `time`."""
         since = time - self._origin
         return self._scale * expm1(since / self._scale) if self._scale else since
 
+    def _next_change(self) -> float:
+        """Return a time before which `_advance` need not be called."""
+        overflow = self._origin + 0.99 * MOST * self.half_life if self._scale else inf
+        return min((self._turn + 1) * self.reset, overflow)
+
     def _advance(self, now: float) -> None:
         """Reset usage whose time has come, and move the origin before the sums overflow."""
         if now >= (self._turn + 1) * self.reset:
             self._turn = floor(now / self.reset)
-            self._done[:] = 0.0
-            self._begun = self._rate * self._grown(self._turn * self.reset)
-            self._known = self._done - self._begun
+            grown = self._grown(self._turn * self.reset)
+            self._set_sums([0.0] * len(self._done), [rate * grown for rate in self._rate])
         if self._scale and now - self._origin > MOST * self.half_life:
             down = exp2((self._origin - now) / self.half_life)
-            self._done *= down
-            running = self._scale * self._rate
-            self._begun = (self._begun + running) * down - running
-            self._known = self._done - self._begun
+            running = self._scale * self._rates
+            begun = (np.array(self._begun) + running) * down - running
+            self._set_sums([done * down for done in self._done], begun.tolist())
             self._origin = now
+        self._due = self._next_change()
+
+    def _set_sums(self, done: list[float], begun: list[float]) -> None:
+        self._done, self._begun = done, begun
+        self._rates = np.array(self._rate, dtype=np.float64)
+        self._known = np.array(done, dtype=np.float64) - np.array(begun, dtype=np.float64)
 
     def state(self) -> dict[str, Any]:
         """Return all that changes, as plain values."""
-        sums = [self._done.tolist(), self._rate.tolist(), self._begun.tolist()]
+        sums = [list(self._done), list(self._rate), list(self._begun)]
         waiting = [list(charge) for charge in self._waiting]
         return {"origin": self._origin, "turn": self._turn, "sums": sums, "waiting": waiting}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal ledger."""
         self._origin, self._turn = state["origin"], state["turn"]
-        self._done, self._rate, self._begun = (np.array(row, dtype=np.float64) for row in state["sums"])
-        self._known = self._done - self._begun
+        done, self._rate, begun = (list(map(float, row)) for row in state["sums"])
+        self._set_sums(done, begun)
+        self._due = self._next_change()
         self._waiting = [tuple(charge) for charge in state["waiting"]]

@@ -71,10 +71,15 @@ class Easy:
         if not queue.ranks:
             return
         shadow = self._shadow
-        if not queue.static and queue.sorts_parts and self._is_pointless(context):
+        # Where the first job is known, this costs less than a look at all jobs.
+        first_is_known = queue.static or queue.stands
+        blocked = first_is_known and shadow is not None and self._still_blocked(context, shadow)
+        if not blocked and not queue.static and queue.sorts_parts and self._is_pointless(context):
             self._shadow = None if context.moved else shadow
             return
-        if shadow is not None and self._still_blocked(context, shadow):
+        if not first_is_known and shadow is not None:
+            blocked = self._still_blocked(context, shadow)
+        if shadow is not None and blocked:
             if not self._starves(context, shadow.job):
                 new = queue.new_jobs()
                 if self._order is not None:

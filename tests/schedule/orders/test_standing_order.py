@@ -1,0 +1,50 @@
+"""The waiting jobs in order while their keys stand."""
+
+from __future__ import annotations
+
+import random
+from math import nan
+
+import numpy as np
+import pytest
+
+from simsched.schedule.orders.standing_order import standing_order
+
+
+def test_jobs_come_and_go():
+    found = standing_order(np.array([1, 2, 5]), np.array([3.0, 1.0, 3.0]))
+    assert found.jobs == [2, 1, 5]
+    found.remove(2)
+    found.add(7)
+    found.add(6)
+    found.add(4)
+    found.remove(6)
+    assert found.settle(lambda jobs: [{4: 3.0, 7: 2.0}[job] for job in jobs])
+    assert found.jobs == [7, 1, 4, 5]
+
+
+def test_a_key_that_is_not_a_number():
+    assert standing_order(np.array([1, 2]), np.array([nan, 1.0])) is None
+    found = standing_order(np.array([1]), np.array([1.0]))
+    found.add(2)
+    assert not found.settle(lambda jobs: [nan] * len(jobs))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_changes_give_the_sorted_order(seed):
+    rng = random.Random(seed)
+    keys = [float(rng.randint(0, 5)) for _ in range(60)]
+    waiting = set(range(0, 60, 3))
+    first = np.array(sorted(waiting))
+    found = standing_order(first, np.array(keys)[first])
+    for _ in range(100):
+        job = rng.randrange(60)
+        if job in waiting:
+            waiting.remove(job)
+            found.remove(job)
+        else:
+            waiting.add(job)
+            found.add(job)
+        if rng.random() < 0.4:
+            assert found.settle(lambda jobs: [keys[job] for job in jobs])
+            assert found.jobs == sorted(waiting, key=lambda job: (keys[job], job))
