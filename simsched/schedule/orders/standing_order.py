@@ -1,7 +1,7 @@
 """`StandingOrder`: the waiting jobs in order, as long as their keys stand.
 
 Under an order whose keys count for a while (`Multifactor` with a period), few jobs come and go between two
-times at which all keys change.  So jobs are put in and taken out one by one, and the rest is not sorted again.
+times at which all keys change.  So jobs are put in and taken out one by one, and the rest stays sorted.
 """
 
 from __future__ import annotations
