@@ -131,12 +131,27 @@ class CountSupply(Supply):
                 yield job
                 free = self._free()  # the job may have started
 
+    def _beside(self, jobs: Iterable[int], shadow: CountShadow) -> Iterator[int]:
+        """Yield the jobs whose units are free when their turn comes and that a shadow does not rule out."""
+        free, units, judged, now = self._free(), self._units, self.table.judged, self.now
+        time = None
+        for job in jobs:
+            need = units[job]
+            if need > free:
+                continue
+            if time is None:  # not before a job could start: the search for it is the most expensive step
+                time = shadow.time(self)
+            if now + judged[job] <= time or need <= shadow.left:
+                yield job
+                free = self._free()  # the job may have started
+
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
         if not self._free():
             return ()
         if len(queue.ranks) < LONG and (queue.static or (queue.sorts_parts and queue.stands)):
-            return self.candidates(queue.listed(1))
+            jobs = queue.listed(1)
+            return self._beside(jobs, shadow) if isinstance(shadow, CountShadow) else self.candidates(jobs)
         if len(queue.ranks) < LONG and queue.sorts_parts:
             return self._fitting(queue.behind_first(self.could_start_each).tolist())
         return self._fitting(super().candidates_behind_first(queue, shadow))
