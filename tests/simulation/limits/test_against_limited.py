@@ -167,3 +167,5 @@ def test_ten_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, n
     found = starts_of(run)
     differ = [job.id for job in jobs if found[job.id] != expected[job.id]]
     assert not differ, differ[:5]
+    free = starts_of(ss.simulate(machine(processors), workload, policy, allocations=False))
+    assert sum(found[job.id] != free[job.id] for job in jobs) > 100, "the limits hold no job back"
