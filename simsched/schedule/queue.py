@@ -47,7 +47,7 @@ class WaitingQueue:
     fresh : the ranks that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     barred : the jobs that wait for a limit, out of view until `unbar`.
-    by_kind : the jobs in view by kind, kept up to date once `group` was called; None: they are not kept.
+    by_kind : the jobs in view by kind, kept up to date from `group` until jobs are hidden; None: not kept.
     """
 
     __slots__ = (
