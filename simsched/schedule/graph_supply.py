@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 
 FEW = 12
-"""Up to this many candidates are judged one by one; more are ruled out as one vector."""
+"""Up to this many candidates are judged one by one."""
+SOME = 128
+"""Candidates that are more than this are ruled out as one vector."""
 
 
 class GraphSupply(Supply):
@@ -154,16 +156,17 @@ class GraphSupply(Supply):
         shadow.forget()
         if len(queue.ranks) <= FEW:
             jobs = self.candidates(queue.listed(1))
-        elif self._groups(queue):
-            by_kind = queue.group(self.kinds)
-            kinds = by_kind.fitting()
-            jobs = by_kind.jobs_of(kinds) if kinds else []
+        elif self._groups(queue) and (by_kind := queue.group(self.kinds)).number_fitting() <= SOME:
+            jobs = by_kind.jobs_of(by_kind.fitting())
             if jobs and jobs[0] == queue.first:
                 del jobs[0]
         else:
             behind = queue.jobs(1)
-            jobs = behind[self.could_start_each(behind).nonzero()[0]].tolist()
-        return self._beside(jobs, shadow) if len(jobs) <= FEW else self._many_beside(jobs, shadow)
+            behind = behind[self.could_start_each(behind).nonzero()[0]]
+            if len(behind) > SOME:
+                return self._many_beside(behind, shadow)
+            jobs = behind.tolist()
+        return self._beside(jobs, shadow) if len(jobs) <= FEW else self._some_beside(jobs, shadow)
 
     def may_start_any(self, queue: WaitingQueue) -> bool:
         """Whether counts do not rule out every waiting job; true where they do not decide."""
@@ -189,8 +192,8 @@ class GraphSupply(Supply):
         out = {job for job, within in zip(late, room, strict=True) if not within}
         return [job for job in jobs if job not in out]
 
-    def _many_beside(self, jobs: list[int], shadow: Shadow) -> Iterator[int]:
-        """Yield those of many jobs that are not ruled out beside a shadow, nor by the time of their turn."""
+    def _some_beside(self, jobs: list[int], shadow: Shadow) -> Iterator[int]:
+        """Yield those of some jobs that are not ruled out beside a shadow, nor by the time of their turn."""
         latest, judged, of, kinds = (
             shadow.time(self) - self.now,
             self.table.judged,
@@ -215,6 +218,25 @@ class GraphSupply(Supply):
                 gone.add(kind)
                 continue
             yield job
+
+    def _many_beside(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield the same of many jobs; arrays are quicker then."""
+        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
+        if not soon.all():
+            some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
+            jobs, soon = jobs[some], soon[some]
+        of = self.kinds.of[jobs]
+        at = 0
+        while at < len(jobs):
+            alive = self.kinds.fitting()[of[at:]]
+            refused: Bools | None = getattr(shadow, "refused", None)
+            if refused is not None:
+                alive &= soon[at:] | ~refused[of[at:]]
+            ahead = int(alive.argmax())
+            if not alive[ahead]:
+                return
+            at += ahead + 1
+            yield jobs.item(at - 1)
 
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""

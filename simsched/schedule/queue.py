@@ -47,7 +47,7 @@ class WaitingQueue:
     fresh : the ranks that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     barred : the jobs that wait for a limit, out of view until `unbar`.
-    by_kind : the jobs in view by kind, kept up to date once `group` was called; None: they are not kept.
+    by_kind : the jobs in view by kind, kept up to date from `group` until jobs are hidden; None: not kept.
     """
 
     __slots__ = (
@@ -171,8 +171,7 @@ class WaitingQueue:
     def hide(self, ranks: list[int]) -> None:
         """Take ranks out of view; their jobs are not `gone`, and `show` puts them back."""
         if ranks:
-            if self.by_kind is not None:
-                self._regroup(ranks, self.by_kind.remove)
+            self.by_kind = None  # of a long queue most are hidden: those in view are soon grouped again
             self.ranks = array("q", sorted(set(self.ranks).difference(ranks)))
             if self._present is not None:
                 self._present.reviewed(self.ranks)
@@ -183,8 +182,7 @@ class WaitingQueue:
             barred = {self._rank[job] for job in self.barred}
             ranks = [rank for rank in ranks if rank not in barred]
         if ranks:
-            if self.by_kind is not None:
-                self._regroup(ranks, self.by_kind.add)
+            self.by_kind = None
             self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
                 self._present.reviewed(self.ranks)

@@ -105,8 +105,14 @@ class WaitingKinds:
         self._fitting, self._seen = found, counts.seen
         return found
 
+    def number_fitting(self) -> int:
+        """Return how many jobs of the kinds that fit now wait."""
+        return sum(len(self._ranks[kind]) for kind in self.fitting())
+
     def jobs_of(self, kinds: Sequence[int]) -> list[int]:
         """Return the waiting jobs of some kinds, in order."""
+        if not kinds:
+            return []
         ranks = [self._ranks[kind] for kind in kinds]
         found = ranks[0].copy() if len(ranks) == 1 else sorted(chain.from_iterable(ranks))
         if self._jobs is None:

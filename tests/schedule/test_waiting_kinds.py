@@ -77,16 +77,19 @@ def test_bars_and_hidden_jobs_leave_the_kinds_and_come_back(site):
         (queue, context, _), *_ = engine.queues.groups
         if len(queue) <= FEW or seen:
             return
-        by_kind = queue.group(context.supply.kinds)
+        kinds = context.supply.kinds
+        queue.group(kinds)
         jobs, ranks = list(queue), queue.ranks.tolist()
         queue.hide(ranks[2:5])
-        queue.check()
+        queue.group(kinds).check(queue.ranks)
         queue.show(ranks[2:5])
+        by_kind = queue.group(kinds)
+        queue.check()
         queue.bar({jobs[0], jobs[3]})
         queue.check()
         queue.unbar({jobs[0], jobs[3]})
         queue.check()
-        assert queue.group(context.supply.kinds) is by_kind
+        assert queue.group(kinds) is by_kind
         assert list(queue) == jobs
         seen.append(len(jobs))
 

@@ -139,11 +139,11 @@ class PresentOrder:
 
     def added(self, job: int) -> None:
         """Note that a job waits from now on."""
-        if self._standing is None:
-            self.forget()
-        else:
-            self._standing.add(job)
-            self._keys = self._places = self._first = None
+        standing = self._standing
+        self.forget()  # the sorted first ones, too: of many jobs these are looked up
+        if standing is not None:
+            standing.add(job)
+            self._standing = standing
 
     def removed(self, job: int) -> None:
         """Note that a job does not wait any more."""

@@ -8,7 +8,9 @@ from math import nan
 import numpy as np
 import pytest
 
+from simsched.schedule.orders import present_order
 from simsched.schedule.orders.standing_order import standing_order
+from tests.simulation.simworld import job, machine, run, starts
 
 
 def test_jobs_come_and_go():
@@ -48,3 +50,20 @@ def test_random_changes_give_the_sorted_order(seed):
         if rng.random() < 0.4:
             assert found.settle(lambda jobs: [keys[job] for job in jobs])
             assert found.jobs == sorted(waiting, key=lambda job: (keys[job], job))
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_jobs_that_become_too_many_keep_their_order(monkeypatch, policy, seed):
+    """The first job is found in several ways; each knows the jobs that came since it was last found."""
+    rng = random.Random(seed)
+    jobs = [
+        job(f"j{n}", rng.randint(0, 500), f"slot={rng.randint(1, 16)}/core", rng.randint(1, 60), 100)
+        for n in range(80)
+    ]
+    rules = {"factors": {"size": 300}, "period": "1h"}
+    found = []
+    for most in (0, 12, 256):
+        monkeypatch.setattr(present_order, "MOST", most)
+        found.append(starts(run(machine(1, 16), *jobs, policy=policy, priority=rules)))
+    assert found[0] == found[1] == found[2]

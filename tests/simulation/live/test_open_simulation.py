@@ -14,7 +14,7 @@ from simsched.errors import ConfigError, FormatError, RunError
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.simulation.simulate import simulate
-from tests.simulation.simworld import job, machine, workload
+from tests.simulation.simworld import job, machine, run, starts, workload
 from tests.simulation.test_whole_configurations import draw
 
 
@@ -400,3 +400,18 @@ def test_dependencies_of_jobs_that_come_later_are_known():
     wrong = sim.submit("slot=1/core", duration=10, dependencies="afterok:nobody")
     sim.run()
     assert (old.end, after.start, later.start, wrong.result) == (10, 10, 110, "FAILED")
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_a_new_kind_of_request_comes_while_many_jobs_wait(policy):
+    shapes = ["slot=2/[core;gpu]", "slot=3/core", "slot=2/core=2", "slot/[core=2;gpu]"]
+    later = [(n, shape) for n, shape in enumerate(["slot=1/core", "slot=4/core", "slot=1/gpu"], start=40)]
+    given = [(n, shapes[n % len(shapes)]) for n in range(30)]
+    live = ss.Simulation(machine(3, 4, 2), policy)
+    for at, shape in [*given, *later]:
+        if at > live.now:
+            live.run(until=at)
+        live.submit(shape, 50, id=f"j{at}")
+    live.run()
+    jobs = [job(f"j{at}", at, shape, 50) for at, shape in [*given, *later]]
+    assert starts(live.result().result) == starts(run(machine(3, 4, 2), *jobs, policy=policy))
