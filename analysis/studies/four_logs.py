@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,7 +200,7 @@ def knobs_of(log: Log) -> str:
 
 def rank_text(rank: float | None) -> str:
     """A rank correlation; a dash if all waits of a side are equal."""
-    return human.MISSING if rank is None else f"{rank:.2f}"
+    return human.MISSING if rank is None or math.isnan(rank) else f"{rank:.2f}"
 
 
 def settings(effect: dict) -> str:

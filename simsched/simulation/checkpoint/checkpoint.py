@@ -129,8 +129,14 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
 
 
 def codec_of(engine: Engine) -> Codec:
-    """Return the codec for the values of this run."""
-    return Codec(engine.plan.index, engine.prepared.table.requests_by_kind())
+    """Return the codec for the values of this run.
+
+    Its kinds of requests are numbered by their first jobs. Those of the table begin with the expected jobs
+    of an open simulation, of which a file has the requests alone, without the hosts of their queues.
+    """
+    table = engine.prepared.table
+    by_kind = table.requests_by_kind()
+    return Codec(engine.plan.index, [by_kind[kind] for kind in dict.fromkeys(table.kinds)])
 
 
 def _array(lines: Any) -> Iterator[bytes]:

@@ -39,6 +39,31 @@ def story(sim, rng, until):
         sim.run(until=sim.now + int(rng.integers(5, 60)))
 
 
+def test_selections_are_for_the_requests_of_their_jobs_where_queues_have_hosts(tmp_path):
+    """A file has no queues of expected jobs, so other requests are known before jobs come than at first."""
+    options = {"queue_policy": "easy", "queues": {"a": {"hosts": "node[0-1]"}, "b": {}}}
+    asked = [("a", "slot=1/node"), ("b", "slot=1/node"), ("b", "slot=2/node"), ("b", "slot=99/node")]
+    jobs = [
+        ss.Job(
+            id=at,
+            submit=0,
+            runtime=60,
+            duration=90,
+            queue=queue,
+            jobspec=ss.Jobspec.from_shape(shape, duration=90),
+        )
+        for at, (queue, shape) in enumerate(asked)
+    ]
+    sim = ss.Simulation("tiny", expect=jobs, **options)
+    sim.submit_all(jobs)
+    sim.run(until=10)
+    sim.checkpoint(tmp_path / "state.json")
+    again = ss.Simulation.restore(tmp_path / "state.json", "tiny", **options)
+    for one in (sim, again):
+        one.run()
+    assert parts(again.result()) == parts(sim.result())
+
+
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 @pytest.mark.parametrize("ending", ["json", "json.gz"])
 def test_a_story_continues_from_a_file(tmp_path, policy, ending):
