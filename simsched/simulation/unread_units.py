@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.match.policies.policy import POLICIES, find_policy
+from simsched.simulation.limits.limit_rules import RUNNING, UNITS
 from simsched.simulation.record.later_timeline import LaterTimeline
 
 if TYPE_CHECKING:
@@ -34,9 +35,16 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
         log.find_places(len(plan.index))
     prepared = engine.prepared
     # a held, cancelled or dependent job makes other passes, and so does a prediction that is corrected
-    if not engine.parts and engine.queues.limits is None and prepared.special <= prepared.rejected.keys():
+    if _only_bars(engine) and prepared.special <= prepared.rejected.keys():
         later = LaterTimeline(prepared.submits, prepared.sizes, kind, targets, total)
         engine.recorder.later = later.rows
+
+
+def _only_bars(engine: Engine) -> bool:
+    """Whether a run has no parts but limits on what runs at a time, under which jobs wait."""
+    rules = engine.config.limits
+    quantities = {quantity for rule in rules for quantity, _ in rule.most}
+    return engine.parts.keys() <= {"limits"} and quantities <= {RUNNING, *UNITS}
 
 
 def _needs_no_ids(config: RunConfig) -> bool:
