@@ -194,25 +194,16 @@ class GraphSupply(Supply):
 
     def _some_beside(self, jobs: list[int], shadow: Shadow) -> Iterator[int]:
         """Yield those of some jobs that are not ruled out beside a shadow, nor by the time of their turn."""
-        latest, judged, of, kinds = (
-            shadow.time(self) - self.now,
-            self.table.judged,
-            self.table.kinds,
-            self.kinds,
-        )
-        late = {job for job in jobs if judged[job] > latest}
-        if late:
-            waiting = [job for job in jobs if job in late]
-            room = shadow.leaves_room(self, np.array(waiting, dtype=np.int64)).tolist()
-            out = {job for job, within in zip(waiting, room, strict=True) if not within}
-            jobs = [job for job in jobs if job not in out] if out else jobs
+        jobs = self._beside(jobs, shadow)
+        latest, judged = shadow.time(self) - self.now, self.table.judged
+        of, kinds = self.table.kinds, self.kinds
         gone: set[int] = set()
         for job in jobs:
             kind = of[job]
             if kind in gone:
                 continue
             refused: Bools | None = getattr(shadow, "refused", None)
-            if refused is not None and refused[kind] and job in late:
+            if refused is not None and refused[kind] and judged[job] > latest:
                 continue
             if not kinds.fits(kind):
                 gone.add(kind)

@@ -220,15 +220,7 @@ class FreeRuns:
             at = bisect_left(runs, low)
             if each != 1:
                 self.idle += self._gained(low, high, at)
-            if at & 1:  # there is the end of a free run, which is this unit
-                if runs[at + 1] == high:
-                    del runs[at : at + 2]
-                else:
-                    runs[at] = high
-            elif runs[at] == high:
-                runs[at] = low
-            else:
-                runs[at:at] = (low, high)
+            _insert(runs, at, low, high)
         for type_, number in self._content:
             self.total[type_] += number * units
 
@@ -373,16 +365,20 @@ class LaterPlaces:
         """Put units back."""
         runs, pairs = self._runs, iter(found)
         for low, high in zip(pairs, pairs, strict=True):
-            at = bisect_left(runs, low)
-            if at & 1:  # there is the end of a free run, which is this unit
-                if runs[at + 1] == high:
-                    del runs[at : at + 2]
-                else:
-                    runs[at] = high
-            elif runs[at] == high:
-                runs[at] = low
-            else:
-                runs[at:at] = (low, high)
+            _insert(runs, bisect_left(runs, low), low, high)
+
+
+def _insert(runs: list[int], at: int, low: int, high: int) -> None:
+    """Put a run among others and join neighbours; `at` is the place of the first number not below it."""
+    if at & 1:  # there is the end of a free run, which is this unit
+        if runs[at + 1] == high:
+            del runs[at : at + 2]
+        else:
+            runs[at] = high
+    elif runs[at] == high:
+        runs[at] = low
+    else:
+        runs[at:at] = (low, high)
 
 
 def _whole(low: int, high: int, each: int) -> int:
