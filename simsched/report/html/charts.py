@@ -68,11 +68,13 @@ class Charts:
 
     def as_json(self, title: str) -> dict[str, Any]:
         """Return the data from which the page draws them: document, places, and models to colour."""
+        styled = [[model.id, _style(model)] for model in self.document.models if _style(model)]
         return {
             "doc": self.document.to_json(deferred=False),
             "title": title,
             "places": self.places,
-            "styled": sorted([m.id, _style(m)] for m in self.document.models if _style(m)),
+            # by number (p999 before p1000), whatever other pages were made before
+            "styled": sorted(styled, key=lambda row: (len(row[0]), row[0])),
         }
 
 
