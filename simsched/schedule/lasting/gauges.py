@@ -92,19 +92,15 @@ class Gauges:
         size = len(self._index)
         self.eligible = np.zeros((len(parts), size), dtype=np.bool_)
         self.whole = np.array([part.whole for part in parts], dtype=np.bool_)
-        self._inverse: list[tuple[Integers, Floats]] = []
         for at, part in enumerate(parts):
             self.eligible[at] = np.frombuffer(part.eligible, dtype=np.bool_)
-        for type_ in self.types:
-            units = np.array([dict(part.units).get(type_, 0) for part in parts], dtype=np.float64)
-            some = units.nonzero()[0]
-            self._inverse.append((some, 1.0 / units[some]))
         alike: dict[tuple[tuple[tuple[int, int], ...], bool], list[int]] = {}
         for at, part in enumerate(parts):
             draws = tuple((self.types.index(type_), number) for type_, number in part.units)
             alike.setdefault((draws, part.whole), []).append(at)
         self._demands = list(alike)
         """Units and whether a whole target is meant, each once."""
+        self._every = np.arange(len(alike))
         # For how many copies of each demand the units of each type, and last the claims, have room.
         self._slope = np.zeros((len(self.types) + 1, len(alike), 1, 1))
         self._base = np.full_like(self._slope, np.inf)
@@ -114,6 +110,7 @@ class Gauges:
                 self._base[row, number] = 0.5 / each  # so that no quotient is rounded below a whole number
             if whole:
                 self._slope[-1, number] = self._base[-1, number] = 1.0
+        self._inverse = self._slope[:-1, :, 0]
         self.demand = np.zeros(len(parts), dtype=np.int64)
         for number, gauges in enumerate(alike.values()):
             self.demand[gauges] = number
@@ -155,24 +152,30 @@ class Gauges:
 
     def sums(self, rooms: Floats, may: Floats) -> Floats:
         """Return for each gauge the sum of its demand's copies over the targets that it counts."""
-        products = rooms @ may.T  # of every demand on the targets of every gauge
-        found: Floats = products[self.demand, :, np.arange(len(self))]
+        found: Floats = (rooms[self.demand] @ may[:, :, None])[:, :, 0]
         return found
 
-    def rooms(self, cells: Integers) -> Floats:
-        """Return for how many copies of each demand targets have room: shape (demands, times, targets).
+    def rooms(self, cells: Integers, demands: Integers | None = None) -> Floats:
+        """Return for how many copies of some demands targets have room: shape (demands, times, targets).
 
-        `cells` are the free units of each of `types`, and last the claims as negative numbers.
+        `cells` are the free units of each of `types`, and last the claims as negative numbers. Without
+        `demands`, all are meant.
         """
         times, width = cells.shape[1:]
+        some = self._every if demands is None else demands
         if times * width > FEW:
-            found = np.empty((len(self._demands), times, width))
+            found = np.empty((len(some), times, width))
             shares: dict[tuple[int, int], Integers] = {}
             *free, use = cells
-            for demand in range(len(self._demands)):
-                found[demand] = self.room(demand, free, use, shares)
+            for at, demand in enumerate(some.tolist()):
+                found[at] = self.room(demand, free, use, shares)
         else:
-            found = np.minimum.reduce(cells[:, None] * self._slope + self._base, axis=0)
+            slope, base = self._slope, self._base
+            if demands is not None:
+                slope, base = slope[:, demands], base[:, demands]
+            quotients = cells[:, None] * slope
+            quotients += base
+            found = np.minimum.reduce(quotients, axis=0)
             np.floor(found, out=found)
         return np.maximum(found, 0.0, out=found)
 
@@ -181,10 +184,10 @@ class Gauges:
 
         `freed` are the units of each of `types` (rows) on each of the targets.
         """
-        most = np.ones((len(self), len(targets)))  # something that counts do not see may have been in the way
-        for units, (some, inverse) in zip(freed, self._inverse, strict=True):
-            if len(some):
-                most[some] = np.maximum(most[some], np.ceil(units * inverse[:, None] - 1e-6))
+        quotients = freed[:, None] * self._inverse
+        # at least one: something that counts do not see may have been in the way
+        copies = np.maximum.reduce(np.ceil(quotients - 1e-6), axis=0, initial=1.0)
+        most: Floats = copies[self.demand]
         most[self.whole] = 1.0
         most *= self.eligible[:, targets]
         return most

@@ -71,7 +71,7 @@ class LastingReservations:
         self._held[job] = self._present.plan.held[job]
         self._footprints[job] = self._columns.footprint(self._held[job], self._room.up)
         self._ends[job] = end
-        self._room.own(end)
+        self._room.owned.own(end)
 
     # -- from pass to pass --------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ class LastingReservations:
             del self._held[job]
             end = self._ends.pop(job)
             room.free(self._footprints.pop(job), room.now, end)
-            room.disown(end)
+            room.owned.disown(end)
         others = plan.held.keys() - self._held.keys()
         for job in others:
             self._run(job, plan.expected_end(job))
@@ -127,8 +127,8 @@ class LastingReservations:
             insort(self._begins, (room.now, job))
             self._ends[job] = until
             room.take(self._footprints[job], end, until)
-            room.disown(start, end)
-            room.own(room.now, until)
+            room.owned.disown(start, end)
+            room.owned.own(room.now, until)
             self._note_windows(job, room.now, self._footprints[job])
         room.purge()
         return not room.is_short()
@@ -263,9 +263,10 @@ class LastingReservations:
         """Return the beginning of a step in seconds, as it was given first."""
         if not at:
             return self._present.now
-        time, (ends, _) = self._room.when(at), self._present.plan.ends()
+        time, (ends, _) = float(self._room.times[at]), self._present.plan.ends()
         place = bisect_left(ends, time)
-        return ends[place] if place < len(ends) and ends[place] == time else time
+        same = place < len(ends) and ends[place] == time
+        return ends[place] if same else self._room.owned.as_given(time)
 
     def _seek(
         self,
@@ -366,7 +367,7 @@ class LastingReservations:
         self._note_windows(job, gap.start, footprint)
         insort(self._begins, (gap.start, job))
         self._room.take(footprint, gap.start, end)
-        self._room.own(gap.start, end)
+        self._room.owned.own(gap.start, end)
 
     def _note_windows(self, job: int, start: float, footprint: Footprint) -> None:
         """Note why a job does not start earlier, if one gauge decides whether a release can help it."""
@@ -374,7 +375,7 @@ class LastingReservations:
         gauge = gauges.concerns.item(table.kinds[job])
         if gauge < len(gauges):
             if job not in tried:
-                tried.add(job, gauge, table.durations[job])
+                tried.add(job, gauge, int(gauges.wanted[table.kinds[job]]), table.durations[job])
             tried.place(job, start, footprint.targets)
 
     def _replace(self, job: int, old: float, gap: Gap) -> None:
@@ -388,8 +389,8 @@ class LastingReservations:
         self._note_windows(job, gap.start, footprint)
         self._begins.remove((old, job))
         insort(self._begins, (gap.start, job))
-        room.disown(old, until)
-        room.own(gap.start, end)
+        room.owned.disown(old, until)
+        room.owned.own(gap.start, end)
         self._soonest = Bounds()
 
     def restore(self, job: int, gap: Gap) -> None:
@@ -403,7 +404,7 @@ class LastingReservations:
         del self._selections[job]
         self._begins.remove((gap.start, job))
         self._room.free(self._footprints.pop(job), gap.start, end)
-        self._room.disown(gap.start, end)
+        self._room.owned.disown(gap.start, end)
         self._soonest = Bounds()
 
     def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
@@ -432,7 +433,7 @@ class LastingReservations:
             self.reserve(job, Gap(now, found))
         # From now on it is the claim of a job that runs.
         self._begins.remove((now, job))
-        self._room.disown(now)
+        self._room.owned.disown(now)
         del self._selections[job]
         self._room.tried.drop(job)
         self._soonest = self._soonest if fresh else Bounds()

@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.lasting.gains import Gains
+from simsched.schedule.lasting.owned_times import OwnedTimes
 from simsched.schedule.lasting.room_change import Claim, RoomChange
 from simsched.schedule.lasting.tried_windows import REFUSED, UNKNOWN, Added, TriedWindows
-from simsched.schedule.lasting.window_minima import padded, smallest, sums_of_least
+from simsched.schedule.lasting.window_minima import (
+    distinct,
+    least_in_windows,
+    padded,
+    smallest,
+    sums_of_least,
+)
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -26,13 +33,15 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.graph.index.types import Ints
+    from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.availability import Availability
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
     from simsched.schedule.lasting.tried_windows import Windows
 
     Floats = npt.NDArray[np.float64]
+
+DENSE = 16
 
 NEVER_LESS = 1e9
 """More copies than any request needs."""
@@ -45,6 +54,7 @@ class Room:
     ----------
     up : which targets are up; the vectors hold as long as that does not change.
     gains : before which times more may be free than at the last compression.
+    owned : the times of steps that are kept, since a claim or reservation begins or ends then.
     tried : the windows of which is known that a reservation could not begin with them.
     """
 
@@ -74,11 +84,7 @@ class Room:
         self._sum = np.repeat(np.array(totals, dtype=np.int64)[:, None], 64, axis=1)
         """The free units of each type, step by step."""
         self._most: Ints | None = None
-        self._owners: dict[float, int] = {}
-        """Time → how many claims and reservations begin or end then."""
-        self._loose: set[float] = set()
-        self._when: dict[float, float] = {}
-        """Times as they were given: records keep whole seconds as integers."""
+        self.owned = OwnedTimes()
         self.gains = Gains(len(gauges))
         self.tried = TriedWindows(len(self._time), len(self.up))
 
@@ -94,7 +100,7 @@ class Room:
         twin._spare = list(range(size - 1, steps - 1, -1))
         twin._time, twin._total = padded(self._time, size), padded(self._total, size)
         twin._sum = padded(self._sum, size)
-        twin._owners, twin._loose, twin._when = {}, set(), {}
+        twin.owned = OwnedTimes()
         twin.gains = self.gains.copy()
         twin.tried = TriedWindows(size, len(self.up))
         return twin
@@ -163,30 +169,14 @@ class Room:
             self.gains.note_all(nextafter(time, NEVER))
         return at
 
-    def own(self, *times: float) -> None:
-        """Keep the steps at some times: a claim or reservation begins or ends then."""
-        for time in times:
-            self._when.setdefault(time, time)
-            self._owners[time] = self._owners.get(time, 0) + 1
-
-    def disown(self, *times: float) -> None:
-        """Take back `own`; `purge` removes steps that nothing owns any more."""
-        for time in times:
-            self._owners[time] -= 1
-            if not self._owners[time]:
-                del self._owners[time]
-                self._loose.add(time)
-
     def purge(self) -> None:
-        """Remove the steps that nothing owns: nothing changes at them."""
-        for time in self._loose - self._owners.keys():
-            del self._when[time]
+        """Remove the steps that nothing owns any more: nothing changes at them."""
+        for time in self.owned.drop():
             at = self.at(time)
             if 0 < at < self.steps and self._time[at] == time:
                 self._spare.append(int(self._slot[at]))
                 self._move(at + 1, at)
                 self._best = self._most = None
-        self._loose.clear()
 
     def _move(self, begin: int, to: int) -> None:
         """Move the steps from `begin` on to another place."""
@@ -255,28 +245,41 @@ class Room:
         stop = change.stop
         opened = tried.gain(self._slot[:stop], self.times[:stop], change.begin, Added(added, concerned, job))
         if len(opened.steps) and not freed.above:
-            missing = self._missing(opened, change, len(freed.targets))
-            tried.put(self._slot, opened, np.where(owners[opened.columns], UNKNOWN, missing))
+            self._close(opened, change, owners, len(freed.targets))
 
-    def _missing(self, opened: Windows, change: RoomChange, freed: int) -> Floats:
+    def _close(self, opened: Windows, change: RoomChange, owners: Bools, freed: int) -> None:
+        """Note what is missing still in windows that a release may open.
+
+        The totals of the steps rule most of them out; of the others, the targets that changed are counted.
+        """
+        times, owned = self.times, owners[opened.columns]
+        stops = np.maximum(times.searchsorted(times[opened.steps] + opened.durations), opened.steps + 1)
+        until = np.minimum(stops, times.searchsorted(opened.starts))  # from then on its own resources count
+        low, high = int(opened.steps[0]), int(until.max())  # steps ascend
+        gauges, which = distinct(opened.gauges, len(self._gauges))
+        totals = self._total[gauges, low:high]
+        missing = opened.wanted - least_in_windows(totals, which, opened.steps - low, until - low)
+        enough = missing <= 0
+        missing[enough & owned] = UNKNOWN
+        count = (enough & ~owned).nonzero()[0]
+        if len(count):
+            missing[count] = self._missing(opened.part(count), stops[count], change, freed)
+        self.tried.put(self._slot, opened, missing)
+
+    def _missing(self, opened: Windows, stops: Ints, change: RoomChange, freed: int) -> Floats:
         """Return how many copies are missing at least in some windows after a change.
 
         The first `freed` targets of the change are those of its release: only there may the matcher find
         what it did not find before.
         """
-        times = self.times
-        stops = np.maximum(times.searchsorted(times[opened.steps] + opened.durations), opened.steps + 1)
-        low, high = int(opened.steps.min()), int(stops.max())
-        now = self._gauges.rooms(self._cells(low, high, change.targets))
-        least = np.empty((len(stops), 2, len(change.targets)))
-        demands = self._gauges.demand[opened.gauges]
-        for demand in set(demands.tolist()):
-            some = (demands == demand).nonzero()[0]
-            least[some] = change.least(now[demand], demand, low, opened.steps[some], stops[some])
-        least *= self._may[opened.gauges[:, None], change.targets][:, None]
-        before, after = np.add.reduce(least, axis=2).T
-        again = np.add.reduce(least[:, 1, :freed], axis=1) > 0
-        missing = opened.missing - (after - before)
+        low, high = int(opened.steps[0]), int(stops.max())
+        some, which = distinct(self._gauges.demand[opened.gauges], len(change.more))
+        now = self._gauges.rooms(self._cells(low, high, change.targets), some)
+        least = change.least(now, some, low, (which, opened.steps, stops))
+        may = self._may[opened.gauges[:, None], change.targets]
+        more = np.einsum("ij,ij->i", least[:, 1] - least[:, 0], may)
+        again = np.einsum("ij,ij->i", least[:, 1, :freed], may[:, :freed]) > 0
+        missing = opened.missing - more
         return np.where(opened.missing == REFUSED, np.where(again, UNKNOWN, REFUSED), missing)
 
     def _cells(self, begin: int, stop: int, targets: Ints) -> Ints:
@@ -308,24 +311,20 @@ class Room:
             others = more[~self._marked[more]]
             self._marked[targets] = False
             targets = np.concatenate([targets, others])
-        before = self._cells(begin, stop, targets)
+        cells = self._cells(begin, stop, targets)
         for footprint, first, last, sign in claims:
             where = self._slot[first:last, None], footprint.columns
             self._rows[where] += sign * footprint.amounts.astype(self._rows.dtype)
             self._sum[:, first:last] += sign * footprint.sums[:, None]
             self._shares = self._shares or bool(footprint.columns[-1] >= self._columns.outer)
-        rooms = self._gauges.rooms(np.concatenate([before, self._cells(begin, stop, targets)], axis=1))
-        change = RoomChange(targets, begin, stop, rooms[:, : stop - begin], rooms[:, stop - begin :])
-        self._total[:-1, begin:stop] += self._gauges.sums(change.after - change.before, self._may[:, targets])
+        rooms = self._gauges.rooms(np.concatenate([cells, self._cells(begin, stop, targets)], axis=1))
+        before, after = rooms[:, : stop - begin], rooms[:, stop - begin :]
+        change = RoomChange(targets, begin, stop, before, after - before)
+        self._total[:-1, begin:stop] += self._gauges.sums(change.more, self._may[:, targets])
         self._best = self._most = None
         return change
 
     # -- windows ---------------------------------------------------------------------------------
-
-    def when(self, step: int) -> float:
-        """Return the beginning of a step as it was given."""
-        time = float(self._time[step])
-        return self._when.get(time, time)
 
     def stop(self, step: int, duration: float) -> int:
         """Return the first step behind the window of `duration` seconds that begins with a step."""
@@ -453,7 +452,7 @@ class Room:
         row: Ints = self._rows[self._slot[begin]].astype(np.int64)
         if taken and stop > begin + 1:
             slots = self._slot[begin:stop]
-            if sum(len(some.columns) for some in taken) > len(row) // 2:
+            if sum(len(some.columns) for some in taken) > len(row) // DENSE:
                 inner, outer = self._columns.inner, self._columns.outer
                 row[:inner] = np.minimum.reduce(self._rows[slots, :inner], axis=0)
                 if self._shares:

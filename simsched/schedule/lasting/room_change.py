@@ -30,35 +30,33 @@ class Claim(NamedTuple):
 class RoomChange(NamedTuple):
     """The rooms on the targets of some claims, in all steps from their first until their last.
 
-    `before` and `after` have the shape (demands, steps, targets).
+    `before` and what there is `more` afterwards have the shape (demands, steps, targets).
     """
 
     targets: Ints
     begin: int
     stop: int
     before: Floats
-    after: Floats
+    more: Floats
 
     def gain(self, may: Floats, gauges: Gauges) -> Floats:
         """Return for each gauge the copies that are added at most to a window of any steps."""
-        most = np.maximum.reduce(self.after - self.before, axis=1, initial=0.0)
+        most = np.maximum.reduce(self.more, axis=1, initial=0.0)
         most = most[gauges.demand]
         most *= may[:, self.targets]
         found: Floats = np.add.reduce(most, axis=1)
         return found
 
-    def least(self, now: Floats, demand: int, low: int, begins: Ints, stops: Ints) -> Floats:
-        """Return the least rooms of a demand before and after: shape (windows, 2, targets).
+    def least(self, now: Floats, demands: Ints, low: int, windows: tuple[Ints, Ints, Ints]) -> Floats:
+        """Return the least rooms in some windows before and after: shape (windows, 2, targets).
 
-        The windows are from the steps `begins` until `stops`, and `now` are the present rooms from the step
-        `low` on, as far as the windows reach.
+        `now` are the present rooms of some `demands` (demands, steps, targets) from the step `low` on, as far
+        as the windows reach. Of each window the place of its demand is given, its first step and its stop.
         """
-        steps, width = now.shape
-        lines = np.empty((2, width, steps + 1))  # a window may end behind the last step
-        lines[:, :, -1] = 0.0
-        lines[:, :, :-1] = now.T
-        first, last = max(low, self.begin), min(low + steps, self.stop)
+        which, begins, stops = windows
+        rooms = np.stack([now, now], axis=2)
+        first, last = max(low, self.begin), min(low + now.shape[1], self.stop)
         if first < last:
-            before = self.before[demand, first - self.begin : last - self.begin]
-            lines[0, :, first - low : last - low] = before.T
-        return least_in_windows(lines, begins - low, stops - low).transpose(2, 0, 1)
+            changed = slice(first - self.begin, last - self.begin)
+            rooms[:, first - low : last - low, 0] = self.before[demands, changed]
+        return least_in_windows(rooms, which, begins - low, stops - low)

@@ -32,15 +32,25 @@ REFUSED = 0.5
 class Windows(NamedTuple):
     """Some windows of some jobs.
 
-    For each of them its step; the column, gauge and requested seconds of the job; and the copies that are
-    missing.
+    For each of them its step; the column, gauge and requested seconds of the job, the copies that it needs
+    and the start of its reservation in seconds; and the copies that are missing. Steps ascend.
     """
 
     steps: Ints
     columns: Ints
     gauges: Ints
     durations: Floats
+    wanted: Floats
+    starts: Floats
     missing: Floats
+
+    def part(self, some: Ints) -> Windows:
+        """Return some of the windows."""
+        steps, columns, gauges, durations, wanted, starts, missing = self
+        return Windows(
+            *(steps[some], columns[some], gauges[some]),
+            *(durations[some], wanted[some], starts[some], missing[some]),
+        )
 
 
 class Added(NamedTuple):
@@ -67,6 +77,7 @@ class TriedWindows:
         """Missing copies; one row per slot, and one column per job."""
         self._gauge = np.zeros(32, dtype=np.int64)
         self._duration = np.zeros(32)
+        self._wanted = np.zeros(32)
         self._start = np.zeros(32)
         """The start of each job's reservation in seconds; only windows before it count."""
         self._own = np.zeros((32, targets), dtype=np.bool_)
@@ -80,19 +91,19 @@ class TriedWindows:
     def __contains__(self, job: int) -> bool:
         return job in self._column
 
-    def add(self, job: int, gauge: int, duration: float) -> None:
+    def add(self, job: int, gauge: int, copies: int, duration: float) -> None:
         """Begin with a job, all of whose windows are open; `duration` is in seconds."""
         if not self._spare:
             size = len(self._gauge)
             self._missing = np.concatenate([self._missing, np.zeros_like(self._missing)], axis=1)
-            self._gauge, self._duration, self._start, self._own = (
+            self._gauge, self._duration, self._wanted, self._start, self._own = (
                 np.concatenate([row, np.zeros_like(row)])
-                for row in (self._gauge, self._duration, self._start, self._own)
+                for row in (self._gauge, self._duration, self._wanted, self._start, self._own)
             )
             self._spare.extend(range(2 * size - 1, size - 1, -1))
         at = self._column[job] = self._spare.pop()
         self._missing[:, at] = UNKNOWN
-        self._gauge[at], self._duration[at] = gauge, duration
+        self._gauge[at], self._duration[at], self._wanted[at] = gauge, duration, copies
 
     def place(self, job: int, start: float, targets: Ints) -> None:
         """Note when the reservation of a job begins, in seconds, and on which targets it is."""
@@ -147,9 +158,11 @@ class TriedWindows:
             after[:begin][earlier] = before[:begin][earlier]
         self._missing[slots] = after
         opened = (after <= 0.0) & (before > 0.0) & (times[:, None] < self._start)
-        steps, columns = opened.nonzero()
-        gauges, durations = self._gauge[columns], self._duration[columns]
-        return Windows(steps, columns, gauges, durations, before[steps, columns])
+        steps, columns = np.divmod(opened.ravel().nonzero()[0], opened.shape[1])
+        return Windows(
+            *(steps, columns, self._gauge[columns], self._duration[columns]),
+            *(self._wanted[columns], self._start[columns], before[steps, columns]),
+        )
 
     def put(self, slots: Ints, windows: Windows, missing: Floats) -> None:
         """Note how many copies are missing at least in the windows that a release may open."""

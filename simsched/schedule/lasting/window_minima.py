@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -14,47 +14,65 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 CELLS = 1 << 22
-"""Cells (length, row, column) of least values that are kept at a time."""
+"""Cells (length, table, row, column) of least values that are kept at a time."""
+
+Number = TypeVar("Number", bound=np.generic)
 
 
-def least_in_windows(lines: Floats, begins: Ints, stops: Ints) -> Floats:
-    """Return the least value of each line (last axis) in each window; no window ends at the last value.
+def least_in_windows(
+    tables: npt.NDArray[Number], which: Ints, begins: Ints, stops: Ints
+) -> npt.NDArray[Number]:
+    """Return the least values in windows of rows: shape (windows, …); the begins of the windows ascend.
 
-    The time it takes grows with the lengths of the windows: it is for few lines.
+    `tables` has the shape (tables, rows, …). Of each window its table is given, its first row, and the row
+    behind its last. The minima over windows of 1, 2, 4 … rows are computed one after the other, and two of
+    them cover any window.
     """
-    places = np.empty(2 * len(begins), dtype=np.int64)
-    places[::2], places[1::2] = begins, stops
-    found: Floats = np.minimum.reduceat(lines, places, axis=-1)[..., ::2]
-    return found
-
-
-def sums_of_least(table: Ints | Floats, steps: Ints, stops: Ints) -> Floats:
-    """Return for each window of rows the sum of the least values of the columns; windows ascend.
-
-    The minima over windows of 1, 2, 4 … rows are computed one after the other, and two of them cover
-    any window.
-    """
-    count, (rows, width) = len(steps), table.shape
+    count, (number, rows, *cells) = len(begins), tables.shape
     if not count:
-        return np.zeros(0)
+        return np.empty((0, *cells), dtype=tables.dtype)
     if count == 1:
-        return np.array([np.add.reduce(np.minimum.reduce(table[steps[0] : stops[0]]), dtype=np.float64)])
-    level = np.frexp(stops - steps)[1] - 1  # the logarithm of the length, rounded down
+        window = tables[which[0], begins[0] : stops[0]]
+        return np.minimum.reduce(window, axis=0, keepdims=True)
+    level = np.frexp(stops - begins)[1] - 1  # the logarithm of the length, rounded down
     most = int(level.max())
-    if (most + 1) * table.size > CELLS:
-        half = count // 2
-        low, high = int(stops[half - 1]), int(steps[half])
-        first = sums_of_least(table[:low], steps[:half], stops[:half])
-        return np.concatenate([first, sums_of_least(table[high:], steps[half:] - high, stops[half:] - high)])
-    minima = np.empty((most + 1, rows, width), dtype=table.dtype)
-    minima[0] = table
+    if (most + 1) * tables.size > CELLS:
+        halves = slice(count // 2), slice(count // 2, None)
+        return np.concatenate([_of_part(tables, which[some], begins[some], stops[some]) for some in halves])
+    minima = np.empty((most + 1, *tables.shape), dtype=tables.dtype)
+    minima[0] = tables
     for span in (1 << at for at in range(most)):
         at, left = span.bit_length(), rows - 2 * span + 1
-        np.minimum(minima[at - 1, :left], minima[at - 1, span : span + left], out=minima[at, :left])
-    least = np.minimum(minima[level, steps], minima[level, stops - (1 << level)])
-    # the product takes a third of the time of a sum of short integers
-    found: Floats = least.astype(np.float64) @ np.ones(width)
+        one, other = minima[at - 1, :, :left], minima[at - 1, :, span : span + left]
+        np.minimum(one, other, out=minima[at, :, :left])
+    lines = minima.reshape(-1, *cells)
+    first = (level * number + which) * rows + begins
+    last = first + (stops - begins) - (1 << level)
+    found: npt.NDArray[Number] = np.minimum(lines.take(first, axis=0), lines.take(last, axis=0))
     return found
+
+
+def _of_part(tables: npt.NDArray[Number], which: Ints, begins: Ints, stops: Ints) -> npt.NDArray[Number]:
+    """Return `least_in_windows`, of the rows that the windows reach."""
+    low, high = int(begins[0]), int(stops.max())
+    return least_in_windows(tables[:, low:high], which, begins - low, stops - low)
+
+
+def sums_of_least(table: Ints, begins: Ints, stops: Ints) -> Floats:
+    """Return for each window of rows the sum of the least values of the columns; begins ascend."""
+    least = least_in_windows(table[None], np.zeros(len(begins), dtype=np.int64), begins, stops)
+    # the product takes a third of the time of a sum of short integers
+    found: Floats = least.astype(np.float64) @ np.ones(table.shape[1])
+    return found
+
+
+def distinct(numbers: Ints, stop: int) -> tuple[Ints, Ints]:
+    """Return the different ones of some numbers below `stop`, and of each number its place in them."""
+    place = np.zeros(stop, dtype=np.int64)
+    place[numbers] = 1
+    found = place.nonzero()[0]
+    place[found] = np.arange(len(found))
+    return found, place[numbers]
 
 
 def smallest(most: int) -> type[np.signedinteger[Any]]:
