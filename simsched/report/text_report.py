@@ -141,7 +141,7 @@ def overview_rows(run: RunTables) -> list[tuple[str, str]]:
     ]
     rows = [
         ("jobs", human.number(s.get("jobs", math.nan)) + (f": {each}" if each else "")),
-        ("makespan", f"{_of(s, 'makespan')}, {_of(s, 'throughput')}"),
+        ("makespan", _with(s, "throughput", f"{_of(s, 'makespan')}, {{}}")),
         ("utilisation", " · ".join(used) or human.MISSING),
         ("goodput", _goodput(s)),
         ("loss of capacity", f"{_of(s, 'loss_of_capacity')} idle while a queued job was no larger"),
@@ -149,7 +149,7 @@ def overview_rows(run: RunTables) -> list[tuple[str, str]]:
             "backfilled",
             f"{_of(s, 'backfill_share')} of jobs; run time / requested {_of(s, 'estimate_accuracy')}",
         ),
-        ("fairness", f"Jain index of users {_of(s, 'jain_users')}"),
+        ("fairness", _with(s, "jain_users", "Jain index of users {}")),
     ]
     rows += [(name.replace("_", " "), _of(s, name)) for name in other_figures(s)]
     wall = run.meta.get("wall_seconds")
@@ -175,6 +175,12 @@ def _goodput(summary: Mapping[str, float]) -> str:
     if summary.get("cut_share"):
         text += f", ended at the limit though complete in the trace {_of(summary, 'cut_share')}"
     return text
+
+
+def _with(summary: Mapping[str, float], name: str, text: str) -> str:
+    """Return a text with a figure, if there is one: not where no job ran."""
+    figure = _of(summary, name)
+    return human.MISSING if figure == human.MISSING else text.format(figure)
 
 
 def _of(summary: Mapping[str, float], name: str) -> str:

@@ -81,6 +81,7 @@ def test_a_run_in_which_nothing_ran(write_run, make_jobs, make_timeline):
     assert "infeasible: needs 9 nodes" in page
     assert "nan" not in page.lower()
     assert "mean wait" not in page
+    assert not {"makespan", "fairness"} & set(page.split())
     assert text_report.comparison([run, run])
     assert export.as_markdown([run, run])
     assert export.as_json([run, run])

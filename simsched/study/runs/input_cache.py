@@ -177,10 +177,11 @@ class InputCache:
     def _read_cluster(self, source: TaskInput) -> Cluster:
         from simsched.graph.cluster import load_cluster
 
+        path = self.path_of(source)
         try:
-            return load_cluster(self.path_of(source))
+            return load_cluster(path)
         except SimschedError as error:
-            raise _named(error, source) from None
+            raise _named(error, source, path) from None
 
     def _from_recipe(self, source: TaskInput, changes: tuple[str, ...]) -> Cluster:
         from simsched.bundled import plain_name
@@ -244,10 +245,11 @@ class InputCache:
             index = self.cluster(task.cluster, task.edits).index
             return Names(tuple(index.hosts), tuple(index.property_rows))
 
+        path = self.path_of(source)
         try:
-            workload = load_workload(self.path_of(source), names=names, **dict(source.reading))
+            workload = load_workload(path, names=names, **dict(source.reading))
         except SimschedError as error:
-            raise _named(error, source) from None
+            raise _named(error, source, path) from None
         return replace(workload, source="")
 
     def forget(self) -> None:
@@ -264,8 +266,11 @@ def _is_same(source: TaskInput, path: Path) -> bool:
     return all(file.is_file() and digest_of(file) == digest for file, digest in files.items())
 
 
-def _named(error: SimschedError, source: TaskInput) -> SimschedError:
-    """Return the error with the user's name of the input."""
+def _named(error: SimschedError, source: TaskInput, path: Path) -> SimschedError:
+    """Return the error of reading an input from `path` with the user's name of the input."""
+    if error.where and error.where.startswith(str(path)):
+        place = source.name + error.where.removeprefix(str(path))
+        return type(error)(error.message, where=place, expected=error.expected)
     if error.where and source.name in error.where:
         return error
     return error.at(source.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -213,6 +214,27 @@ def test_an_input_that_has_changed_is_refused(tmp_path):
     file.unlink()
     with pytest.raises(RunError, match="is not on this machine"):
         InputCache().cluster(found)
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_a_faulty_input_is_named_as_the_user_named_it(tmp_path, monkeypatch, sent):
+    """Not by the place where a worker reads it, which may be a temporary copy."""
+    from simsched.study.runs.workers import contents_of
+
+    monkeypatch.chdir(tmp_path)
+    Path("wrong.swf").write_text("no log\n")
+    Path("wrong.yaml").write_text("groups: 3\n")
+    inputs = InputCache()
+    for room, name in (("workloads", "wrong.swf"), ("clusters", "wrong.yaml")):
+        found = TaskInput.find(room, name)
+        if sent:
+            inputs.send(contents_of([found]))
+            Path(name).unlink()
+        read = inputs.cluster if room == "clusters" else lambda it: inputs.workload(RunTask(it, it))
+        with pytest.raises(SimschedError) as caught:
+            read(found)
+        assert caught.value.where.startswith(name)
+        assert str(tmp_path) not in str(caught.value)
 
 
 def test_an_input_that_was_sent_needs_no_file_here(tmp_path):
