@@ -85,6 +85,9 @@ READERS = {
     ),
 }
 
+STATED = ("jobs", "jsonl", "sss", "model")
+"""Formats whose jobs are requests, and not counts that a map makes requests of."""
+
 
 def as_workload(value: Workload | str | Path) -> Workload:
     """Return a workload as it is, or the one of this file or bundled name; errors as `load_workload`."""
@@ -150,6 +153,10 @@ def load_workload(
     )
     reading.job_map()  # refuses a bad map before anything is read
     found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
+    if map is not None and found.kind in STATED:
+        found = replace(
+            found, notes=(*found.notes, "the map is not used, since the jobs state their requests")
+        )
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
 

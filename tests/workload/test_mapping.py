@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from simsched.errors import ConfigError
 from simsched.formats.rfc.constraint import Properties
 from simsched.workload.flat_counts import demand
+from simsched.workload.load import load_workload
 from simsched.workload.mapping import Flat, JobMap, MissingValueError
 
 
@@ -112,3 +113,14 @@ def test_nodes_hold_all_processors(procs, width):
     found = demand(jobspec)
     assert procs <= found.nodes * width < procs + width
     assert procs <= found.cores < procs + found.nodes
+
+
+def test_a_map_that_is_not_used_is_noted(tmp_path):
+    path = tmp_path / "jobs.yaml"
+    path.write_text("- {shape: slot=1/core, submit: 0, runtime: 5}\n")
+    note = "the map is not used, since the jobs state their requests"
+    assert load_workload(path, map="slot={procs}/gpu").notes == (note,)
+    assert load_workload(path).notes == ()
+    path = tmp_path / "log.swf"
+    path.write_text(" ".join(["1"] * 18) + "\n")
+    assert note not in load_workload(path, map="slot={procs}/core").notes
