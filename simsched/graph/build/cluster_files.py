@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
-from simsched.formats.text.input_files import decode_xml
+from simsched.formats.text.input_files import decode_xml, opener
 from simsched.formats.text.json_text import is_unicode
 from simsched.garbage import collector_paused
 from simsched.graph.build.cluster_plugins import KIND as PLUGINS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from simsched.formats.machines.read import OpenFile
+    from simsched.formats.text.input_files import OpenFile
     from simsched.graph.build.cluster_plugins import ClusterReader
     from simsched.graph.resource_graph import ResourceGraph
 
@@ -39,8 +39,6 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
     FormatError, ClusterError
         if the file is of an unknown kind, or the cluster it describes is impossible.
     """
-    from simsched.formats.machines.read import opener
-
     data, where = read_bytes(path), name_of(path)
     if reader is not None or PLUGINS.names():
         found = read_by_plugin(_decoded(data, where), name, reader)
@@ -167,16 +165,15 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
 
     `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
     """
-    from simsched.formats.cluster.jgf import jgf_from_object
     from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.cluster.treepool import WRITER, from_scheduling
-    from simsched.graph.build.r_with_graph import from_rset_with_jgf
     from simsched.graph.build.rset import from_rset
-    from simsched.graph.build.treepool import from_treepool
 
     scheduling = document.get("scheduling")
     inner = f"{where}: scheduling" if where else "scheduling"
     if jgf is None and isinstance(scheduling, dict) and "graph" in scheduling:
+        from simsched.formats.cluster.jgf import jgf_from_object
+
         jgf = jgf_from_object(scheduling["graph"], where=f"{inner}.graph")
         scheduling = {key: value for key, value in scheduling.items() if key != "graph"}
     if "execution" not in document:
@@ -187,9 +184,13 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
         {**document, "scheduling": scheduling} if scheduling is not None else document, where
     )
     if jgf is not None:
+        from simsched.graph.build.r_with_graph import from_rset_with_jgf
+
         return from_rset_with_jgf(rset, jgf, name=name, where=where)
     writer = (scheduling or {}).get("writer")
     if writer == WRITER:
+        from simsched.graph.build.treepool import from_treepool
+
         return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
     if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
         raise FormatError(
