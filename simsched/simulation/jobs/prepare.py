@@ -117,11 +117,6 @@ def prepare(
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
     sizes = table.sizes.tolist()
-    priority = None
-    if config.order == MULTIFACTOR and config.priority is not None:
-        from simsched.simulation.jobs.priority_columns import priority_columns
-
-        priority = priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
     return Prepared(
         table,
         submits,
@@ -134,8 +129,19 @@ def prepare(
         cancels,
         special,
         recorded,
-        priority,
+        _priority(config, jobs, table, index, kinds),
     )
+
+
+def _priority(
+    config: RunConfig, jobs: Sequence[Job], table: JobTable, index: Index, kinds: Kinds
+) -> PriorityColumns | None:
+    """Return the columns of the order ``multifactor``; None under any other order."""
+    if config.order != MULTIFACTOR or config.priority is None:
+        return None
+    from simsched.simulation.jobs.priority_columns import priority_columns
+
+    return priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
 
 
 def _refused(
