@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.cluster.treepool import to_scheduling
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.graph.resource_graph import parents, pool_of
@@ -171,6 +170,8 @@ def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, An
     carried = carried_topology(index)
     found: dict[str, Any] = {"writer": "simsched"} if loose else {}
     if carried is not None:
+        from simsched.formats.cluster.treepool import to_scheduling
+
         found = to_scheduling(carried.trimmed(Idset.from_ids(ranks.tolist())))
     return {**found, "pools": loose} if loose else found
 

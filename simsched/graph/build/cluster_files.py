@@ -170,7 +170,6 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
     """
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.cluster.treepool import WRITER, from_scheduling
     from simsched.graph.build.rset import tables_of_rset
 
     scheduling = document.get("scheduling")
@@ -192,15 +191,16 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
 
         return from_rset_with_jgf(rset, jgf, name=name, where=where)
     writer = (scheduling or {}).get("writer")
-    if writer == WRITER:
-        from simsched.graph.build.treepool import from_treepool
+    if writer is None or str(writer).lower().startswith(("fluxion", "simsched")):
+        return tables_of_rset(rset, name=name)
+    from simsched.formats.cluster.treepool import WRITER, from_scheduling
+    from simsched.graph.build.treepool import from_treepool
 
-        return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
-    if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
+    if writer != WRITER:
         raise FormatError(
             f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
         )
-    return tables_of_rset(rset, name=name)
+    return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
 
 
 def _from_large(box: list[bytes], name: str, where: str | None) -> AnyGraph:
