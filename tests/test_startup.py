@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -50,6 +51,25 @@ with contextlib.redirect_stderr(io.StringIO()) as told:
     assert main({arguments!r}) == 2
 assert "no-such-cluster: no such file" in told.getvalue()"""
     assert imported_by(code) & HEAVY <= {"importlib.metadata"}
+
+
+def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
+    """A machine of R alone, an SWF log and EASY: the whole process is short enough for imports to count."""
+    execution = {
+        "R_lite": [{"rank": "0-3", "children": {"core": "0-1"}}],
+        "nodelist": ["n[0-3]"],
+        "starttime": 0,
+        "expiration": 0,
+    }
+    machine, log = tmp_path / "r.json", tmp_path / "log.swf"
+    machine.write_text(json.dumps({"version": 1, "execution": execution}))
+    log.write_text("".join(f"{n} {n} -1 9 3 -1 -1 3 9 -1 1 1 1 -1 1 -1 -1 -1\n" for n in range(1, 5)))
+    arguments = ["run", str(machine), str(log), "-o", str(tmp_path / "run"), "--quiet"]
+    modules = imported_by(f"from simsched.cli import main\nassert main({arguments!r}) == 0")
+    assert modules & HEAVY == {"numpy", "simpy", "duckdb", "msgspec", "importlib.metadata"}
+    needless = {"formats.machines.read", "graph.build.networkx_graph", "schedule.graph_supply"}
+    needless |= {"match.explain.explanation", "workload.readers.sacct_lines", "workload.transforms.steps"}
+    assert {f"simsched.{name}" for name in needless} & modules == set()
 
 
 #: The modules that every verb needs.

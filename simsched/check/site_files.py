@@ -163,8 +163,9 @@ def _add_site(found: SiteFiles, site: Site) -> None:
 
 
 def _add_file(found: SiteFiles, path: str | Path) -> None:
-    from simsched.formats.machines.read import describe_document, describe_text, opener
+    from simsched.formats.machines.read import describe_document, describe_text
     from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.input_files import opener
     from simsched.formats.text.sniffing import unrecognised
 
     if str(path) in bundled("clusters") and not Path(path).exists():
@@ -201,8 +202,9 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
 
 
 def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
-    from simsched.formats.machines.read import describe_text, opener
+    from simsched.formats.machines.read import describe_text
     from simsched.formats.text.documents import name_of
+    from simsched.formats.text.input_files import opener
     from simsched.formats.text.toml_text import load_toml, toml_lines
 
     where = name_of(path)

@@ -229,8 +229,9 @@ def _recipe_in(name: str) -> Recipe:
     from simsched import bundled
     from simsched.errors import ConfigError, FormatError
     from simsched.formats.cluster.recipe import is_recipe, parse_recipe
-    from simsched.formats.machines.read import describe_text, opener
+    from simsched.formats.machines.read import describe_text
     from simsched.formats.text.documents import load_document, name_of, read_text
+    from simsched.formats.text.input_files import opener
 
     path = bundled.resolve("clusters", name)
     text, where = read_text(path), name_of(path)

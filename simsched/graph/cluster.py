@@ -7,15 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import networkx as nx
-
 from simsched import bundled
 from simsched.arguments import check, check_path
 from simsched.errors import ClusterError, InputWarning, SimschedError
+from simsched.graph.build.assemble import as_networkx
 from simsched.graph.build.cluster_files import read_graph
-from simsched.graph.build.networkx_graph import from_networkx
-from simsched.graph.build.rset import from_rset
-from simsched.graph.resource_graph import ResourceGraph, is_finished
+from simsched.graph.build.rset import tables_of_rset
+from simsched.graph.resource_graph import AnyGraph, GraphTables, ResourceGraph, is_finished
 
 if TYPE_CHECKING:
     from simsched.formats.cluster.rset import ResourceSet
@@ -58,11 +56,12 @@ class Cluster:
     (<Cluster 'two': 5 vertices>, 8)
     """
 
-    def __init__(self, graph: ResourceGraph, *, name: str | None = None, source: str | None = None) -> None:
-        self.graph = graph if _is_ours(graph) else from_networkx(graph)
-        self.name = name or str(self.graph.graph.get("name") or "cluster")
+    def __init__(self, graph: AnyGraph, *, name: str | None = None, source: str | None = None) -> None:
+        self._tables = _ours(graph)
+        facts = self._tables.graph
+        self.name = name or str(facts.get("name") or "cluster")
         self.source = source
-        self.notes: tuple[Note, ...] = self.graph.graph.get("notes", ())
+        self.notes: tuple[Note, ...] = facts.get("notes", ())
 
     @classmethod
     def from_rset(cls, rset: ResourceSet, *, name: str = "cluster", source: str | None = None) -> Cluster:
@@ -76,14 +75,19 @@ class Cluster:
         from simsched.formats.cluster.rset import ResourceSet
 
         check("rset", rset, ResourceSet, "a resource set")
-        return cls(from_rset(rset, name=name), name=name, source=source)
+        return cls(tables_of_rset(rset, name=name), name=name, source=source)
+
+    @cached_property
+    def graph(self) -> ResourceGraph:
+        """The frozen graph; networkx is imported at the first use."""
+        return as_networkx(self._tables)
 
     @cached_property
     def index(self) -> Index:
         """The compiled arrays for matching, made on first use."""
         from simsched.graph.index.index import Index
 
-        return Index(self.graph)
+        return Index(self._tables)
 
     def to_networkx(self) -> ResourceGraph:
         """Return an editable copy of the graph with plain attributes (str and int) on vertices and edges.
@@ -120,7 +124,7 @@ class Cluster:
         write_file(path, to_bytes(self.graph, form, dialect=dialect), ClusterError)
 
     def __repr__(self) -> str:
-        return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
+        return f"<Cluster {self.name!r}: {len(self._tables)} vertices>"
 
     def _repr_html_(self) -> str:
         """Return the units of each resource type as a table, for a notebook."""
@@ -133,8 +137,13 @@ ClusterLike: TypeAlias = "Cluster | ResourceGraph | str | Path"
 """A cluster as an argument: the value, a networkx graph, a file or a bundled name."""
 
 
-def _is_ours(graph: object) -> bool:
-    return isinstance(graph, nx.MultiDiGraph) and is_finished(graph)
+def _ours(graph: AnyGraph) -> AnyGraph:
+    """Return a graph that was checked and frozen as it is, and a copy of any other."""
+    if isinstance(graph, GraphTables) or is_finished(graph):
+        return graph
+    from simsched.graph.build.networkx_graph import from_networkx
+
+    return from_networkx(graph)
 
 
 def as_cluster(value: ClusterLike) -> Cluster:
@@ -157,8 +166,11 @@ def load_cluster(path_or_name: str | Path | ResourceGraph, *, reader: ClusterRea
     FormatError, ClusterError
         if the file is not one of these kinds, or the cluster it describes is impossible.
     """
-    if isinstance(path_or_name, nx.Graph):
-        return Cluster(path_or_name)
+    if not isinstance(path_or_name, str | Path):
+        import networkx as nx
+
+        if isinstance(path_or_name, nx.Graph):
+            return Cluster(path_or_name)
     path = bundled.resolve("clusters", path_or_name)
     name = "stdin" if str(path) == "-" else bundled.plain_name(Path(path))
     try:

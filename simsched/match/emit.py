@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.cluster.treepool import to_scheduling
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.graph.resource_graph import parents, pool_of
@@ -171,6 +170,8 @@ def _scheduling(selection: Selection, index: Index, ranks: Ints) -> dict[str, An
     carried = carried_topology(index)
     found: dict[str, Any] = {"writer": "simsched"} if loose else {}
     if carried is not None:
+        from simsched.formats.cluster.treepool import to_scheduling
+
         found = to_scheduling(carried.trimmed(Idset.from_ids(ranks.tolist())))
     return {**found, "pools": loose} if loose else found
 
@@ -181,9 +182,10 @@ def carried_topology(index: Index) -> TreePool | None:
         return None
     found: TreePool | None = index.memo.get("topology")
     if found is None:
+        from simsched.graph.build.assemble import as_networkx
         from simsched.graph.write.treepool import topology
 
-        found = index.memo["topology"] = topology(index.graph)
+        found = index.memo["topology"] = topology(as_networkx(index.graph))
     return found
 
 

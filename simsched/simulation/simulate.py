@@ -36,6 +36,7 @@ from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RunResult
 from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
 from simsched.simulation.unread_units import forget_units
+from simsched.workload.arrays.job_arrays import has_array_limits
 
 if TYPE_CHECKING:
     import threading
@@ -287,8 +288,6 @@ def _engine(
     attempts: JobAttempts | None,
 ) -> Engine:
     """Return an engine, with limits and with attempts of jobs if there are any."""
-    from simsched.simulation.limits.limited_jobs import has_array_limits, limit_jobs
-
     if not config.limits and (config.plays_log or not has_array_limits(jobs)):
         if attempts is None:
             return Engine(prepared, index, config, recorder, **more)
@@ -296,6 +295,7 @@ def _engine(
 
         return PreemptiveEngine(prepared, index, config, recorder, attempts=attempts, **more)
     from simsched.simulation.limits.limited_engine import LimitedEngine
+    from simsched.simulation.limits.limited_jobs import limit_jobs
 
     groups = more["admission"] and more["admission"].groups
     limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups)

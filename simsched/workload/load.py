@@ -17,7 +17,6 @@ from simsched.garbage import collector_paused
 from simsched.workload.job import Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
-from simsched.workload.readers.sacct_lines import delimiter_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -432,10 +431,16 @@ def _is_swf(line: str) -> bool:
     return len(words) >= 18 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:18])
 
 
+def _is_sacct(line: str) -> bool:
+    from simsched.workload.readers.sacct_lines import delimiter_of
+
+    return delimiter_of(line) is not None
+
+
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
     ("swf", _is_swf),
-    ("sacct", delimiter_of),
+    ("sacct", _is_sacct),
     ("pbs", _PBS.match),
     ("sge", _SGE.match),
     ("lsf", _LSF.match),

@@ -97,8 +97,6 @@ def read_workloads(
     """Read workloads, merge and transform them; `cluster` resolves host patterns in SSS Job Objects."""
     from simsched.formats.rfc.clock import parse_date, zone_name
     from simsched.workload.load import load_workload
-    from simsched.workload.transforms.steps import apply_steps
-    from simsched.workload.transforms.transforms import merge
 
     if args.time_zone is not None:
         zone_name(args.time_zone, "--time-zone")
@@ -125,13 +123,18 @@ def read_workloads(
     ]
     for part in parts:
         write_notes(part, site, mapped=bool(args.map))
-    workload = parts[0] if len(parts) == 1 else merge(parts)
+    workload = parts[0]
     if len(parts) > 1:
+        from simsched.workload.transforms.transforms import merge
+
+        workload = merge(parts)
         stated = {text for part in parts for text in part.notes}
         for text in workload.notes:
             if text not in stated:
                 note(text)
     if args.transform:
+        from simsched.workload.transforms.steps import apply_steps
+
         known = workload.notes
         workload = apply_steps(workload, args.transform, generator(args))
         for text in workload.notes[len(known) :]:

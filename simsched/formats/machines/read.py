@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
 from simsched.formats.machines.limits.qos_priorities import with_qos
@@ -13,16 +12,14 @@ from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
 from simsched.formats.text import sniffing
-from simsched.formats.text.input_files import name_of, read_text
+from simsched.formats.text.input_files import name_of, opener, read_text
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.formats.machines.description import MachineDescription
-
-OpenFile: TypeAlias = Callable[[str], str]
-"""Returns the text of another file that a file names, relative to that file; errors as `read_text`."""
+    from simsched.formats.text.input_files import OpenFile
 
 HEAD = 65_536
 """The characters at the beginning of a text by which its format is recognised."""
@@ -178,18 +175,6 @@ def read_description(
         where = ", ".join(map(name_of, given))
         raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
     return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
-
-
-def opener(path: str | Path) -> OpenFile | None:
-    """Return the function that opens the files which a file names; None for standard input."""
-    if str(path) == "-":
-        return None
-    folder = Path(path).parent
-
-    def open_file(name: str) -> str:
-        return read_text(folder / name, lenient=True)  # an absolute name stays as it is
-
-    return open_file
 
 
 def files_of(given: Sequence[Path]) -> list[Path]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Callable
 from os import PathLike
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.arguments import check
 from simsched.errors import FormatError
@@ -18,13 +20,18 @@ if TYPE_CHECKING:
 __all__ = [
     "ENCODINGS",
     "MAX_TEXT",
+    "OpenFile",
     "decode_xml",
     "encoding_of",
     "name_of",
+    "opener",
     "read_bytes",
     "read_text",
     "text_of_bytes",
 ]
+
+OpenFile: TypeAlias = Callable[[str], str]
+"""Returns the text of another file that a file names, relative to that file; errors as `read_text`."""
 
 ENCODINGS = {"utf-8": "utf-8-sig", "us-ascii": "ascii", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
 """The supported encodings, those that expat knows: XML's name in lower case → Python's."""
@@ -57,6 +64,18 @@ def read_bytes(path: str | os.PathLike[str], *, limit: int | None = None) -> byt
 def read_text(path: str | os.PathLike[str], *, limit: int | None = None, lenient: bool = False) -> str:
     """Read a whole text file, as `read_bytes` does, and decode it as `text_of_bytes` does."""
     return text_of_bytes(read_bytes(path, limit=limit), name_of(path), lenient=lenient)
+
+
+def opener(path: str | Path) -> OpenFile | None:
+    """Return the function that opens the files which a file names; None for standard input."""
+    if str(path) == "-":
+        return None
+    folder = Path(path).parent
+
+    def open_file(name: str) -> str:
+        return read_text(folder / name, lenient=True)  # an absolute name stays as it is
+
+    return open_file
 
 
 def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:

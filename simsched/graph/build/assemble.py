@@ -6,8 +6,6 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
-
 from simsched.errors import ClusterError
 from simsched.formats.rfc.units import is_unit, unit_of
 from simsched.graph.build import tree_checks
@@ -15,6 +13,7 @@ from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
     KEPT,
+    GraphTables,
     Survey,
     children_map,
     execution_targets,
@@ -29,19 +28,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import ResourceGraph
+    from simsched.graph.resource_graph import AnyGraph, ResourceGraph
 
 MAX_TOTAL = 2**61
 
 
 def new_graph(name: str, **facts: Any) -> ResourceGraph:
     """Return an empty graph; `facts` about the whole are kept in ``graph.graph``."""
+    import networkx as nx
+
     graph: ResourceGraph = nx.MultiDiGraph(name=name)
     graph.graph.update(facts)
     return graph
 
 
-def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> None:
+def add_vertices(graph: AnyGraph, pools: Iterable[tuple[str, Pool]]) -> None:
     """Add vertices in this order.
 
     Raises
@@ -58,7 +59,7 @@ def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> Non
         before[key] = {}
 
 
-def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
+def add_tree(graph: AnyGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
     """Add vertices (key, pool, key of what contains it), each after its container.
 
     Raises
@@ -114,9 +115,9 @@ def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[st
             joined[subsystem] = attributes
 
 
-def set_pool(graph: ResourceGraph, vertex: str, pool: Pool) -> None:
+def set_pool(graph: AnyGraph, vertex: str, pool: Pool) -> None:
     """Put another pool at a vertex of a graph that is still being built."""
-    graph.nodes[vertex]["pool"] = pool
+    tables(graph)[0][vertex]["pool"] = pool
 
 
 def finish(graph: ResourceGraph) -> ResourceGraph:
@@ -133,14 +134,25 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
     return _frozen(graph, survey)
 
 
-def finish_tree(graph: ResourceGraph, root: str) -> ResourceGraph:
-    """Do the work of `finish` for a graph that `add_tree` made alone, which is a tree by construction."""
-    below = {vertex: list(row) for vertex, row in graph.adjacency() if row}
-    survey = Survey(below, [CONTAINMENT] if below else [])
+def finish_tree(graph: GraphTables, root: str) -> GraphTables:
+    """Do the checks of `finish` for tables that `add_tree` made alone, which are a tree by construction."""
+    below = {vertex: list(row) for vertex, row in tables(graph)[1].items() if row}
+    vars(graph)[KEPT] = Survey(below, [CONTAINMENT] if below else [])
     graph.graph["root"] = root
     _check_totals(graph)
     _give_ranks(graph, below)
-    return _frozen(graph, survey)
+    return graph
+
+
+def as_networkx(graph: AnyGraph) -> ResourceGraph:
+    """Return a finished graph as networkx has it, which shares the rows of the tables."""
+    if not isinstance(graph, GraphTables):
+        return graph
+    facts = dict(graph.graph)
+    found = new_graph(facts.pop("name"), **facts)
+    for table, given in zip(tables(found), tables(graph), strict=True):
+        table.update(given)
+    return _frozen(found, survey_of(graph))
 
 
 def settle(graph: ResourceGraph) -> list[str]:
@@ -149,6 +161,8 @@ def settle(graph: ResourceGraph) -> list[str]:
 
 
 def _frozen(graph: ResourceGraph, survey: Survey) -> ResourceGraph:
+    import networkx as nx
+
     frozen = mark_finished(nx.freeze(graph))
     vars(frozen)[KEPT] = survey
     return frozen
@@ -176,7 +190,7 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
     graph.graph["root"] = roots[0]
 
 
-def _check_totals(graph: ResourceGraph) -> None:
+def _check_totals(graph: AnyGraph) -> None:
     """Check that the total of each type fits in 64 bits, in bytes if units differ."""
     # Pools are shared between vertices: adding up by identity costs one step per distinct pool.  Single
     # units cannot exceed the limit, as there are fewer vertices than 2**63.
@@ -200,7 +214,7 @@ def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) 
     return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
 
 
-def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
+def _give_ranks(graph: AnyGraph, below: Mapping[str, list[str]]) -> list[str]:
     """Give targets without a rank the next free ones, in containment order; return the targets."""
     targets = execution_targets(graph, below)
     if not targets:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
-from simsched.formats.text.input_files import decode_xml
+from simsched.formats.text.input_files import decode_xml, opener
 from simsched.formats.text.json_text import is_unicode
 from simsched.garbage import collector_paused
+from simsched.graph.build.assemble import as_networkx
 from simsched.graph.build.cluster_plugins import KIND as PLUGINS
 from simsched.graph.build.cluster_plugins import read_by_plugin
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from simsched.formats.machines.read import OpenFile
+    from simsched.formats.text.input_files import OpenFile
     from simsched.graph.build.cluster_plugins import ClusterReader
-    from simsched.graph.resource_graph import ResourceGraph
+    from simsched.graph.resource_graph import AnyGraph, ResourceGraph
 
 BULK = 8 * 2**20
 """Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
@@ -29,8 +30,8 @@ KINDS = (
 )
 
 
-def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = None) -> ResourceGraph:
-    """Read a file (``-`` is standard input, it may be compressed) and build its graph.
+def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = None) -> AnyGraph:
+    """Read a file (``-`` is standard input, it may be compressed) and build its graph, or only its tables.
 
     A `reader` of another package reads its text; without one, the installed reader that recognises it.
 
@@ -39,13 +40,11 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
     FormatError, ClusterError
         if the file is of an unknown kind, or the cluster it describes is impossible.
     """
-    from simsched.formats.machines.read import opener
-
     data, where = read_bytes(path), name_of(path)
     if reader is not None or PLUGINS.names():
         found = read_by_plugin(_decoded(data, where), name, reader)
         if isinstance(found, dict):
-            return graph_from_document(found, name=name, where=where)
+            return _from_document(found, name, where)
         if found is not None:
             from simsched.graph.build.networkx_graph import from_networkx
 
@@ -55,12 +54,10 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
 
 def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
     """Build the graph of a document: XML is GRUG, JSON is R or JGF, anything else YAML."""
-    return _from_box([data], name, where)
+    return as_networkx(_from_box([data], name, where))
 
 
-def _from_box(
-    box: list[bytes], name: str, where: str | None, open_file: OpenFile | None = None
-) -> ResourceGraph:
+def _from_box(box: list[bytes], name: str, where: str | None, open_file: OpenFile | None = None) -> AnyGraph:
     """Build from the one text in `box`; a large one is dropped as soon as it is decoded."""
     start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{" and len(box[0]) > BULK:
@@ -76,9 +73,7 @@ def _from_box(
         raise unrecognised(text, where, CLUSTER, KINDS) or error from None
 
 
-def _from_text(
-    text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None
-) -> ResourceGraph:
+def _from_text(text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None) -> AnyGraph:
     """Build from a text that begins with `start`: XML, JSON (braces), or else YAML.
 
     Files of sites come first: none of them is GRUG, and none is the YAML of a recipe.
@@ -103,7 +98,7 @@ def _from_text(
     document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
     if "\\" in text and not is_unicode(document):
         raise FormatError("a text has half of a surrogate pair", where=where, expected="whole characters")
-    return graph_from_document(document, name=name, where=where, open_file=open_file)
+    return _from_document(document, name, where, open_file)
 
 
 def graph_from_document(
@@ -118,6 +113,13 @@ def graph_from_document(
     FormatError, ClusterError
         if it is of an unknown kind, or the cluster it describes is impossible.
     """
+    return as_networkx(_from_document(document, name, where, open_file))
+
+
+def _from_document(
+    document: Any, name: str, where: str | None, open_file: OpenFile | None = None
+) -> AnyGraph:
+    """Build from a decoded document."""
     if isinstance(document, dict):
         if "execution" in document or "scheduling" in document:
             return _from_r(document, name, where)
@@ -162,21 +164,19 @@ def _from_jgf(jgf: Any, document: Mapping[str, Any], name: str, where: str | Non
     return from_jgf(replace(jgf, document_keys=rest), name=name, where=where)
 
 
-def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> ResourceGraph:
+def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> AnyGraph:
     """Build from R: R_lite alone, with a TreePool topology, with a graph, or the graph alone.
 
     `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
     """
-    from simsched.formats.cluster.jgf import jgf_from_object
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.cluster.treepool import WRITER, from_scheduling
-    from simsched.graph.build.r_with_graph import from_rset_with_jgf
-    from simsched.graph.build.rset import from_rset
-    from simsched.graph.build.treepool import from_treepool
+    from simsched.graph.build.rset import tables_of_rset
 
     scheduling = document.get("scheduling")
     inner = f"{where}: scheduling" if where else "scheduling"
     if jgf is None and isinstance(scheduling, dict) and "graph" in scheduling:
+        from simsched.formats.cluster.jgf import jgf_from_object
+
         jgf = jgf_from_object(scheduling["graph"], where=f"{inner}.graph")
         scheduling = {key: value for key, value in scheduling.items() if key != "graph"}
     if "execution" not in document:
@@ -187,18 +187,23 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
         {**document, "scheduling": scheduling} if scheduling is not None else document, where
     )
     if jgf is not None:
+        from simsched.graph.build.r_with_graph import from_rset_with_jgf
+
         return from_rset_with_jgf(rset, jgf, name=name, where=where)
     writer = (scheduling or {}).get("writer")
-    if writer == WRITER:
-        return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
-    if scheduling and writer is not None and not str(writer).lower().startswith(("fluxion", "simsched")):
+    if writer is None or str(writer).lower().startswith(("fluxion", "simsched")):
+        return tables_of_rset(rset, name=name)
+    from simsched.formats.cluster.treepool import WRITER, from_scheduling
+    from simsched.graph.build.treepool import from_treepool
+
+    if writer != WRITER:
         raise FormatError(
             f"unknown writer {writer!r}", where=f"{inner}.writer", expected="TreePool or fluxion"
         )
-    return from_rset(rset, name=name)
+    return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
 
 
-def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
+def _from_large(box: list[bytes], name: str, where: str | None) -> AnyGraph:
     """Build from JSON of hundreds of megabytes: the graph is decoded from its own bytes."""
     from simsched.formats.cluster.jgf import take_apart
 
@@ -208,4 +213,4 @@ def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph
             return _from_r(document, name, where, jgf)
         if jgf is not None:
             return _from_jgf(jgf, document, name, where)
-        return graph_from_document(document, name=name, where=where)
+        return _from_document(document, name, where)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import networkx as nx
-
 from simsched.plugins.plugin_errors import failed, name_of
 from simsched.plugins.plugin_kind import PluginKind
 
@@ -53,6 +51,8 @@ def read_by_plugin(
 def _read(reader: ClusterReader, reader_name: str, text: str, name: str) -> ResourceGraph | dict[str, Any]:
     with KIND.named(reader, reader_name):
         found = reader(text, name)
+    import networkx as nx
+
     if not isinstance(found, dict | nx.Graph):
         problem = f"returned {type(found).__name__}, not a networkx graph or a document"
         raise failed(KIND.word, reader, problem, reader_name)

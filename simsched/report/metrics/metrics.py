@@ -38,7 +38,7 @@ from simsched.report.metrics.group_figures import JobGroups
 from simsched.report.metrics.plain_columns import column, floats, known, objects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -301,7 +301,7 @@ def loss_of_capacity(
     It is the capacity that the scheduler could have used and did not.  Only counts are compared, so
     units are lost as well if a job fits by number but not by place.  `kind` is the type that is counted.
     """
-    return _idle_while(lambda smallest, idle: smallest <= idle, jobs, timeline, capacity, kind, window)
+    return losses_of_capacity(jobs, timeline, capacity, kind, window)[0]
 
 
 def loss_of_capacity_any(
@@ -316,27 +316,27 @@ def loss_of_capacity_any(
     It is never less than `loss_of_capacity`, which does not count the times at which every queued job
     is larger than the idle units.
     """
-    return _idle_while(lambda smallest, _: np.isfinite(smallest), jobs, timeline, capacity, kind, window)
+    return losses_of_capacity(jobs, timeline, capacity, kind, window)[1]
 
 
-def _idle_while(
-    lost: Callable[[Floats, Floats], Any],
+def losses_of_capacity(
     jobs: Table,
     timeline: Table,
     capacity: float,
-    kind: str,
-    window: tuple[float, float] | None,
-) -> float:
-    """Return the share of capacity * time that idles while `lost`(smallest queued job, idle units)."""
+    kind: str = "core",
+    window: tuple[float, float] | None = None,
+) -> tuple[float, float]:
+    """Return `loss_of_capacity` and `loss_of_capacity_any`; the smallest queued jobs are found once."""
     free = f"free_{kind}"
     if free not in timeline or not len(timeline):
-        return float("nan")
-    time = floats(timeline, "time")
-    idle = floats(timeline, free)
+        return float("nan"), float("nan")
     # the queue and the idle units change at the rows of the timeline only
-    counted = idle * lost(smallest_queued(jobs, time, kind), idle)
-    lengths = holding(timeline, window)
-    return _share(float((counted * lengths).sum()), capacity * float(lengths.sum()))
+    smallest = smallest_queued(jobs, floats(timeline, "time"), kind)
+    idle, lengths = floats(timeline, free), holding(timeline, window)
+    whole = capacity * float(lengths.sum())
+    lost = (idle * (smallest <= idle), idle * np.isfinite(smallest))
+    of_size, any_size = (_share(float((units * lengths).sum()), whole) for units in lost)
+    return of_size, any_size
 
 
 def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:

@@ -182,13 +182,14 @@ def _use(
     used = {f"utilisation_{t}": m.utilisation_over_time(timeline, t, totals[t], window) for t in kinds}
     down = {f"down_{t}": m.down_share(timeline, t, totals[t], window) for t in kinds}
     inside = timeline[m.holding(timeline, window) > 0]
+    lost, lost_any = m.losses_of_capacity(jobs, timeline, capacity, unit, window)
     good, cut = m.goodput(jobs, capacity, window), m.cut_share(jobs, capacity, window)
     return {
         "goodput": good,
         "badput": _rest(used.get(f"utilisation_{unit}", math.nan), good + cut),
         "cut_share": cut,
-        "loss_of_capacity": m.loss_of_capacity(jobs, timeline, capacity, unit, window),
-        "loss_of_capacity_any": m.loss_of_capacity_any(jobs, timeline, capacity, unit, window),
+        "loss_of_capacity": lost,
+        "loss_of_capacity_any": lost_any,
         "fragmentation_core": m.fragmentation(timeline, totals, "core", window),
         "fragmentation_gpu": m.fragmentation(timeline, totals, "gpu", window),
         "max_queue_length": float(inside["queued_jobs"].max()) if len(inside) else math.nan,

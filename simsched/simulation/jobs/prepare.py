@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.errors import SimschedError
-from simsched.match.explain.explanation import explain
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import SLOT
@@ -18,7 +17,6 @@ from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import size_fault
-from simsched.simulation.jobs.priority_columns import priority_columns
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
@@ -119,9 +117,6 @@ def prepare(
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
     special = holds.union(cancels, rejected, dependent)
     sizes = table.sizes.tolist()
-    priority = None
-    if config.order == MULTIFACTOR and config.priority is not None:
-        priority = priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
     return Prepared(
         table,
         submits,
@@ -134,8 +129,19 @@ def prepare(
         cancels,
         special,
         recorded,
-        priority,
+        _priority(config, jobs, table, index, kinds),
     )
+
+
+def _priority(
+    config: RunConfig, jobs: Sequence[Job], table: JobTable, index: Index, kinds: Kinds
+) -> PriorityColumns | None:
+    """Return the columns of the order ``multifactor``; None under any other order."""
+    if config.order != MULTIFACTOR or config.priority is None:
+        return None
+    from simsched.simulation.jobs.priority_columns import priority_columns
+
+    return priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
 
 
 def _refused(
@@ -232,6 +238,8 @@ class Kinds:
                 return ""
         except SearchLimitError as error:
             return f"undecided: {error}"
+        from simsched.match.explain.explanation import explain
+
         return explain(request, idle).short()
 
     def size_of(self, kind: int) -> int:

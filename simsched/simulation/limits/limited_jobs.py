@@ -54,11 +54,6 @@ class LimitedJobs:
     users: list[str]
 
 
-def has_array_limits(jobs: Iterable[Job]) -> bool:
-    """Whether a job array of the workload limits its tasks at a time."""
-    return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
-
-
 def limit_jobs(
     jobs: Sequence[Job],
     prepared: Prepared,

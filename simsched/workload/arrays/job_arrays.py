@@ -45,6 +45,11 @@ def tasks_by_array(jobs: Iterable[Job]) -> dict[str, dict[int, Job]]:
     return found
 
 
+def has_array_limits(jobs: Iterable[Job]) -> bool:
+    """Whether a job array of the workload limits its tasks at a time."""
+    return any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
+
+
 def refuse_odd_arrays(jobs: Sequence[Job]) -> None:
     """Raise a `WorkloadError` for a task that occurs twice, and for two limits of one array."""
     limits: dict[str, int | None] = {}

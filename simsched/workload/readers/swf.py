@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
@@ -61,6 +62,8 @@ NODE_TEMPLATE = "slot={nodes}/node"
 
 _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
+_REQUEST = 2
+"""The place of the requests among the columns of `_job`."""
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -126,14 +129,11 @@ def _extra_fields(records: Sequence[str]) -> list[str]:
 def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
     """Return the header (``Key: value`` comments) and the indexes of the record lines."""
     header: dict[str, str] = {}
-    numbers = []
-    for index, line in enumerate(lines):
-        text = line.lstrip()
-        if text.startswith(";"):
-            _add_header(header, text[1:])
-        elif text:
-            numbers.append(index)
-    return header, numbers
+    first = [line.lstrip()[:1] for line in lines]
+    for index, character in enumerate(first):
+        if character == ";":
+            _add_header(header, lines[index].lstrip()[1:])
+    return header, [index for index, character in enumerate(first) if character not in ("", ";")]
 
 
 def _add_header(header: dict[str, str], comment: str) -> None:
@@ -220,7 +220,7 @@ class _Reader:
     sizes: npt.NDArray[np.float64] | None = None
 
     def jobs(self) -> Iterator[Job]:
-        """Yield the jobs of the records that are whole; the others are added to the skips."""
+        """Return the jobs of the records that are whole; the others are added to the skips."""
         import numpy as np
 
         reasons = _reasons(self.table)
@@ -230,11 +230,12 @@ class _Reader:
         self.table = self.table[rows]
         self.sizes = None if self.sizes is None else self.sizes[rows]
         fields = self._fields()
-        for row, job in zip(rows.tolist(), map(_job, *fields), strict=True):
-            if isinstance(job, Job):
-                yield job
-            else:
-                self._skip(row, job)
+        kept = np.ones(len(rows), dtype=np.bool_)
+        for at, request in enumerate(fields[_REQUEST]):
+            if isinstance(request, str):
+                kept[at] = False
+                self._skip(int(rows[at]), request)
+        return map(_job, *(fields if kept.all() else [compress(column, kept) for column in fields]))
 
     def _skip(self, row: int, reason: str) -> None:
         line = self.numbers[row]
@@ -250,7 +251,7 @@ class _Reader:
         )
 
     def _fields(self) -> list[Sequence[Any]]:
-        """Return the columns of `_job`, one entry a record that is kept."""
+        """Return the columns of `_job`, one entry a record; a text is why it has no request."""
         import numpy as np
 
         take = self.table
@@ -314,13 +315,11 @@ class _Reader:
 
 
 def _job(
-    id_: int, submit: float, jobspec: Jobspec | str, runtime: float, duration: float | None, user: str | None,
+    id_: int, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
     group: str | None, queue: str | None, name: str | None, preceding: int | None, think_time: float | None,
     procs: int, memory: int | None, partition: str | None, wait: float | None, status: str | None,
     nodes: int | None,
-) -> Job | str:  # fmt: skip
-    if isinstance(jobspec, str):
-        return jobspec
+) -> Job:  # fmt: skip
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, name=name, preceding=preceding, think_time=think_time, procs=procs, memory=memory,
