@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from simsched.match.search.counts import MANY
+from simsched.match.search.placements import with_changes
 from simsched.schedule.graph_shadow import GraphShadow, need_at_most
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
@@ -89,7 +90,7 @@ class CountedShadow:
 
     __slots__ = (
         *("_before", "_copies", "_era", "_exact", "_never", "_of_rest", "_read", "_rest", "_room"),
-        *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then"),
+        *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then", "_unsure"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
 
@@ -99,6 +100,8 @@ class CountedShadow:
         self.start = NEVER
         self.unsettled = False
         self.refused: Bools | None = None
+        self._unsure: set[int] = set()
+        """Kinds among these that may be admitted after a start, which changes the vertices that they get."""
         self._stale = True
         """Whether the shadow time must be looked at again before it is used."""
         self._never = False
@@ -123,19 +126,22 @@ class CountedShadow:
         """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
-        self._of_rest: dict[int, tuple[Integers, int, int]] = {}
-        """Content → its copies on each target of these rows, their sum, and how many targets have any."""
+        self._of_rest: dict[int, tuple[Integers, int]] = {}
+        """Place of a count → the copies on each target of these rows, and the count itself."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Return the state for a checkpoint: the shadow time follows from the running jobs."""
-        return None, {"job": self.job, "extra": self.extra, "unsettled": self.unsettled}
+        state = {"job": self.job, "extra": self.extra, "unsettled": self.unsettled}
+        return None, state | {"unsure": sorted(self._unsure)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the state of a checkpoint."""
         self.__init__(state["job"], extra=state["extra"])  # type: ignore[misc]
-        self.unsettled = state["unsettled"]
+        # Checkpoints of older versions do not have the unsure kinds: all jobs are considered again.
+        self.unsettled = state["unsettled"] or "unsure" not in state
+        self._unsure = set(state.get("unsure", ()))
 
     # --- the interface of shadows --------------------------------------------------------------
 
@@ -150,9 +156,15 @@ class CountedShadow:
         return not self._stale and self.start < now
 
     def note_start(self) -> None:
-        """Note that a job was started: refused jobs may now get other vertices that fit."""
-        self.unsettled = True
-        self.refused = None
+        """Note that a job was started: jobs that were refused for their vertices may now get others.
+
+        A kind that is in the first job's way wherever it is placed remains so, since less is free.
+        """
+        if self._unsure:
+            self.unsettled = True
+            if self.refused is not None:
+                self.refused[list(self._unsure)] = False
+            self._unsure.clear()
         if self._exact is not None:
             self._exact.note_start()
 
@@ -160,6 +172,7 @@ class CountedShadow:
         """Forget which jobs were refused, before all jobs are considered again."""
         self.unsettled = False
         self.refused = None
+        self._unsure.clear()
         if self._exact is not None:
             self._exact.forget()
 
@@ -168,10 +181,13 @@ class CountedShadow:
         self._stale = True
 
     def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
-        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
+        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time.
+
+        Where counts decide for all kinds, sums rule out few of them that counts do not, and are not taken.
+        """
         if not self.extra:
             return np.zeros(len(jobs), dtype=np.bool_)
-        if self._never or self._then is None:
+        if self._never or self._then is None or supply.kinds.all_decided:
             return np.ones(len(jobs), dtype=np.bool_)
         kinds, table = supply.kinds, supply.table
         if self._room is None:
@@ -202,6 +218,8 @@ class CountedShadow:
                 return None
             if selection is None:
                 selection = self._second_choice(supply, job)
+            if selection is None:
+                self._unsure.add(kind)
         if selection is None:
             if self.refused is None:
                 self.refused = np.zeros(len(kinds.numbers), dtype=np.bool_)
@@ -250,7 +268,7 @@ class CountedShadow:
             supply.note_change(job, selection, change)
         elif then is not None:
             change, self._surely_spare = kinds.counts.change(selection), 0
-            if change is not None and not self._suffices(supply, _with(then, [change], sign=-1)):
+            if change is not None and not self._suffices(supply, with_changes(then, [change], sign=-1)):
                 return None
         inexact = change is None or self._exact is not None
         if inexact and not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
@@ -269,7 +287,7 @@ class CountedShadow:
         lost = placed.lost(kinds.demand(first), copies, then, now)
         if lost is None:
             self._surely_spare = 0
-            return self._suffices(supply, _with(then, [placed.change(now)], sign=-1))
+            return self._suffices(supply, with_changes(then, [placed.change(now)], sign=-1))
         number = lost[0 if kinds.counts_copies(first) else 1]
         self._surely_spare = max(0, self._spare - number)
         return number <= self._spare
@@ -304,19 +322,18 @@ class CountedShadow:
         The rows have sums over a target, so the answer may be yes although units are on the wrong sockets.
         """
         kinds, then = supply.kinds, self._then
-        number = kinds.numbers[kind]
-        if number < 0 or then is None:
+        place = kinds.places[kind]
+        if place < 0 or then is None:
             return True
         if self._rest is None:
             placed = kinds.placed(supply.table.kinds[self.job], self._copies_then(supply, then))
-            self._rest = then if placed is None else _with(then, [placed.change(then)], sign=-1)
-        known = self._of_rest.get(number)
+            self._rest = then if placed is None else with_changes(then, [placed.change(then)], sign=-1)
+        known = self._of_rest.get(place)
         if known is None:
             copies = kinds.copies(kind, self._rest)
-            known = copies, int(np.add.reduce(copies)), int(np.count_nonzero(copies))
-            self._of_rest[number] = known
-        copies, total, some = known
-        if (total if kinds.counts_copies(kind) else some) < kinds.amount(kind):
+            known = self._of_rest[place] = copies, kinds.count(kind, copies)
+        copies, count = known
+        if count < kinds.amount(kind):
             return False  # whatever is free now
         return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), copies))
 
@@ -427,29 +444,29 @@ class CountedShadow:
             return
         low, step = self._too_early(supply, jobs, -spare), STEP
         if low:
-            rows = _with(rows, self._changes(supply, jobs[:low]))
+            rows = with_changes(rows, self._changes(supply, jobs[:low]))
         while True:
             if low == len(jobs):
                 self._never, self.start, self._then = True, NEVER, None
                 return
             high = min(low + step, len(jobs))
-            later = _with(rows, self._changes(supply, jobs[low:high]))
+            later = with_changes(rows, self._changes(supply, jobs[low:high]))
             if self._suffices(supply, later):
                 break
             rows, low, step = later, high, 2 * step
         while high - low > 1:
             middle = (low + high) // 2
-            trial = _with(rows, self._changes(supply, jobs[low:middle]))
+            trial = with_changes(rows, self._changes(supply, jobs[low:middle]))
             if self._suffices(supply, trial):
                 high, later = middle, trial
             else:
                 rows, low = trial, middle
         self.start = max(ends[low], now)
         # All jobs that end at the shadow time have ended then, and none of them just before it.
-        self._then = _with(later, self._changes(supply, jobs[high : bisect_right(ends, self.start)]))
+        self._then = with_changes(later, self._changes(supply, jobs[high : bisect_right(ends, self.start)]))
         if self.start > now:
             first = bisect_left(ends, self.start)
-            self._before = _with(rows, self._changes(supply, jobs[first:low]), sign=-1)
+            self._before = with_changes(rows, self._changes(supply, jobs[first:low]), sign=-1)
 
     def _search_states(self, supply: CountingSupply) -> None:
         """Compute the shadow time where rows do not describe the claims of the running jobs."""
@@ -479,13 +496,3 @@ def _touched(selection: Selection, index: Index) -> int:
         if hold.type == index.target_type and hold.ordinals is not selection.targets:
             count += len(hold.ordinals)
     return count
-
-
-def _with(rows: Integers, changes: Sequence[Change], *, sign: int = 1) -> Integers:
-    """Return the rows with some changes made, or taken back."""
-    found = rows.copy()
-    if changes:
-        places = np.concatenate([change.places for change in changes])
-        amounts = np.concatenate([change.amounts for change in changes])
-        np.add.at(found.reshape(-1), places, amounts if sign > 0 else -amounts)
-    return found

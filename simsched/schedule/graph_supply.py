@@ -154,18 +154,23 @@ class GraphSupply(Supply):
         if self.calendar or queue.sorts_parts:
             return super().candidates_behind_first(queue, shadow)
         shadow.forget()
+        jobs: list[int] | None
         if len(queue.ranks) <= FEW:
             jobs = self.candidates(queue.listed(1))
-        elif self._groups(queue) and (by_kind := queue.group(self.kinds)).number_fitting() <= SOME:
-            jobs = by_kind.jobs_of(by_kind.fitting())
+        elif self._groups(queue):
+            jobs = queue.group(self.kinds).jobs_that_fit(SOME)
             if jobs and jobs[0] == queue.first:
                 del jobs[0]
         else:
+            jobs = None
+        if jobs is None:
             behind = queue.jobs(1)
             behind = behind[self.could_start_each(behind).nonzero()[0]]
             if len(behind) > SOME:
                 return self._many_beside(behind, shadow)
             jobs = behind.tolist()
+        if not jobs:
+            return ()
         return self._beside(jobs, shadow) if len(jobs) <= FEW else self._some_beside(jobs, shadow)
 
     def may_start_any(self, queue: WaitingQueue) -> bool:
@@ -180,8 +185,9 @@ class GraphSupply(Supply):
 
     def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
         """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
-        if not jobs:
-            return jobs
+        counted = cast("object", shadow)
+        if isinstance(counted, CountedShadow) and counted.extra and self.kinds.all_decided:
+            return jobs  # sums rule out few jobs that counts do not
         latest, judged = shadow.time(self) - self.now, self.table.judged
         late = [job for job in jobs if judged[job] > latest]
         if not late:

@@ -163,12 +163,13 @@ class KindCounts:
         """Return the count that a kind that counts decide needs."""
         return self._amounts[kind]
 
+    def count(self, kind: int, copies: Integers) -> int:
+        """Return the count that decides a kind, of these copies on each target."""
+        return int(np.add.reduce(copies)) if self.counts_copies(kind) else int(np.count_nonzero(copies))
+
     def spare(self, kind: int, copies: Integers) -> int:
         """Return by how much these copies on each target exceed the count that a kind needs."""
-        each = self.decided[kind]
-        assert each is not None
-        have = np.add.reduce(copies) if each.copies else np.count_nonzero(copies)
-        return int(have) - each.amount
+        return self.count(kind, copies) - self._amounts[kind]
 
     def most_on_a_target(self, kind: int) -> int:
         """Return by how much one target can add to the count that a kind needs, at most."""

@@ -105,15 +105,13 @@ class WaitingKinds:
         self._fitting, self._seen = found, counts.seen
         return found
 
-    def number_fitting(self) -> int:
-        """Return how many jobs of the kinds that fit now wait."""
-        return sum(len(self._ranks[kind]) for kind in self.fitting())
-
-    def jobs_of(self, kinds: Sequence[int]) -> list[int]:
-        """Return the waiting jobs of some kinds, in order."""
-        if not kinds:
+    def jobs_that_fit(self, most: int) -> list[int] | None:
+        """Return the waiting jobs of the kinds that fit now, in order; None if they are more than `most`."""
+        ranks = [self._ranks[kind] for kind in self.fitting()]
+        if not ranks:
             return []
-        ranks = [self._ranks[kind] for kind in kinds]
+        if sum(map(len, ranks)) > most:
+            return None
         found = ranks[0].copy() if len(ranks) == 1 else sorted(chain.from_iterable(ranks))
         if self._jobs is None:
             return found

@@ -13,6 +13,8 @@ import numpy as np
 from simsched.match.search.count_columns import IDLE, OPEN, gate, most_copies
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Content
 
@@ -113,3 +115,14 @@ class RowPlacement(NamedTuple):
             lost += before - after
             gone += not after
         return lost, gone
+
+
+def with_changes(rows: Ints, changes: Sequence[Change], *, sign: int = 1) -> Ints:
+    """Return a copy of rows with some changes made, or taken back; without changes the rows themselves."""
+    if not changes:
+        return rows
+    found = rows.copy()
+    places = np.concatenate([change.places for change in changes])
+    amounts = np.concatenate([change.amounts for change in changes])
+    np.add.at(found.reshape(-1), places, amounts if sign > 0 else -amounts)
+    return found
