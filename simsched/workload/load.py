@@ -87,6 +87,8 @@ READERS = {
 STATED = ("jobs", "jsonl", "sss", "model")
 """Formats whose jobs are requests, and not counts that a map makes requests of."""
 
+UNUSED_MAP = "the map is not used, since the jobs state their requests"
+
 
 def as_workload(value: Workload | str | Path) -> Workload:
     """Return a workload as it is, or the one of this file or bundled name; errors as `load_workload`."""
@@ -152,10 +154,6 @@ def load_workload(
     )
     reading.job_map()  # refuses a bad map before anything is read
     found = _read_as_given(path_or_bundled if source is _FRAME else source, reading, as_, given)
-    if map is not None and found.kind in STATED:
-        found = replace(
-            found, notes=(*found.notes, "the map is not used, since the jobs state their requests")
-        )
     return replace(found, header=dated_header(found.header, zone, start)) if zone or start else found
 
 
@@ -178,9 +176,11 @@ def _read_as_given(
     if is_frame(source):
         return _read_frame(source, reading)
     try:
-        return _read(source, reading, insisted)
+        found = _read(source, reading, insisted)
     except SimschedError as error:
         raise _as_given(error, source.name, given) from error.__cause__
+    unused = reading.maps is not None and found.kind in STATED
+    return replace(found, notes=(*found.notes, UNUSED_MAP)) if unused else found
 
 
 def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader | None) -> Workload:

@@ -23,7 +23,7 @@ from simsched.match.search.counts import capacity
 from simsched.match.search.descend import Descent
 from simsched.match.search.select import could_fit, select
 from simsched.match.state.availability import Availability
-from simsched.schedule import pass_context
+from simsched.schedule import graph_supply
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.outages.outages import KINDS, Outage
 from simsched.simulation.record.run_directory import RunDirectory
@@ -150,7 +150,7 @@ def check(seed, folder, monkeypatch, count):
     options = drawn_options(rng, cluster, workload)
     quick = simulate(cluster, workload, **options)
     with monkeypatch.context() as patch:
-        patch.setattr(pass_context, "GraphSupply", PlainSupply)
+        patch.setattr(graph_supply, "GraphSupply", PlainSupply)
         slow = simulate(cluster, workload, **options)
     assert records(quick) == records(slow)
     if find_policy(options["match_policy"]).whole_nodes:
