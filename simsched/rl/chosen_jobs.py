@@ -156,6 +156,7 @@ class ChosenJobs:
         shadow = self._reserved.get(context)
         if shadow is None or shadow.job != first or context.moved or shadow.is_past(context.now):
             shadow = self._reserved[context] = context.supply.shadow(first)
+        shadow.forget()
         if not _is_full(context):
             _pass_by(context, shadow, _may_pass(context, shadow, context.queue.jobs()))
 
@@ -204,6 +205,7 @@ def _beside_first(context: PassContext, jobs: Integers, fits: Bools) -> tuple[Bo
         return allowed, None
     supply = context.supply
     shadow = supply.shadow(int(jobs[0]))
+    shadow.forget()
     late = context.now + context.table.judged_array[jobs] > shadow.time(supply)
     allowed &= ~late | shadow.leaves_room(supply, jobs)
     late &= allowed
@@ -225,7 +227,7 @@ def _try_each(context: PassContext, jobs: Integers, late: Bools, allowed: Bools)
         key = kinds[job] if steady else job
         if key not in known:
             if shadow is None:
-                shadow = supply.shadow(first)
+                shadow = supply.trial_shadow(first)
             known[key] = shadow.fit_beside(supply, job) is not None
             if known[key]:
                 shadow = None

@@ -183,7 +183,8 @@ class CountedShadow:
     def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
         """Return which jobs are not ruled out, by sums, beside the first job at the shadow time.
 
-        Where counts decide for all kinds, sums rule out few of them that counts do not, and are not taken.
+        Where counts decide for all kinds, sums are not taken: nearly every kind that they rule out is refused
+        by counts, and that once for all of its jobs.
         """
         if not self.extra:
             return np.zeros(len(jobs), dtype=np.bool_)

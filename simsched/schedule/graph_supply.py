@@ -130,6 +130,13 @@ class GraphSupply(Supply):
         found = self.earliest(job)
         return NoShadow(job) if found is None else GraphShadow(job, found, extra=extra, fixed=fixed)
 
+    def trial_shadow(self, job: int) -> Shadow:
+        """Return the shadow of a job, and not the one that is kept from pass to pass."""
+        kept, self._shadow = self._shadow, None
+        found = super().trial_shadow(job)
+        self._shadow = kept
+        return found
+
     def _counts_decide(self, job: int) -> bool:
         """Whether counts decide the shadow time of a job, whatever the match policy chooses."""
         # Where a candidate is judged by its actual run time, its claim may outlast the shadow time that it
@@ -187,7 +194,7 @@ class GraphSupply(Supply):
         """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
         counted = cast("object", shadow)
         if isinstance(counted, CountedShadow) and counted.extra and self.kinds.all_decided:
-            return jobs  # sums rule out few jobs that counts do not
+            return jobs  # `leaves_room` rules none of them out
         latest, judged = shadow.time(self) - self.now, self.table.judged
         late = [job for job in jobs if judged[job] > latest]
         if not late:

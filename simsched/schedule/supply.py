@@ -134,6 +134,12 @@ class Supply(ABC):
             took beside it stay taken, even after these jobs have ended.
         """
 
+    def trial_shadow(self, job: int) -> Shadow:
+        """Return the shadow of a job as it is before any other job is let pass, to try one job beside it."""
+        found = self.shadow(job)
+        found.time(self)  # nothing is placed beside it before its time is known
+        return found
+
     def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]

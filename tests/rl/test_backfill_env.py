@@ -58,18 +58,36 @@ def mixed(workload, exact=False):
     ), name="mixed")  # fmt: skip
 
 
+def several(count=120, seed=0):
+    """Requests of many sizes, in cores and nodes, so that several fit beside the first job."""
+    rng = np.random.default_rng(seed)
+    at, jobs = 0, []
+    for number in range(1, count + 1):
+        at += int(rng.integers(0, 300))
+        runtime = int(rng.integers(60, 2 * HOUR))
+        shape = ("slot={}/core", "slot={}/core=2", "slot={}/node")[number % 3]
+        most = (9, 6, 4)[number % 3]
+        jobs.append(ss.Job(
+            id=number, submit=at, jobspec=ss.Jobspec.from_shape(shape.format(rng.integers(1, most))),
+            runtime=runtime, duration=int(runtime * rng.uniform(1, 4)),
+        ))  # fmt: skip
+    return ss.Workload(tuple(jobs), name="several")
+
+
 @pytest.mark.parametrize(
     ("actions", "policy", "workload"),
     [
         ("backfill", "easy", crowd()),
         ("next-easy", "easy", crowd()),
         ("next-easy", "easy", mixed(crowd())),
+        ("next-easy", "easy", several(60)),
+        ("next-easy", "easy", several(60, seed=1)),
         ("next", "fcfs", crowd()),
         ("next", "fcfs", mixed(crowd())),
     ],
 )
 def test_first_come_first_served_is_the_queue_policy(actions, policy, workload):
-    env = make(workload=workload, actions=actions, visible=60)
+    env = make(workload=workload, actions=actions, jobs=len(workload.jobs), visible=60)
     play(env, rule("fcfs"), begin=0)
     run = ss.simulate("tiny", workload, queue_policy=policy)
     origin = workload.jobs[0].submit
@@ -244,3 +262,23 @@ def test_a_reward_function_that_fails_is_named():
         _, info = env.reset(seed=1)
         with pytest.raises(ss.PluginError, match=text):
             env.step(int(info["action_mask"].nonzero()[0][0]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_job_is_allowed_for_itself(seed):
+    """A job is masked only if it delays the first by itself, and not beside another that was tried."""
+    env = make(workload=several(seed=seed), jobs=120, visible=60)
+    observation, info = env.reset(options={"begin": 0})
+    seen, over, agent = set(), False, rule("random", 4)
+    while not over:
+        choice = env.unwrapped.choice
+        if choice is not None and choice.shadow is not None:
+            supply, first = choice.context.supply, int(choice.jobs[0])
+            for job, fits, allowed in zip(choice.jobs[1:], choice.fits[1:], choice.allowed[1:], strict=True):
+                alone = supply.shadow(first, fixed=True)
+                ends = choice.context.now + choice.context.table.judged[job]
+                passes = ends <= alone.time(supply) or alone.fit_beside(supply, int(job)) is not None
+                assert bool(allowed) == bool(fits and passes)
+                seen.add((bool(allowed), passes))
+        observation, _, over, _, info = env.step(agent(env, observation, info["action_mask"]))
+    assert seen >= {(True, True), (False, False)}

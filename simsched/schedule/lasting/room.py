@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
 
 DENSE = 16
+"""From a part of 1/16 of a vector on, whole rows are read: each cell by itself takes many times as long."""
 
 NEVER_LESS = 1e9
 """More copies than any request needs."""

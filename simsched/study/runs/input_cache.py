@@ -268,9 +268,11 @@ def _is_same(source: TaskInput, path: Path) -> bool:
 
 def _named(error: SimschedError, source: TaskInput, path: Path) -> SimschedError:
     """Return the error of reading an input from `path` with the user's name of the input."""
-    if error.where and error.where.startswith(str(path)):
-        place = source.name + error.where.removeprefix(str(path))
-        return type(error)(error.message, where=place, expected=error.expected)
+    file, colon, spot = (error.where or "").partition(":")
+    if file == str(path):
+        error.where = f"{source.name}{colon}{spot}"
+        error.args = error.message, error.where, error.expected
+        return error
     if error.where and source.name in error.where:
         return error
     return error.at(source.name)
