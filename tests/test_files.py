@@ -30,7 +30,8 @@ def names(folder):
 
 def limited(limit, *words, cwd):
     """Run a command that may write files of so many bytes at most: to it the disk is full then."""
-    command = [sys.executable, "-c", SIZE_LIMIT.format(limit=limit), *words]
+    # -B: a compiled module that is cut short would stay beside its source.
+    command = [sys.executable, "-B", "-c", SIZE_LIMIT.format(limit=limit), *words]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
