@@ -132,9 +132,10 @@ class GraphSupply(Supply):
 
     def trial_shadow(self, job: int) -> Shadow:
         """Return the shadow of a job, and not the one that is kept from pass to pass."""
-        kept, self._shadow = self._shadow, None
-        found = super().trial_shadow(job)
-        self._shadow = kept
+        if not self._counts_decide(job):
+            return super().trial_shadow(job)
+        found = cast("Shadow", CountedShadow(job, extra=True))
+        found.time(self)
         return found
 
     def _counts_decide(self, job: int) -> bool:
@@ -192,9 +193,6 @@ class GraphSupply(Supply):
 
     def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
         """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
-        counted = cast("object", shadow)
-        if isinstance(counted, CountedShadow) and counted.extra and self.kinds.all_decided:
-            return jobs  # `leaves_room` rules none of them out
         latest, judged = shadow.time(self) - self.now, self.table.judged
         late = [job for job in jobs if judged[job] > latest]
         if not late:

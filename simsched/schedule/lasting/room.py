@@ -253,9 +253,8 @@ class Room:
 
         The totals of the steps rule most of them out; of the others, the targets that changed are counted.
         """
-        times, owned = self.times, owners[opened.columns]
-        stops = np.maximum(times.searchsorted(times[opened.steps] + opened.durations), opened.steps + 1)
-        until = np.minimum(stops, times.searchsorted(opened.starts))  # from then on its own resources count
+        owned, stops = owners[opened.columns], self.stops(opened.steps, opened.durations)
+        until = np.minimum(stops, self.times.searchsorted(opened.starts))  # then its own resources count
         low, high = int(opened.steps[0]), int(until.max())  # steps ascend
         gauges, which = distinct(opened.gauges, len(self._gauges))
         totals = self._total[gauges, low:high]
@@ -331,7 +330,7 @@ class Room:
         """Return the first step behind the window of `duration` seconds that begins with a step."""
         return max(self.at(float(self._time[step]) + duration), step + 1)
 
-    def stops(self, steps: Ints, duration: float) -> Ints:
+    def stops(self, steps: Ints, duration: float | Floats) -> Ints:
         """Return for each step the first one behind the window of `duration` seconds that begins with it."""
         return np.maximum(self.times.searchsorted(self.times[steps] + duration), steps + 1)
 
