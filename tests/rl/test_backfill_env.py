@@ -14,15 +14,21 @@ from simsched.rl import KINDS, baseline_table, play, rule
 HOUR = 3600
 
 
-def crowd(count=60, seed=3):
-    """Jobs of 1 to 4 nodes, with wrong requested times, that come faster than they end."""
+NODES = (("slot={}/node", 5),)
+SEVERAL = (("slot={}/core", 9), ("slot={}/core=2", 6), ("slot={}/node", 4))
+"""Shapes and what their copies stay below, in turn; of these, several requests fit beside the first job."""
+
+
+def crowd(count=60, seed=3, gap=900, shapes=NODES):
+    """Jobs with wrong requested times, that come faster than they end."""
     rng = np.random.default_rng(seed)
     at, jobs = 0, []
     for number in range(1, count + 1):
-        at += int(rng.integers(0, 900))
+        at += int(rng.integers(0, gap))
         runtime = int(rng.integers(60, 2 * HOUR))
+        shape, most = shapes[number % len(shapes)]
         jobs.append(ss.Job(
-            id=number, submit=at, jobspec=ss.Jobspec.from_shape(f"slot={rng.integers(1, 5)}/node"),
+            id=number, submit=at, jobspec=ss.Jobspec.from_shape(shape.format(rng.integers(1, most))),
             runtime=runtime, duration=int(runtime * rng.uniform(1, 4)),
         ))  # fmt: skip
     return ss.Workload(tuple(jobs), name="crowd")
@@ -58,30 +64,14 @@ def mixed(workload, exact=False):
     ), name="mixed")  # fmt: skip
 
 
-def several(count=120, seed=0):
-    """Requests of many sizes, in cores and nodes, so that several fit beside the first job."""
-    rng = np.random.default_rng(seed)
-    at, jobs = 0, []
-    for number in range(1, count + 1):
-        at += int(rng.integers(0, 300))
-        runtime = int(rng.integers(60, 2 * HOUR))
-        shape = ("slot={}/core", "slot={}/core=2", "slot={}/node")[number % 3]
-        most = (9, 6, 4)[number % 3]
-        jobs.append(ss.Job(
-            id=number, submit=at, jobspec=ss.Jobspec.from_shape(shape.format(rng.integers(1, most))),
-            runtime=runtime, duration=int(runtime * rng.uniform(1, 4)),
-        ))  # fmt: skip
-    return ss.Workload(tuple(jobs), name="several")
-
-
 @pytest.mark.parametrize(
     ("actions", "policy", "workload"),
     [
         ("backfill", "easy", crowd()),
         ("next-easy", "easy", crowd()),
         ("next-easy", "easy", mixed(crowd())),
-        ("next-easy", "easy", several(60)),
-        ("next-easy", "easy", several(60, seed=1)),
+        ("next-easy", "easy", crowd(60, 0, 300, SEVERAL)),
+        ("next-easy", "easy", crowd(60, 1, 300, SEVERAL)),
         ("next", "fcfs", crowd()),
         ("next", "fcfs", mixed(crowd())),
     ],
@@ -267,7 +257,7 @@ def test_a_reward_function_that_fails_is_named():
 @pytest.mark.parametrize("seed", range(4))
 def test_each_job_is_allowed_for_itself(seed):
     """A job is masked only if it delays the first by itself, and not beside another that was tried."""
-    env = make(workload=several(seed=seed), jobs=120, visible=60)
+    env = make(workload=crowd(120, seed, 300, SEVERAL), jobs=120, visible=60)
     observation, info = env.reset(options={"begin": 0})
     seen, over, agent = set(), False, rule("random", 4)
     while not over:
