@@ -64,8 +64,21 @@ class SimschedError(Exception):
 
     def at(self, where: str) -> SimschedError:
         """Return the same error with `where` before its own place."""
-        place = f"{where}: {self.where}" if self.where else where
-        return type(self)(self.message, where=place, expected=self.expected)
+        return self._placed(f"{where}: {self.where}" if self.where else where)
+
+    def renamed(self, name: str, given: str) -> SimschedError:
+        """Return the same error with `given` for the file `name`, if its place is in that file.
+
+        >>> str(SimschedError("no number", where="log.swf:3").renamed("log.swf", "logs/log.swf"))
+        'logs/log.swf:3: no number'
+        """
+        rest = (self.where or "").removeprefix(name)
+        if rest == self.where or rest[:1] not in ("", ":", "/", " "):
+            return self
+        return self._placed(given + rest)
+
+    def _placed(self, where: str) -> SimschedError:
+        return type(self)(self.message, where=where, expected=self.expected)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message
@@ -117,9 +130,8 @@ class PluginError(ConfigError):
 
     trace: str = ""
 
-    def at(self, where: str) -> SimschedError:
-        """Return the same error with `where` before its own place."""
-        found = super().at(where)
+    def _placed(self, where: str) -> SimschedError:
+        found = super()._placed(where)
         assert isinstance(found, PluginError)
         found.trace = self.trace
         return found

@@ -83,7 +83,6 @@ READERS = {
         "model_file", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
-
 STATED = ("jobs", "jsonl", "sss", "model")
 """Formats whose jobs are requests, and not counts that a map makes requests of."""
 
@@ -343,10 +342,7 @@ def _opened(given: str | Path | Source) -> tuple[Source, str]:
 
 def _as_given(error: SimschedError, name: str, given: str) -> SimschedError:
     """Return an error with the path as the user gave it; readers have the file name alone."""
-    where = error.where or ""
-    if where.startswith(given) or not re.match(rf"{re.escape(name)}(?=[:/ ]|\Z)", where):
-        return error
-    return type(error)(error.message, where=given + where[len(name) :], expected=error.expected)
+    return error if (error.where or "").startswith(given) else error.renamed(name, given)
 
 
 def resolve_workload(path: str | Path) -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 import simsched as ss
 from simsched.cli import main
+from simsched.errors import PluginError
 from simsched.match.policies import policy as match_policies
 from tests.manual.installs import install
 
@@ -269,3 +270,12 @@ def test_functions_and_objects_are_named_in_messages():
         run.metric(3)
     with pytest.raises(ss.PluginError, match=r"test_wrong_plugins.py:\d+: .*'Reader' has __call__\(text\)"):
         ss.load_cluster(__file__, reader=Reader())
+
+
+def test_an_error_keeps_its_traceback_under_another_place():
+    error = PluginError("it failed", where="log.swf:3")
+    error.trace = "Traceback …"
+    for placed in (error.at("here"), error.renamed("log.swf", "logs/log.swf")):
+        assert placed.trace == "Traceback …"
+    assert placed.where == "logs/log.swf:3"
+    assert error.renamed("log.sw", "other") is error  # another file

@@ -268,14 +268,8 @@ def _is_same(source: TaskInput, path: Path) -> bool:
 
 def _named(error: SimschedError, source: TaskInput, path: Path) -> SimschedError:
     """Return the error of reading an input from `path` with the user's name of the input."""
-    file, colon, spot = (error.where or "").partition(":")
-    if file == str(path):
-        error.where = f"{source.name}{colon}{spot}"
-        error.args = error.message, error.where, error.expected
-        return error
-    if error.where and source.name in error.where:
-        return error
-    return error.at(source.name)
+    error = error.renamed(str(path), source.name)
+    return error if error.where and source.name in error.where else error.at(source.name)
 
 
 def _key(*parts: Any) -> str:
