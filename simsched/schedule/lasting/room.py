@@ -249,7 +249,7 @@ class Room:
             self._close(opened, change, owners, len(freed.targets))
 
     def _close(self, opened: Windows, change: RoomChange, owners: Bools, freed: int) -> None:
-        """Note what is missing still in windows that a release may open.
+        """Note what is still missing in windows that a release may open.
 
         The totals of the steps rule most of them out; of the others, the targets that changed are counted.
         """
