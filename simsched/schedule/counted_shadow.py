@@ -10,7 +10,7 @@ often one look at one of them suffices.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,48 +26,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.index.index import Index
-    from simsched.match.requests.request import Request
     from simsched.match.search.placements import Change, RowPlacement
-    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import JobTable
-    from simsched.schedule.kind_counts import KindCounts
-    from simsched.schedule.profiles.plan import Plan
+    from simsched.schedule.counting_supply import CountingSupply
     from simsched.schedule.supply import Supply
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
-
-
-class CountingSupply(Protocol):
-    """The supply of a pass, as far as a shadow by counts needs it (see `graph_supply`)."""
-
-    table: JobTable
-    plan: Plan
-    now: float
-    failed: set[int]
-
-    @property
-    def kinds(self) -> KindCounts:
-        """Whether each kind of request fits now."""
-
-    def request(self, job: int) -> Request:
-        """Return the compiled request of a job."""
-
-    def fit(self, job: int) -> Selection | None:
-        """Return resources on which a job may start now, or None."""
-
-    def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match a request in a state."""
-
-    def change_of(self, job: int, selection: Selection) -> Change | None:
-        """Return the difference that the release of a job's claim makes to rows; None if units are shared."""
-
-    def note_change(self, job: int, selection: Selection, change: Change) -> None:
-        """Note the difference that the release of a job's claim makes to rows."""
-
-    def earliest(self, job: int) -> EarliestStart | None:
-        """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
 
 
 STEP = 8
@@ -89,7 +54,7 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_before", "_copies", "_era", "_exact", "_never", "_of_rest", "_read", "_rest", "_room"),
+        *("_claims", "_copies", "_era", "_exact", "_never", "_of_rest", "_read", "_rest", "_room"),
         *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then", "_unsure"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
@@ -116,18 +81,18 @@ class CountedShadow:
         """The same, at least, without counting them again after each claim that is taken over."""
         self._room: Bools | None = None
         """Which kinds need no more units than these rows have beyond the first job's; None: to be summed."""
-        self._before: Integers | None = None
-        """The rows just before the shadow time; None: the shadow time is now."""
         self._short = 0
-        """By how much these rows fall short of the first job's count, at least; 0: to be counted."""
+        """How many the first job is short of just before that time, at least; 0: to be counted."""
         self._era = self._read = -1
         """The place in the plan's log up to which the rows have taken over changes."""
         self._taken: set[int] = set()
         """Jobs whose claims the rows at the shadow time have taken over ahead of the log."""
         self._rest: Integers | None = None
         """The rows at the shadow time that the first job leaves; None: not known."""
-        self._of_rest: dict[int, tuple[Integers, int]] = {}
-        """Place of a count → the copies on each target of these rows, and the count itself."""
+        self._claims = 0
+        """How many claims these rows have taken over since they were made."""
+        self._of_rest: dict[int, tuple[Integers, int, int]] = {}
+        """Place of a count → the copies on each target of these rows, the count, and `_claims` then."""
         self._exact: GraphShadow | None = None
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
@@ -180,15 +145,19 @@ class CountedShadow:
         """Look at the shadow time again before it is used: jobs have started or ended."""
         self._stale = True
 
-    def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
-        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time.
+    def lets_all_pass(self, supply: CountingSupply) -> bool:
+        """Whether sums rule out no job.
 
         Where counts decide for all kinds, sums are not taken: nearly every kind that they rule out is refused
         by counts, and that once for all of its jobs.
         """
+        return self.extra and (self._never or supply.kinds.all_decided)
+
+    def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
+        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
         if not self.extra:
             return np.zeros(len(jobs), dtype=np.bool_)
-        if self._never or self._then is None or supply.kinds.all_decided:
+        if self._then is None or self.lets_all_pass(supply):
             return np.ones(len(jobs), dtype=np.bool_)
         kinds, table = supply.kinds, supply.table
         if self._room is None:
@@ -256,11 +225,14 @@ class CountedShadow:
         """Return the resources that the match policy chooses for a job, if the first job still fits then."""
         kinds, kind, then = supply.kinds, supply.table.kinds[job], self._then
         placed = change = None
+        lost: int | None = MANY
         if then is not None and kinds.numbers[kind] >= 0:
             # The targets follow from the counts; whether they are in the way is known without their units.
             placed = kinds.placed_now(kind)
-            if placed is not None and not self._allows(supply, then, placed):
-                return None
+            if placed is not None:
+                lost = self._lost(supply, then, placed)
+                if lost is None:
+                    return None
         selection = supply.fit(job)
         if selection is None:
             return None
@@ -274,24 +246,28 @@ class CountedShadow:
         inexact = change is None or self._exact is not None
         if inexact and not self._exactly(supply).leaves_start(cast("Supply", supply), selection):
             return None
-        self._take(job, change)
+        self._take(job, change, costs_first=lost != 0)
         return selection
 
-    def _allows(self, supply: CountingSupply, then: Integers, placed: RowPlacement) -> bool:
-        """Whether the first job still fits at the shadow time beside a placement."""
+    def _lost(self, supply: CountingSupply, then: Integers, placed: RowPlacement) -> int | None:
+        """Return how many copies of its kind the first job loses at most at the shadow time by a placement.
+
+        None if it does not fit any more.
+        """
         kinds, first = supply.kinds, supply.table.kinds[self.job]
         most = len(placed.targets) * kinds.most_on_a_target(first)
         if most <= self._surely_spare:
             self._surely_spare -= most
-            return True
+            return most
         copies, now = self._copies_then(supply, then), kinds.counts.rows
         lost = placed.lost(kinds.demand(first), copies, then, now)
         if lost is None:
             self._surely_spare = 0
-            return self._suffices(supply, with_changes(then, [placed.change(now)], sign=-1))
+            fits = self._suffices(supply, with_changes(then, [placed.change(now)], sign=-1))
+            return most if fits else None
         number = lost[0 if kinds.counts_copies(first) else 1]
         self._surely_spare = max(0, self._spare - number)
-        return number <= self._spare
+        return lost[0] if number <= self._spare else None
 
     def _copies_then(self, supply: CountingSupply, then: Integers) -> Integers:
         """Return the copies of the first job's kind on each target at the shadow time."""
@@ -302,14 +278,23 @@ class CountedShadow:
             self._surely_spare = max(0, self._spare)
         return self._copies
 
-    def _take(self, job: int, change: Change | None) -> None:
-        """Take over the claim of a job that starts beside the first one, in the rows."""
-        if self._then is not None:
-            if change is None:
-                self._then = None
-            else:
-                np.subtract.at(self._then.reshape(-1), change.places, change.amounts)
+    def _take(self, job: int, change: Change | None, *, costs_first: bool = True) -> None:
+        """Take over the claim of a job that starts beside the first one, in the rows.
+
+        A claim that costs the first job no copy changes neither the copies nor the place of the first job.
+        """
         self._taken.add(job)
+        then, rest = self._then, self._rest
+        if then is not None and change is not None:
+            np.subtract.at(then.reshape(-1), change.places, change.amounts)
+            if not costs_first:
+                self._room = None
+                if rest is not None and rest is not then:
+                    np.subtract.at(rest.reshape(-1), change.places, change.amounts)
+                self._claims += 1
+                return
+        if change is None:
+            self._then = None
         self._forget_then()
 
     def _forget_then(self) -> None:
@@ -329,12 +314,13 @@ class CountedShadow:
         if self._rest is None:
             placed = kinds.placed(supply.table.kinds[self.job], self._copies_then(supply, then))
             self._rest = then if placed is None else with_changes(then, [placed.change(then)], sign=-1)
-        known = self._of_rest.get(place)
-        if known is None:
+        amount, known = kinds.amount(kind), self._of_rest.get(place)
+        # Claims only take away: a count that did not suffice before them does not suffice now.
+        if known is None or (known[2] != self._claims and known[1] >= amount):
             copies = kinds.copies(kind, self._rest)
-            known = self._of_rest[place] = copies, kinds.count(kind, copies)
-        copies, count = known
-        if count < kinds.amount(kind):
+            known = self._of_rest[place] = copies, kinds.count(kind, copies), self._claims
+        copies, count, _ = known
+        if count < amount:
             return False  # whatever is free now
         return kinds.suffice(kind, np.minimum(kinds.copies_now(kind), copies))
 
@@ -384,38 +370,42 @@ class CountedShadow:
 
     def _follows(self, supply: CountingSupply) -> bool:
         """Take over the changes since the last time; return False if the shadow time may have moved."""
-        plan, then, before = supply.plan, self._then, self._before
-        if then is None or before is None or plan.log is None:
+        plan, then = supply.plan, self._then
+        if then is None or plan.log is None:
             return False
         if self._era != plan.era or self.start <= supply.now:
             return False
         less, freed = False, 0
+        flat = then.reshape(-1)
         for entry in plan.log[self._read :]:
-            if entry.end < self.start:
-                continue  # released by then in both states, before and after
+            released = entry.released
+            if entry.end < self.start or (entry.job in self._taken and not released):
+                continue  # released by then, before and after, or taken over already
             change = supply.change_of(entry.job, entry.selection)
             if change is None:
                 return False
-            apply = np.add.at if entry.released else np.subtract.at
-            apply(before.reshape(-1), change.places, change.amounts)
-            if entry.released:
+            if released:
                 freed += _touched(entry.selection, plan.index)
-            if entry.end > self.start and not (entry.job in self._taken and not entry.released):
-                apply(then.reshape(-1), change.places, change.amounts)
+            if entry.end > self.start:
+                (np.add if released else np.subtract).at(flat, change.places, change.amounts)
                 self._forget_then()
-                less = less or not entry.released
-        if freed and self._would_fit_before(supply, before, freed):
+                less = less or not released
+        if freed and self._would_fit_before(supply, then, freed):
             return False
         return not less or self._suffices_then(supply, then)
 
-    def _would_fit_before(self, supply: CountingSupply, before: Integers, freed: int) -> bool:
-        """Whether the first job fits in the rows before the shadow time, where something was freed.
+    def _would_fit_before(self, supply: CountingSupply, then: Integers, freed: int) -> bool:
+        """Whether the first job fits just before the shadow time, where something was freed.
 
         It is not counted as long as the number of `freed` targets, each with all of its units, is too small.
+        The rows then are those of the shadow time without the releases at that very time.
         """
         kinds, kind = supply.kinds, supply.table.kinds[self.job]
         self._short -= freed * kinds.most_on_a_target(kind)
         if self._short <= 0:
+            ends, jobs = supply.plan.ends()
+            last = jobs[bisect_left(ends, self.start) : bisect_right(ends, self.start)]
+            before = with_changes(then, self._changes(supply, last), sign=-1)
             self._short = -kinds.spare(kind, kinds.copies(kind, before))
         return self._short <= 0
 
@@ -424,7 +414,8 @@ class CountedShadow:
         plan, most = supply.plan, supply.kinds.most_on_a_target(supply.table.kinds[self.job])
         held, index = plan.held, plan.index
         for at, job in enumerate(jobs):
-            short -= _touched(held[job], index) * most
+            selection = held[job]
+            short -= (_touched(selection, index) if selection.holds else len(selection.targets)) * most
             if short <= 0:
                 return at
         return len(jobs)
@@ -438,8 +429,8 @@ class CountedShadow:
         kinds, kind, now = supply.kinds, supply.table.kinds[self.job], supply.now
         ends, jobs = supply.plan.ends()
         rows = kinds.counts.rows_now()
-        self._never, self._before, self._short, self._surely_spare = False, None, 0, 0
-        spare = kinds.spare(kind, kinds.copies(kind, rows))
+        self._never, self._short, self._surely_spare = False, 0, 0
+        spare = kinds.spare_now(kind)
         if spare >= 0:
             self.start, self._then = now, rows
             return
@@ -463,16 +454,13 @@ class CountedShadow:
             else:
                 rows, low = trial, middle
         self.start = max(ends[low], now)
-        # All jobs that end at the shadow time have ended then, and none of them just before it.
+        # All jobs that end at the shadow time have ended then.
         self._then = with_changes(later, self._changes(supply, jobs[high : bisect_right(ends, self.start)]))
-        if self.start > now:
-            first = bisect_left(ends, self.start)
-            self._before = with_changes(rows, self._changes(supply, jobs[first:low]), sign=-1)
 
     def _search_states(self, supply: CountingSupply) -> None:
         """Compute the shadow time where rows do not describe the claims of the running jobs."""
         found = supply.earliest(self.job)
-        self._then = self._before = None
+        self._then = None
         self._never = found is None
         self.start = NEVER if found is None else found.start
         if found is not None:
@@ -480,14 +468,10 @@ class CountedShadow:
 
     def _changes(self, supply: CountingSupply, jobs: Iterable[int]) -> list[Change]:
         """Return the differences that the releases of some running jobs make."""
-        held = supply.plan.held
-        found = []
-        for job in jobs:
-            change = supply.change_of(job, held[job])
-            if change is None:
-                raise _SharedUnitsError
-            found.append(change)
-        return found
+        found = supply.changes_of(jobs)
+        if None in found:
+            raise _SharedUnitsError
+        return cast("list[Change]", found)
 
 
 def _touched(selection: Selection, index: Index) -> int:

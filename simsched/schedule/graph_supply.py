@@ -50,23 +50,24 @@ SOME = 128
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_changes", "_gauges", "_kinds", "_running", "_shadow")
+    __slots__ = ("_changes", "_gauges", "_running", "_shadow", "kinds")
+    kinds: KindCounts
+    """Whether each kind of request fits now, made when it is first asked for."""
 
     def _prepare(self) -> None:
         self._gauges: tuple[Gauges, Columns] | None = None
         self._running: LastingReservations | None = None
         """The running jobs over time, without reservations, as of the last profile."""
-        self._kinds: KindCounts | None = None
         self._shadow: CountedShadow | None = None
         self._changes: dict[int, tuple[Selection, Change | None]] = {}
         """Running job → its claim, and the difference that its release makes to rows."""
 
-    @property
-    def kinds(self) -> KindCounts:
-        """Whether each kind of request fits now, made when it is first asked for."""
-        if self._kinds is None:
-            self._kinds = KindCounts(self.table, self.plan.available, self._policy)
-        return self._kinds
+    def __getattr__(self, name: str) -> KindCounts:
+        """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
+        if name != "kinds":
+            raise AttributeError(name)
+        self.kinds = KindCounts(self.table, self.plan.available, self._policy)
+        return self.kinds
 
     # -- now ------------------------------------------------------------------------------------
 
@@ -121,9 +122,11 @@ class GraphSupply(Supply):
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""
-        if not fixed and self._counts_decide(job):
-            kept = self._shadow
-            if kept is None or kept.job != job or kept.extra != extra:
+        kept = self._shadow
+        again = kept is not None and kept.job == job and kept.extra == extra
+        # Of what decides whether counts suffice for a job, only the calendar changes during a run.
+        if not fixed and (not self.calendar if again else self._counts_decide(job)):
+            if kept is None or not again:
                 kept = self._shadow = CountedShadow(job, extra=extra)
             kept.expire()
             return cast("Shadow", kept)
@@ -194,6 +197,9 @@ class GraphSupply(Supply):
     def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
         """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
         latest, judged = shadow.time(self) - self.now, self.table.judged
+        lets_all_pass = getattr(shadow, "lets_all_pass", None)
+        if lets_all_pass is not None and lets_all_pass(self):
+            return jobs
         late = [job for job in jobs if judged[job] > latest]
         if not late:
             return jobs  # what is left over at that time need not be known
@@ -258,6 +264,18 @@ class GraphSupply(Supply):
         change = self.kinds.counts.change(selection)
         self.note_change(job, selection, change)
         return change
+
+    def changes_of(self, jobs: Iterable[int]) -> list[Change | None]:
+        """Return `change_of` for some running jobs."""
+        known, held = self._changes, self.plan.held
+        found: list[Change | None] = []
+        for job in jobs:
+            selection, pair = held[job], known.get(job)
+            if pair is not None and pair[0] is selection:
+                found.append(pair[1])
+            else:
+                found.append(self.change_of(job, selection))
+        return found
 
     def note_change(self, job: int, selection: Selection, change: Change | None) -> None:
         """Note the difference that the release of a job's claim makes to rows."""

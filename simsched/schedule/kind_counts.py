@@ -46,12 +46,11 @@ class KindCounts:
     """
 
     __slots__ = (
-        *("_amounts", "_fitting", "_policy", "_row", "_seen"),
+        *("_amounts", "_fitting", "_row", "_seen", "_spots"),
         *("all_decided", "counts", "decided", "least", "numbers", "of", "places"),
     )
 
     def __init__(self, table: JobTable, available: Availability, policy: MatchPolicy) -> None:
-        self._policy = policy
         self.decided = _decided(table, available, policy)
         if available.table is None:  # queues that share a plan share the table of its state
             available.table = CountTable(
@@ -70,6 +69,10 @@ class KindCounts:
         self.places, self._amounts = [-1] * len(self.decided), [0] * len(self.decided)
         for kind, place, amount in zip(*(part.tolist() for part in self._row), strict=True):
             self.places[kind], self._amounts[kind] = place, amount
+        self._spots = [
+            None if each is None or number < 0 else self.counts.spot(each, policy)
+            for number, each in zip(self.numbers, self.decided, strict=True)
+        ]
         self._fitting: Bools = np.ones(len(self.decided), dtype=np.bool_)
         self._seen = -1
 
@@ -111,10 +114,10 @@ class KindCounts:
         counts = self.counts
         amount = self._amounts[kind]
         if counts.pending:
-            if not counts.grew and counts.sum_at(place) < amount:
+            if not counts.grew and counts.packed >> place * WORD & MASK < amount:
                 return False  # as before: since then, resources were only claimed
             counts.follow()
-        return counts.sum_at(place) >= amount
+        return counts.packed >> place * WORD & MASK >= amount  # `sum_at`, without the call
 
     def that_fit(self, jobs: Sequence[int], kinds: Sequence[int]) -> list[int]:
         """Return those of some jobs whose kinds fit now, or where counts do not decide."""
@@ -171,22 +174,29 @@ class KindCounts:
         """Return by how much these copies on each target exceed the count that a kind needs."""
         return self.count(kind, copies) - self._amounts[kind]
 
+    def spare_now(self, kind: int) -> int:
+        """Return by how much the copies on all targets exceed the count that a kind needs, now."""
+        counts = self.counts
+        if counts.pending:
+            counts.follow()
+        return counts.sum_at(self.places[kind]) - self._amounts[kind]
+
     def most_on_a_target(self, kind: int) -> int:
         """Return by how much one target can add to the count that a kind needs, at most."""
         return self.counts.most_on_a_target[self.numbers[kind]] if self.counts_copies(kind) else 1
 
     def placed_now(self, kind: int) -> RowPlacement | None:
         """Return where a kind that fits now would be placed; None if the matcher alone knows that."""
-        each = self.decided[kind]
-        return None if each is None else self.counts.placed_now(each, self._policy)
+        spot = self._spots[kind]
+        return None if spot is None else self.counts.placed_now(spot)
 
     def placed(self, kind: int, copies: Integers) -> RowPlacement | None:
         """Return where a kind would be placed in a state in which targets host these copies of it.
 
         None if the matcher alone knows the targets that the policy takes.
         """
-        each = self.decided[kind]
-        return None if each is None else self.counts.placed(each, copies, self._policy)
+        spot = self._spots[kind]
+        return None if spot is None else self.counts.placed(spot, copies)
 
 
 def _decided(table: JobTable, available: Availability, policy: MatchPolicy) -> list[Counted | None]:

@@ -14,7 +14,7 @@ import numpy as np
 from simsched.match.search.counts import MANY
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.requests.request import Content
@@ -39,7 +39,7 @@ class CountColumn(NamedTuple):
 
     Attributes
     ----------
-    cells : copies of each content, and behind them the free units of each type, as a matrix of one column.
+    cells : copies of each content, and behind them the free units of each type.
     packed : copies of each content, and behind them for each content whether there is any, in one number
         (see `packed`).
     """
@@ -61,24 +61,26 @@ class CountColumns:
     def __init__(
         self, contents: Sequence[Content], types: Sequence[str], eligible: Bools, present: Bools
     ) -> None:
-        groups: dict[tuple[tuple[tuple[int, int], ...], int, int], list[int]] = {}
-        for number, content in enumerate(contents):
-            draws = tuple((types.index(type_), units) for type_, units in content.flat or ())
-            groups.setdefault((draws, most_copies(content), gate(content)), []).append(number)
         self._count, self._types = len(contents), len(types)
         classes, of = np.unique(np.concatenate([eligible, present]), axis=1, return_inverse=True)
         self._class: list[int] = of.reshape(-1).tolist()
-        self._groups = [
+        gates = np.array([gate(content) for content in contents], dtype=np.int64)
+        most = np.array([most_copies(content) for content in contents], dtype=np.int64)
+        passing = [gates <= passes for passes in (UP, OPEN, IDLE)]
+        self._units, beyond = units_of(contents, {type_: at for at, type_ in enumerate(types)})
+        self._draws = beyond == 0
+        self._shares: list[dict[int, Ints]] = [{} for _ in types]
+        """For each type and each number of free units of it the copies for which they suffice."""
+        self._most = [
             [
-                (*demand, sum(1 << number * WORD for number in numbers if row[number]))
-                for demand, numbers in groups.items()
-                if any(row[number] for number in numbers)
+                most * (row[: len(contents)] & ~self._draws[~row[len(eligible) :]].any(axis=0) & may)
+                for may in passing
             ]
-            for row in classes.T.tolist()
+            for row in classes.T
         ]
-        """For each class of targets: demands, and a one for each content with the demand, packed."""
+        """For each class of targets and each gate the most copies of each content on a target."""
         self.present = [row[len(eligible) :].nonzero()[0].tolist() for row in classes.T]
-        classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._groups]
+        classes_known: list[dict[tuple[int, ...], CountColumn]] = [{} for _ in self._most]
         self.known = self.of_each(classes_known)
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
 
@@ -100,28 +102,27 @@ class CountColumns:
     def _counted(self, class_: int, state: tuple[int, ...]) -> CountColumn:
         """Count the copies of all contents on a target."""
         passes, *some = state
-        free, behind = [0] * self._types, self._count * WORD
-        cells = 0
-        for at, units in zip(self.present[class_], some, strict=True):
-            free[at] = units
-            cells |= units << behind + at * WORD
-        copies_of_all = targets_of_all = 0
-        for draws, most, gate_, contents in self._groups[class_]:
-            if gate_ <= passes:
-                copies = most
-                for at, units in draws:
-                    share = free[at] // units
-                    copies = min(copies, share)
-                if copies:
-                    copies_of_all += copies * contents
-                    targets_of_all += contents
-        column = unpacked(cells | copies_of_all, self._count + self._types)[:, None]
-        return CountColumn(column, copies_of_all | targets_of_all << behind)
+        present, count = self.present[class_], self._count
+        column = np.zeros(count + self._types, dtype=np.int64)
+        copies = column[:count]
+        if passes >= UP:
+            copies[:] = self._most[class_][passes]
+        for at, units in zip(present, some, strict=True):
+            column[count + at] = units
+            share = self._shares[at].get(units)
+            if share is None:
+                share = np.where(self._draws[at], units // self._units[at], MANY)
+                self._shares[at][units] = share
+            np.minimum(copies, share, out=copies)
+        both = copies.tobytes() + np.minimum(copies, 1).tobytes()
+        return CountColumn(column, int.from_bytes(both, "little"))
 
     def _forget(self) -> None:
         """Forget all columns: bounded memory."""
         for known in self.known:
             known.clear()
+        for shares in self._shares:
+            shares.clear()
         self._room = MAX_NUMBERS // max(1, 2 * self._count)
 
 
@@ -133,6 +134,20 @@ def packed(numbers: Sequence[int] | Ints) -> int:
 def unpacked(number: int, count: int) -> Ints:
     """Return the numbers in a packed one; read-only."""
     return np.frombuffer(number.to_bytes(count * WORD // 8, "little"), dtype="<i8")
+
+
+def units_of(contents: Sequence[Content], at: Mapping[str, int]) -> tuple[Ints, Ints]:
+    """Return the units that each content draws of each type, and `MANY` where it draws none.
+
+    `at` is the line of each type; the shape is (types, contents).
+    """
+    units = np.ones((len(at), len(contents)), dtype=np.int64)
+    beyond = np.full((len(at), len(contents)), MANY)
+    for number, content in enumerate(contents):
+        for type_, amount in content.flat or ():
+            units[at[type_], number] = amount
+            beyond[at[type_], number] = 0
+    return units, beyond
 
 
 def gate(content: Content) -> int:

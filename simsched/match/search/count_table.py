@@ -30,6 +30,7 @@ from simsched.match.search.count_columns import (
     gate,
     most_copies,
     packed,
+    units_of,
     unpacked,
 )
 from simsched.match.search.counts import MANY
@@ -63,6 +64,22 @@ class Counted(NamedTuple):
     content: Content
     amount: int
     copies: bool
+
+
+class Spot(NamedTuple):
+    """A counted request under a policy with a fixed order of targets: it takes the first ones with copies.
+
+    Attributes
+    ----------
+    content : the number of its content.
+    wanted, most : the copies in all, and on one target.
+    among : the targets in the order of the policy; None: graph order.
+    """
+
+    content: int
+    wanted: int
+    among: Ints | None
+    most: int
 
 
 def counted_request(request: Request) -> Counted | None:
@@ -109,14 +126,15 @@ class CountTable:
         self.types = tuple(self._leaves)
         self._at = {type_: at for at, type_ in enumerate(self.types)}
         self._use, self._held = len(self.types), len(self.types) + 1
-        self._units, self._beyond = _divisors(chosen, self._at)
+        units, beyond = units_of(chosen, self._at)
+        self._units, self._beyond = units.T[:, :, None], beyond.T[:, :, None]
         self._most = np.array([most_copies(content) for content in chosen], dtype=np.int64).reshape(-1, 1)
         self._gates = np.array([gate(content) for content in chosen], dtype=np.int64)
         self._eligible = np.array([c.eligible for c in chosen], dtype=np.bool_).reshape(-1, width)
         cells: Ints = np.zeros((len(chosen) + len(self.types) + 2, width), dtype=np.int64)
         self.fits, self.rows = cells[: len(chosen)], cells[len(chosen) :]
-        self._cells = cells[:-2]
-        """The lines of `fits` and `rows` that columns have."""
+        self._cells = cells[:-2].T
+        """The lines of `fits` and `rows` that columns have, by target."""
         self.packed = 0
         self.pending: list[Ints] = [np.arange(width)]
         self.grew = True
@@ -141,10 +159,13 @@ class CountTable:
         self._constant = some
         """For each gate the columns of the targets that are up and pass it and no further one, where these do
         not depend on the state: all is free on idle targets, and nothing on those claimed exclusively."""
+        # Single numbers of an array are read in half the time through a view of its memory.
         free = [
-            (avail.free[type_].item, None if leaves.pools is None else leaves.on(slice(None)))
+            (avail.free[type_].data, None if leaves.pools is None else leaves.on(slice(None)))
             for type_, leaves in self._leaves.items()
         ]
+        self._claims = avail.use.data, avail.held[index.target_type].data
+        """For each target the claims that touch it, and whether it is claimed exclusively."""
         self._free = self._columns.of_each([[free[at] for at in some] for some in self._columns.present])
         """For each target and each type that it has, the free units by leaf pool, and the leaf pools of each
         target; None: the targets and the leaf pools have the same numbers."""
@@ -191,48 +212,32 @@ class CountTable:
     def _count_few(self, targets: list[int]) -> None:
         """Count some targets again, one by one."""
         avail, columns, known, constant = self._avail, self._column, self._columns.known, self._constant
-        used, up, whole = avail.use.item, avail.up.item, avail.held[avail.index.target_type].item
+        used, whole = self._claims
         free, sums, cells = self._free, self.packed, self._cells
-        self._up_now()
+        if avail.up is not self._up:
+            self._up_now()
         all_up = self._all_up
-        put: CountColumn | None = None  # in the columns from `begin` until `end`: neighbours are put at once
-        begin = end = times = 0
-        # `new` came so many `times` in place of `gone`: equal targets are summed at once
-        new: CountColumn | None = None
-        gone: CountColumn | None = None
         for target in targets:
-            gate_ = UP if whole(target) else OPEN if used(target) else IDLE
+            gate_ = UP if whole[target] else OPEN if used[target] else IDLE
             column, old = constant[gate_][target] if all_up else None, columns[target]
             if column is None:
-                units_free = [
-                    units(target) if pools is None else sum(map(units, pools[target]))
-                    for units, pools in free[target]
-                ]
-                state = (gate_ if all_up or up(target) else -1, *units_free)
+                numbers = [gate_ if all_up or avail.up[target] else -1]
+                for units, pools in free[target]:
+                    if pools is None:
+                        numbers.append(units[target])
+                    else:
+                        on_target = 0
+                        for pool in pools[target]:
+                            on_target += units[pool]
+                        numbers.append(on_target)
+                state = tuple(numbers)
                 column = known[target].get(state) or self._columns.add(target, state)
                 if all_up and gate_ != OPEN:
                     constant[gate_][target] = column
-            if column is old:
-                continue
-            columns[target] = column
-            if old is None:
-                sums += column.packed - self._packed_at(target)
-            elif column is new and old is gone:
-                times += 1
-            else:
-                if new is not None and gone is not None:
-                    sums += times * (new.packed - gone.packed)
-                new, gone, times = column, old, 1
-            if column is put and target == end:
-                end += 1
-                continue
-            if put is not None:
-                cells[:, begin:end] = put.cells
-            put, begin, end = column, target, target + 1
-        if put is not None:
-            cells[:, begin:end] = put.cells
-        if new is not None and gone is not None:
-            sums += times * (new.packed - gone.packed)
+            if column is not old:
+                columns[target] = column
+                sums += column.packed - (self._packed_at(target) if old is None else old.packed)
+                cells[target] = column.cells
         self.packed = sums
 
     def _packed_at(self, target: int) -> int:
@@ -333,30 +338,25 @@ class CountTable:
             found = self._taken[key] = among, first_copies(self.fits[content], wanted, among, most)
         return found[1]
 
-    @staticmethod
-    def places(counted: Counted, policy: MatchPolicy) -> bool:
-        """Return whether counts decide where a request is placed, too: the order of targets is fixed."""
-        return policy.static and not counted.content.alone
-
-    def placed_now(self, counted: Counted, policy: MatchPolicy) -> RowPlacement | None:
-        """Return where a request that fits now would be placed; None if more than the cluster decides it."""
-        if not self.places(counted, policy):
+    def spot(self, counted: Counted, policy: MatchPolicy) -> Spot | None:
+        """Return what decides where a request is placed; None if not only the cluster and the counts do."""
+        if not policy.static or counted.content.alone:
             return None
-        number = self._number[counted.content]
         among = fixed_order(policy, self._avail.index.target_type, self._avail)
-        targets, copies = self.first(number, counted.amount, among, MANY if counted.copies else 1)
-        return RowPlacement(targets, copies, self.demands[number])
+        most = MANY if counted.copies else 1
+        return Spot(self._number[counted.content], counted.amount, among, most)
 
-    def placed(self, counted: Counted, copies: Ints, policy: MatchPolicy) -> RowPlacement | None:
-        """Return where a request would be placed in a state in which targets host these copies, or None.
+    def placed_now(self, spot: Spot) -> RowPlacement:
+        """Return where a request that fits now would be placed."""
+        return RowPlacement(*self.first(*spot), self.demands[spot.content])
 
-        The copies suffice. None if the order of the targets depends on more than the cluster.
+    def placed(self, spot: Spot, copies: Ints) -> RowPlacement:
+        """Return where a request would be placed in a state in which targets host these copies.
+
+        The copies suffice.
         """
-        if not self.places(counted, policy):
-            return None
-        among = fixed_order(policy, self._avail.index.target_type, self._avail)
-        targets, numbers = first_copies(copies, counted.amount, among, MANY if counted.copies else 1)
-        return RowPlacement(targets, numbers, self.demands[self._number[counted.content]])
+        content, wanted, among, most = spot
+        return RowPlacement(*first_copies(copies, wanted, among, most), self.demands[content])
 
     def rows_now(self) -> Ints:
         """Return the rows now, to be changed by the caller."""
@@ -406,14 +406,3 @@ class CountTable:
         if may is None:
             may = self._may_serve[number] = (self._eligible[number] & up).astype(np.int64)
         return may
-
-
-def _divisors(contents: list[Content], at: dict[str, int]) -> tuple[Ints, Ints]:
-    """Return the units that each content draws of each type, and `MANY` where it draws none."""
-    divisors = np.ones((len(contents), len(at), 1), dtype=np.int64)
-    beyond = np.full((len(contents), len(at), 1), MANY)
-    for number, content in enumerate(contents):
-        for type_, units in content.flat or ():
-            divisors[number, at[type_]] = units
-            beyond[number, at[type_]] = 0
-    return divisors, beyond

@@ -110,12 +110,13 @@ def select_on_targets(
         draws = _everything_on(targets, recipe, avail)
         holds = (Hold(kind, targets, exclusive=True), *_vertices_on(targets, inner, avail.index))
     else:
-        draws = [
-            _drawn(
-                pool, leaves, targets, copies if units == 1 else copies * units, wanted * units, avail, policy
-            )
-            for pool, leaves, units in shapes
-        ]
+        draws = []
+        for pool, leaves, units in shapes:
+            each = copies if units == 1 else copies * units
+            if leaves.pools is None:
+                draws.append(Draw(leaves.type, targets, each, wanted * units))
+            else:
+                draws.append(_drawn(pool, leaves, targets, each, wanted * units, avail, policy))
         if shares:
             holds = (Hold(kind, targets, exclusive=False),)
     held = with_masks(draws, avail, highest=policy.highest)
@@ -134,8 +135,7 @@ def _drawn(
 ) -> Draw:
     """Draw ``units[i]`` units of a type on each target, from its first leaf pool (or its last) on."""
     type_ = leaves.type
-    if leaves.pools is None:
-        return Draw(type_, targets, units, amount)
+    assert leaves.pools is not None
     if (policy.lowest or policy.highest) and avail.partial is not None and not ids_ascend(type_, avail.index):
         view = avail.index.beneath(avail.index.target_type, type_, targets)
         return drawn_by_ids(type_, view, each_of(units, len(targets)), avail, highest=policy.highest)

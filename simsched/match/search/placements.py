@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
 from simsched.match.search.count_columns import IDLE, OPEN, gate, most_copies
@@ -22,7 +23,7 @@ FEW = 12
 """Targets up to which the copies that are lost beside a placement are counted one by one."""
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The difference that the release of a selection makes: places in the flattened rows, and amounts."""
 
     places: Ints
@@ -66,7 +67,7 @@ class RowDemand(NamedTuple):
         )
 
 
-class RowPlacement(NamedTuple):
+class RowPlacement(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The targets that a request takes, and how many copies on each (one number: the same on all)."""
 
     targets: Ints

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from simsched.graph.index.reach import View
     from simsched.graph.index.types import Ints
 
+FEW = 8
+"""So many candidates are looked at one by one before all are summed."""
+
 BLOCK = 512
 """Candidates in the first block that is read in a fixed order; each further block is twice as long."""
 
@@ -70,12 +73,20 @@ def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
     """Return the first candidates that make up `wanted` copies, the last of them in part."""
     if wanted == 1:
         return found, 1
-    sums = numbers.cumsum()
-    last = int(sums.searchsorted(wanted))
+    last, left = 0, wanted
+    for number in numbers[:FEW].tolist():
+        if number >= left:
+            break
+        left -= number
+        last += 1
+    else:
+        sums = numbers.cumsum()
+        last = int(sums.searchsorted(wanted))
+        left = wanted - int(sums[last - 1])
     if last + 1 == wanted:  # one copy from each: no array of numbers is needed
         return found[:wanted], 1
     numbers = numbers[: last + 1].copy()
-    numbers[last] -= int(sums[last]) - wanted
+    numbers[last] = left
     return found[: last + 1], numbers
 
 

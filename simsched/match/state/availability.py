@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _NOTHING: Ints = np.empty(0, np.int64)
 
+FEW = 8
+"""Up to this many numbers of an array are changed one by one, which is faster then."""
+
 LOG_LIMIT = 4096
 """Changes that are remembered for counts to catch up; counts further behind are taken again from scratch."""
 
@@ -249,8 +252,8 @@ class Availability:
             units, free, at = draw.units, self.free[draw.type], draw.pools
             if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
                 free[at] = 0
-            elif len(at) == 1:
-                free[at.item()] -= units if isinstance(units, int) else units.item()
+            elif len(at) <= FEW:
+                _add_to_few(free, at, units, -1)
             else:
                 free[at] -= units
             self.total[draw.type] -= draw.amount
@@ -278,8 +281,8 @@ class Availability:
             units, free, at = draw.units, self.free[draw.type], draw.pools
             if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
                 free[at] = units
-            elif len(at) == 1:
-                free[at.item()] += units if isinstance(units, int) else units.item()
+            elif len(at) <= FEW:
+                _add_to_few(free, at, units, 1)
             else:
                 free[at] += units
             self.total[draw.type] += draw.amount
@@ -402,11 +405,13 @@ class Availability:
             alone = holds[0].type == self.index.target_type
         if alone:
             use[targets] = 1 if sign > 0 else 0
-        elif count == 1:
-            target = targets.item()
-            before = use.item(target)
-            use[target] = before + sign
-            count = 0 if before > (sign < 0) else 1
+        elif count <= FEW:
+            claims, own = use.data, 1 if sign < 0 else 0
+            for target in targets.tolist():
+                before = claims[target]
+                claims[target] = before + sign
+                if before > own:
+                    count -= 1
         else:
             others = use[targets]
             if sign < 0:
@@ -467,6 +472,17 @@ class Availability:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]
             assert (self.idle == free).all()
         assert all((row >= 0).all() for row in self.shared.values())
+
+
+def _add_to_few(free: Ints, at: Ints, units: Ints | int, sign: int) -> None:
+    """Add units to a few leaf pools, or with sign -1 take them away."""
+    view = free.data
+    if isinstance(units, int):
+        for pool in at.tolist():
+            view[pool] += sign * units
+    else:
+        for pool, number in zip(at.tolist(), units.tolist(), strict=True):
+            view[pool] += sign * number
 
 
 def idle_cluster(index: Index) -> Availability:

@@ -7,8 +7,9 @@ reservations to it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+import msgspec
 from numpy import count_nonzero
 
 from simsched.errors import ConfigError
@@ -35,7 +36,7 @@ LOG_LIMIT = 4096
 """Claims and releases that a plan remembers for readers to catch up; with one more, all are forgotten."""
 
 
-class Entry(NamedTuple):
+class Entry(msgspec.Struct, frozen=True, eq=False, gc=False):
     """A claim or a release in the log of a plan: the job, its expected end, and its claim."""
 
     job: int

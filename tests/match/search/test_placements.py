@@ -50,7 +50,8 @@ def test_lost_copies_are_those_that_are_counted_after_the_claim(tmp_path, seed, 
     _, table, counted = drawn_table(seed, tmp_path)
     chosen = find_policy(policy)
     for _, each in counted:
-        placed = table.placed_now(each, chosen) if fits_now(table, each) else None
+        spot = table.spot(each, chosen)
+        placed = table.placed_now(spot) if spot is not None and fits_now(table, each) else None
         if placed is None or len(placed.targets) > FEW:
             continue
         rows = table.rows_now()
@@ -66,7 +67,8 @@ def test_lost_copies_are_those_that_are_counted_after_the_claim(tmp_path, seed, 
 def test_a_placement_changes_the_rows_as_its_selection_does(tmp_path, seed):
     state, table, counted = drawn_table(seed, tmp_path)
     for request, each in counted:
-        placed = table.placed_now(each, find_policy("first")) if fits_now(table, each) else None
+        spot = table.spot(each, find_policy("first"))
+        placed = table.placed_now(spot) if spot is not None and fits_now(table, each) else None
         selection = select(request, state)
         if placed is None or selection is None:
             continue
