@@ -80,6 +80,9 @@ simsched: a simulated scheduler and matching engine for Flux-style HPC clusters
 DEBUG = "SIMSCHED_DEBUG"
 """The environment variable that shows the traceback of an unexpected exception."""
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""Unless the user sets it: NumPy's linear algebra would start a thread per core, which spins for a time."""
+
 #: Argument that names an input → its name in messages.
 READ = {
     "cluster": "CLUSTER",
@@ -115,6 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     adapt(sys.stdout, sys.stderr)
     if argv is None and not sys.warnoptions:  # the process belongs to us
         warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
+        os.environ.setdefault(*ONE_THREAD)
     try:
         with (
             contextlib.redirect_stdout(Visible(sys.stdout)),
