@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -73,6 +74,19 @@ def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
     needless = {"formats.machines.read", "graph.build.networkx_graph", "schedule.graph_supply"}
     needless |= {"match.explain.explanation", "workload.readers.sacct_lines", "workload.transforms.steps"}
     assert {f"simsched.{name}" for name in needless} & modules == set()
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "1"), ("3", "3")])
+def test_a_verb_starts_no_threads_of_linear_algebra_unless_the_user_wants_some(given, expected):
+    name = "OPENBLAS_NUM_THREADS"
+    code = "import os, sys\nfrom simsched.cli import main\nmain()\nsys.stdout.flush()\n"
+    code += f"sys.stderr.write(os.environ[{name!r}])"
+    env = {key: value for key, value in os.environ.items() if key != name}
+    env |= {} if given is None else {name: given}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "shape", "core"], capture_output=True, text=True, check=True, env=env
+    )
+    assert done.stderr == expected
 
 
 #: The modules that every verb needs.

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import errno
+import gc
 import os
 import sys
 import warnings
@@ -80,6 +81,9 @@ simsched: a simulated scheduler and matching engine for Flux-style HPC clusters
 DEBUG = "SIMSCHED_DEBUG"
 """The environment variable that shows the traceback of an unexpected exception."""
 
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
+"""Unless the user sets it: NumPy's linear algebra would start a thread per core, which spins for a time."""
+
 #: Argument that names an input → its name in messages.
 READ = {
     "cluster": "CLUSTER",
@@ -115,6 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     adapt(sys.stdout, sys.stderr)
     if argv is None and not sys.warnoptions:  # the process belongs to us
         warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
+        os.environ.setdefault(*ONE_THREAD)
     try:
         with (
             contextlib.redirect_stdout(Visible(sys.stdout)),
@@ -145,6 +150,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         kind = type(error).__name__
         return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows the traceback)")
+    if argv is None:
+        gc.freeze()  # the process ends: its last collections need not walk a million objects of a run
     return status
 
 

@@ -147,7 +147,7 @@ class CountSupply(Supply):
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first whose units are free; of a long queue fewer (see `Supply`)."""
-        if not self._free():
+        if len(queue.ranks) == 1 or not self._free():
             return ()
         if len(queue.ranks) < LONG and (queue.static or (queue.sorts_parts and queue.stands)):
             jobs = queue.listed(1)

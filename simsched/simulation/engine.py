@@ -178,7 +178,8 @@ class Engine:
         """Take in every job that is submitted now."""
         future, progress = self.future, self.progress
         now, submits, at = future.now, self.prepared.submits, progress.submitted
-        while at < len(submits) and submits[at] == now:
+        count = len(submits)
+        while at < count and submits[at] == now:
             self.submit(at, now)
             at += 1
             if self._each_event:
@@ -186,7 +187,7 @@ class Engine:
                 if self.stopped:
                     return
         progress.submitted = at
-        if at < len(submits):
+        if at < count:
             future.at(submits[at], SUBMISSION, "submission")
         if not self._each_event:
             self.settle()
@@ -422,7 +423,7 @@ class Engine:
 
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
-        queues, progress, queued = self.queues, self.progress, 0
+        queues, progress = self.queues, self.progress
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:
@@ -436,10 +437,8 @@ class Engine:
                 if context.reservations is not None or context.wake < NEVER:
                     self.recorder.promise(context.promised)
                     self._enter_wake(context.wake)
-                queued += len(queue.ranks)
         if self.recorder.later is None:
-            queued = queues.waiting if queues.magnets else queued
-            self.recorder.tick(now, self.plan, queued + queues.barred, queues.queued_cores)
+            self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
         progress.passes = passes = progress.passes + 1
         if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()

@@ -45,7 +45,7 @@ class ScheduledCall(Event):
     """A simpy event at which something happens in a run.
 
     It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
-    is (time of the run, priority, kind, payload), or None unless it is to come.  The time is carried because
+    is (time of the run, priority, kind, payload), or None if it was dropped.  The time is carried because
     that of a shared environment may have another origin; slots, because a run makes several for each job.
     """
 
@@ -230,7 +230,6 @@ class FutureEvents:
         entry, spare = call.entry, self._spare
         if entry is None:  # the run was closed or restored since; in a shared environment it is still due
             return
-        call.entry = None
         now, _, kind, payload = entry
         self.now, self.here = now, self._origin + now
         spare.append(call)
@@ -242,7 +241,8 @@ class FutureEvents:
 
     def _entries(self) -> list[tuple[float, int, str, Any]]:
         """Return the entries of the events to come, in their order."""
-        found = [call.entry for call in self._calls if call.entry is not None]
+        spare = set(map(id, self._spare))
+        found = [call.entry for call in self._calls if id(call) not in spare and call.entry is not None]
         return sorted(found, key=lambda entry: entry[:2])
 
     def _drop(self) -> None:

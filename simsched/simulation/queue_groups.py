@@ -113,9 +113,10 @@ class QueueGroups:
     @property
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
-        return sum(len(group.queue.ranks) for group in self.groups) - sum(
-            map(len, map(self._guests, self.magnets))
-        )
+        if len(self.groups) == 1:  # nearly always, and asked after each pass
+            return len(self.groups[0].queue.ranks)
+        all_ = sum(len(group.queue.ranks) for group in self.groups)
+        return all_ - sum(map(len, map(self._guests, self.magnets)))
 
     def group_of(self, job: int) -> QueueGroup:
         """Return the group in which a job waits."""
@@ -196,9 +197,10 @@ class QueueGroups:
             self.taken.pop(job, None)
         if self.limits is None:
             group.queue.add(job)
-            for at, attracts in self.magnets.items() if self.magnets else ():
-                if attracts(job):
-                    self.groups[at].queue.add(job)
+            if self.magnets:
+                for at, attracts in self.magnets.items():
+                    if attracts(job):
+                        self.groups[at].queue.add(job)
         else:
             self.limits.add(job, group)
 

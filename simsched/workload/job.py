@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -231,11 +232,7 @@ def _together(places: list[str]) -> str:
 
 def in_submit_order(jobs: Iterable[Job]) -> tuple[Job, ...]:
     """Return the jobs by submit time; equal times keep their order."""
-    return tuple(sorted(jobs, key=_submit_of))
-
-
-def _submit_of(job: Job) -> float:
-    return job.submit
+    return tuple(sorted(jobs, key=attrgetter("submit")))
 
 
 def assemble(
@@ -256,7 +253,8 @@ def assemble(
         Under ``strict``, when two jobs carry one id; otherwise the later one is skipped.
     """
     kept = in_submit_order(jobs)
-    if len({job.id for job in kept}) < len(kept) or len({type(job.id) for job in kept}) > 1:
+    ids = [job.id for job in kept]
+    if len(set(ids)) < len(ids) or len(set(map(type, ids))) > 1:
         kept = _without_repeats(kept, skips, source)
     return Workload(
         jobs=kept,

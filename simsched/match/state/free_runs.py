@@ -326,29 +326,35 @@ class LaterPlaces:
         self._held: dict[int, list[int]] = {}
         self._runs = [0, targets, maxsize]
 
-    def claimed(self, changes: Iterable[tuple[int, RunSelection | None]]) -> Iterator[RunSelection]:
-        """Yield the claims among changes, with their units.
+    def claimed(self, changes: Iterable[tuple[int, RunSelection | None]]) -> list[RunSelection]:
+        """Return the claims among changes, with their units.
 
         The changes are all claims and releases since the last call, in their order: the job, and its
         selection or None for a release.
         """
-        held = self._held
+        held, runs = self._held, self._runs
+        claims = []
         for job, selection in changes:
             if selection is None:
-                self._release(held.pop(job))
+                pairs = iter(held.pop(job))
+                for low in pairs:
+                    _insert(runs, bisect_left(runs, low), low, next(pairs))
+                continue
+            units = selection.units
+            low = runs[0]
+            high = low + units
+            if high < runs[1]:  # most often the first run suffices
+                runs[0] = high
+                found = [low, high]
             else:
-                kind, units = selection.kind, selection.units
-                runs = held[job] = self._lowest(units)
-                yield RunSelection(kind, selection.request, runs, units)
+                found = self._lowest(units)
+            held[job] = found
+            claims.append(RunSelection(selection.kind, selection.request, found, units))
+        return claims
 
     def _lowest(self, units: int) -> list[int]:
         """Take the lowest free units away and return them."""
         runs = self._runs
-        low, end = runs[0], runs[1]
-        high = low + units
-        if high < end:  # most often the first run suffices
-            runs[0] = high
-            return [low, high]
         at, left = 0, units
         while (size := runs[at + 1] - runs[at]) < left:
             left -= size
@@ -360,12 +366,6 @@ class LaterPlaces:
             runs[at] = found[-1] = runs[at] + left
             del runs[:at]
         return found
-
-    def _release(self, found: list[int]) -> None:
-        """Put units back."""
-        runs, pairs = self._runs, iter(found)
-        for low, high in zip(pairs, pairs, strict=True):
-            _insert(runs, bisect_left(runs, low), low, high)
 
 
 def _insert(runs: list[int], at: int, low: int, high: int) -> None:

@@ -345,18 +345,18 @@ def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:
     waiting = jobs[np.logical_and.reduce([(result != never).astype(bool) for never in NEVER_QUEUED])]
     sizes = np.asarray(size(waiting)) if kind == "core" else floats(waiting, HELD[kind])
     begin = np.searchsorted(time, _first_known(waiting, "eligible", "submit"), side="left")
-    until = _first_known(waiting, "start", "end")
-    stop = np.searchsorted(time, np.where(np.isnan(until), np.inf, until), side="left")
+    stop = np.searchsorted(time, _first_known(waiting, "start", "end"), side="left")  # NaN is behind all
     smallest = np.full(len(time), np.inf)
     used = np.flatnonzero((begin < stop) & (sizes > 0))
-    used = used[np.argsort(sizes[used], kind="stable")]
-    values, firsts = np.unique(sizes[used], return_index=True)
-    # one pass per distinct size, smallest first: the number of waiting jobs of that size over time
-    for value, rows in zip(values, np.split(used, firsts[1:]), strict=False):
-        steps = np.bincount(begin[rows], minlength=len(time) + 1).astype(np.int64)
-        steps -= np.bincount(stop[rows], minlength=len(time) + 1)
-        present = np.cumsum(steps)[: len(time)] > 0
-        np.minimum(smallest, float(value), out=smallest, where=present)
+    used = used[np.lexsort((begin[used], -sizes[used]))]  # largest first: a smaller size replaces it
+    sizes, begin, stop = sizes[used], begin[used], stop[used]
+    # Waits of one size are joined where they overlap; each size has a stretch of numbers of its own.
+    apart = np.cumsum(np.diff(sizes, prepend=sizes[:1]) != 0) * (len(time) + 1)
+    upto = np.maximum.accumulate(stop + apart)
+    opens = np.append(True, (begin + apart)[1:] > upto[:-1])[: len(used)]
+    lows, highs = begin[opens], (upto - apart)[np.append(opens[1:], True)[: len(used)]]
+    for low, high, value in zip(lows.tolist(), highs.tolist(), sizes[opens].tolist(), strict=True):
+        smallest[low:high] = value
     return smallest
 
 

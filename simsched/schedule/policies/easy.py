@@ -67,29 +67,29 @@ class Easy:
 
     def run_pass(self, context: PassContext) -> None:
         """Start jobs in order, reserve for the first that does not fit, and backfill."""
-        queue, supply = context.queue, context.supply
+        queue, shadow = context.queue, self._shadow
         if not queue.ranks:
             return
-        shadow = self._shadow
-        # Where the first job is known, this costs less than a look at all jobs.
-        first_is_known = queue.static or queue.stands
-        blocked = first_is_known and shadow is not None and self._still_blocked(context, shadow)
-        if not blocked and not queue.static and queue.sorts_parts and self._is_pointless(context):
-            self._shadow = None if context.moved else shadow
-            return
-        if not first_is_known and shadow is not None:
+        blocked = False
+        if shadow is not None and not context.released and (queue.static or queue.stands):
             blocked = self._still_blocked(context, shadow)
-        if shadow is not None and blocked:
-            if not self._starves(context, shadow.job):
+        if not (blocked or queue.static) and queue.sorts_parts:
+            # Where the first job is known, what is above costs less than a look at all jobs.
+            if self._is_pointless(context):
+                self._shadow = None if context.moved else shadow
+                return
+            blocked = shadow is not None and self._still_blocked(context, shadow)
+        if blocked and shadow is not None:
+            if self.options.starvation is None or not self._starves(context, shadow.job):
                 new = queue.new_jobs()
                 if self._order is not None:
                     new = in_order(self._order, context.table, new, context.now)
-                _backfill(context, shadow, supply.candidates(new))
+                _backfill(context, shadow, context.supply.candidates(new))
         elif (first := self._start_in_order(context)) is not None:
             if self.watch is not None:
                 self.watch(first, context)
             shadow = self._shadow = self._reserve(context, first)
-            if not self._starves(context, first):
+            if self.options.starvation is None or not self._starves(context, first):
                 _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
@@ -156,7 +156,7 @@ class Easy:
 
 def _backfill(context: PassContext, shadow: Shadow, jobs: Iterable[int]) -> None:
     """Start each job, in order, that fits now and does not delay the first job."""
-    if jobs == ():
+    if not jobs:
         return
     supply, now, judged = context.supply, context.now, context.table.judged
     barred = context.queue.barred

@@ -261,10 +261,10 @@ def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> 
         for runtime, duration in zip(recorded, durations, strict=True)
     ]
     timeouts = bytearray(len(jobs))
-    for at, (runtime, duration) in enumerate(zip(runtimes, durations, strict=True)):
-        if runtime > duration + grace:
-            runtimes[at] = duration + grace
-            timeouts[at] = 1
+    over = np.fromiter(runtimes, np.float64) > np.fromiter(durations, np.float64) + grace
+    for at in over.nonzero()[0].tolist():
+        runtimes[at] = durations[at] + grace
+        timeouts[at] = 1
     return runtimes, timeouts
 
 

@@ -47,7 +47,11 @@ def _refuse(
     name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
 ) -> npt.NDArray[np.float64]:
     """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
-    values = np.array([time for time in times if time is not None], dtype=np.float64)
+    unknown = times.count(None)
+    if unknown == len(times):  # the most common case of the rarer times
+        return np.empty(0)
+    known = [time for time in times if time is not None] if unknown else times
+    values = np.array(known, dtype=np.float64)
     sound = (values >= 0) & (values <= MAX_SECONDS)
     if not finite:
         sound |= values == INF

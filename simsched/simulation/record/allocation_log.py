@@ -103,11 +103,8 @@ class AllocationLog:
         return made
 
     def alloc(self, job: int, now: float, selection: AnySelection) -> None:
-        """Write the allocation of `selection` to a job."""
-        events = self._events  # `_note`, without the call: twice a job
-        events.append((ALLOC, job, now, selection))
-        if len(events) >= BATCH:
-            self.flush()
+        """Write the allocation of `selection` to a job; whether there are many events, its release looks."""
+        self._events.append((ALLOC, job, now, selection))
 
     def replace(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Write that a job, which runs since `start`, has another R from now on: a release, and an alloc."""
@@ -126,7 +123,7 @@ class AllocationLog:
 
     def release(self, job: int, now: float) -> None:
         """Write the release of all resources of a job."""
-        events = self._events
+        events = self._events  # `_note`, without the call
         events.append((RELEASE, job, now, None))
         if len(events) >= BATCH:
             self.flush()
@@ -154,11 +151,13 @@ class AllocationLog:
         texts, ids, attributes, add = self._texts, self._ids, self._attributes, self._lines.append
         at = -1
         for (kind, job, now, selection), time in zip(events, times, strict=True):
+            id_ = ids[job]
+            id_text = id_ if type(id_) is int else _encode(id_).decode()
             if kind == RELEASE:
-                name, text = "release", texts.pop(job)
-                if not text:
-                    continue
-            elif kind == ALLOC:
+                if text := texts.pop(job):
+                    add(f'{{"id":{id_text},"event":"release","time":{time},"R":{text}}}\n')
+                continue
+            if kind == ALLOC:
                 at += 1
                 plain = resources[at]
                 if plain is None:
@@ -175,8 +174,6 @@ class AllocationLog:
             else:
                 assert selection is not None
                 name, text = self._rarely(kind, job, now, selection)
-            id_ = ids[job]
-            id_text = id_ if type(id_) is int else _encode(id_).decode()
             add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
@@ -185,7 +182,7 @@ class AllocationLog:
         if self._places is None:
             return [selection for *_, selection in starts if selection is not None]
         changes = cast("Iterable[tuple[int, RunSelection | None]]", map(_change_of, self._events))
-        return list(self._places.claimed(changes))
+        return [*self._places.claimed(changes)]
 
     def _ends(self, starts: list[_Event]) -> list[float]:
         """Return the expirations of allocations; 0: never."""

@@ -111,7 +111,8 @@ def _times(values: list[float], more: int) -> Any:
 
 
 def _floats(values: Sequence[float | None]) -> Any:
-    return np.array(values, dtype=np.float64)  # None becomes NaN
+    # NumPy makes NaN of None, too, but takes five times as long.
+    return np.fromiter([NAN if value is None else value for value in values], np.float64)
 
 
 def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:

@@ -62,8 +62,8 @@ NODE_TEMPLATE = "slot={nodes}/node"
 
 _RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
-_REQUEST = 2
-"""The place of the requests among the columns of `_job`."""
+_REQUEST, _RARE = 2, 14
+"""Among the columns of `_rare_job`: the place of the requests, and of the first that `_job` does not have."""
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -129,11 +129,13 @@ def _extra_fields(records: Sequence[str]) -> list[str]:
 def _split(lines: Sequence[str]) -> tuple[dict[str, str], list[int]]:
     """Return the header (``Key: value`` comments) and the indexes of the record lines."""
     header: dict[str, str] = {}
-    first = [line.lstrip()[:1] for line in lines]
-    for index, character in enumerate(first):
-        if character == ";":
-            _add_header(header, lines[index].lstrip()[1:])
-    return header, [index for index, character in enumerate(first) if character not in ("", ";")]
+    records: list[int] = []
+    for index, line in enumerate(map(str.lstrip, lines)):
+        if line[:1] == ";":
+            _add_header(header, line[1:])
+        elif line:
+            records.append(index)
+    return header, records
 
 
 def _add_header(header: dict[str, str], comment: str) -> None:
@@ -224,34 +226,33 @@ class _Reader:
         import numpy as np
 
         reasons = _reasons(self.table)
-        for row in np.flatnonzero(reasons).tolist():
-            self._skip(row, _REASONS[int(reasons[row])])
+        rows, numbers = np.flatnonzero(reasons), np.array(self.numbers, dtype=np.int64)
+        left_out = self.table[rows]
+        ids, submits = map(_whole, left_out[:, _ID].tolist()), map(_whole, left_out[:, _SUBMIT].tolist())
+        texts = map(_REASONS.__getitem__, reasons[rows].tolist())
+        for skipped in zip(numbers[rows].tolist(), texts, ids, submits, strict=True):
+            self._skip(*skipped)
         rows = np.flatnonzero(reasons == 0)
         self.table = self.table[rows]
         self.sizes = None if self.sizes is None else self.sizes[rows]
         fields = self._fields()
-        kept = np.ones(len(rows), dtype=np.bool_)
-        for at, request in enumerate(fields[_REQUEST]):
-            if isinstance(request, str):
-                kept[at] = False
-                self._skip(int(rows[at]), request)
-        return map(_job, *(fields if kept.all() else [compress(column, kept) for column in fields]))
+        requests = fields[_REQUEST]
+        if str in set(map(type, requests)):
+            for at, request in enumerate(requests):
+                if isinstance(request, str):
+                    self._skip(self.numbers[rows[at]], request, fields[0][at], fields[1][at])
+            kept = [not isinstance(request, str) for request in requests]
+            fields = [list(compress(column, kept)) for column in fields]
+        if all(column.count(None) == len(column) for column in fields[_RARE:]):
+            return map(_job, *fields[:_RARE])
+        return map(_rare_job, *fields)
 
-    def _skip(self, row: int, reason: str) -> None:
-        line = self.numbers[row]
-        words = self.lines[line].split(None, 2)
-        self.skips.add(
-            Skip(
-                f"{self.source}:{line + 1}",
-                reason,
-                self.lines[line][:200],
-                _whole(words[0]),
-                _whole(words[1]),
-            )
-        )
+    def _skip(self, line: int, reason: str, id_: Any, submit: Any) -> None:
+        text = self.lines[line][:200]
+        self.skips.add(Skip(f"{self.source}:{line + 1}", reason, text, id_, submit))
 
-    def _fields(self) -> list[Sequence[Any]]:
-        """Return the columns of `_job`, one entry a record; a text is why it has no request."""
+    def _fields(self) -> list[list[Any]]:
+        """Return the columns of `_rare_job`, one entry a record; a text is why it has no request."""
         import numpy as np
 
         take = self.table
@@ -259,7 +260,9 @@ class _Reader:
         memory = _integers(take[:, _MEM])
         queue = _texts(take[:, _QUEUE], numbered(self.header, "Queue"))
         partition = _texts(take[:, _PART], numbered(self.header, "Partition"))
-        nodes = [None] * len(take) if self.sizes is None else _or_none(self.sizes[:, 0], above=0)
+        nodes: list[Any] = [None] * len(take)
+        if self.sizes is not None:
+            nodes = _or_none(self.sizes[:, 0], above=0)
         return [
             _integers(take[:, _ID]),
             _integers(take[:, _SUBMIT]),
@@ -270,13 +273,13 @@ class _Reader:
             _texts(take[:, _GROUP], numbered(self.header, "Group")),
             queue,
             _texts(take[:, _EXE], numbered(self.header, "Executable")),
-            _or_none(take[:, _PREC], above=0),
-            _or_none(take[:, _THINK]),
             procs,
             _or_none(take[:, _MEM], above=0),
             partition,
             _or_none(take[:, _WAIT]),
-            [_RESULTS.get(code) for code in take[:, _STATUS].tolist()],
+            list(map(_RESULTS.get, take[:, _STATUS].tolist())),
+            _or_none(take[:, _PREC], above=0),
+            _or_none(take[:, _THINK]),
             nodes,
         ]
 
@@ -316,10 +319,23 @@ class _Reader:
 
 def _job(
     id_: int, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
-    group: str | None, queue: str | None, name: str | None, preceding: int | None, think_time: float | None,
-    procs: int, memory: int | None, partition: str | None, wait: float | None, status: str | None,
-    nodes: int | None,
+    group: str | None, queue: str | None, name: str | None, procs: int, memory: int | None,
+    partition: str | None, wait: float | None, status: str | None,
 ) -> Job:  # fmt: skip
+    # To give more than 15 fields takes four times as long.
+    return Job(
+        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
+        queue=queue, name=name, procs=procs, memory=memory, partition=partition, wait=wait, status=status,
+    )  # fmt: skip
+
+
+def _rare_job(
+    id_: int, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
+    group: str | None, queue: str | None, name: str | None, procs: int, memory: int | None,
+    partition: str | None, wait: float | None, status: str | None, preceding: int | None,
+    think_time: float | None, nodes: int | None,
+) -> Job:  # fmt: skip
+    """Return a job with fields that few traces have."""
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, name=name, preceding=preceding, think_time=think_time, procs=procs, memory=memory,
@@ -366,16 +382,21 @@ def _whole(value: float | str) -> Any:
 
 
 def _or_none(column: npt.NDArray[np.float64], above: float = -1) -> list[Any]:
-    return [value if value > above else None for value in _integers(column)]
+    known = column > above
+    if not known.any():
+        return [None] * len(column)
+    values = _integers(column)
+    return values if known.all() else [value if value > above else None for value in values]
 
 
 def _texts(column: npt.NDArray[np.float64], names: dict[int, str]) -> list[str | None]:
     """Return a column of numbered things as their names; equal ones share one string."""
     numbers = _integers(column)
-    made = {
-        number: None if number < 0 else names.get(int(number)) or str(number)
-        for number in dict.fromkeys(numbers)
-    }
+    distinct = dict.fromkeys(numbers)
+    made: dict[Any, str | None] = dict(zip(distinct, map(str, distinct), strict=True))
+    if names:
+        made = {number: names.get(int(number)) or text for number, text in made.items()}
+    made.update(dict.fromkeys([number for number in distinct if number < 0]))
     return list(map(made.__getitem__, numbers))
 
 
