@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import REPOSITORY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # The same examples in every run, so that a red build is red again;
 # HYPOTHESIS_PROFILE=explore looks for new ones.
@@ -38,3 +43,14 @@ def gone_pid() -> int:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     return process.pid
+
+
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Signals as a shell starts a command in the foreground: `make test` may run under nohup."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    for number in before:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

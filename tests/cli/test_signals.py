@@ -98,17 +98,6 @@ def hidden(folder):
     return sorted(str(path) for path in folder.rglob("*.writing"))
 
 
-@pytest.fixture
-def heard():
-    """Signals as a shell starts a command in the foreground: `make test` may run under nohup."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    for number in before:
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks at /proc")
 @pytest.mark.parametrize(
     ("verb", "number", "ignored"),

@@ -308,7 +308,7 @@ def test_an_interrupt_ends_a_process_that_submits_for_ever():
     assert sim.result().meta["counts"]["completed"] == 199
 
 
-def test_ctrl_c_ends_a_run_between_two_events():
+def test_ctrl_c_ends_a_run_between_two_events(heard):
     sim = ss.Simulation(machine(1, 1))
     seen = []
 
