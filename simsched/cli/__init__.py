@@ -82,7 +82,7 @@ DEBUG = "SIMSCHED_DEBUG"
 """The environment variable that shows the traceback of an unexpected exception."""
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-"""Unless the user sets it: NumPy's linear algebra would start a thread per core, which spins for a time."""
+"""The variable that keeps NumPy's linear algebra from starting a thread per core; a user's value is kept."""
 
 #: Argument that names an input → its name in messages.
 READ = {
@@ -117,9 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_missing_streams()
     adapt(sys.stdout, sys.stderr)
-    if argv is None and not sys.warnoptions:  # the process belongs to us
-        warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
-        os.environ.setdefault(*ONE_THREAD)
+    if argv is None:
+        _own_process()
     try:
         with (
             contextlib.redirect_stdout(Visible(sys.stdout)),
@@ -151,8 +150,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         kind = type(error).__name__
         return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows the traceback)")
     if argv is None:
-        gc.freeze()  # the process ends: its last collections need not walk a million objects of a run
+        gc.freeze()  # the process ends, so the last collections need not visit the objects of the run
     return status
+
+
+def _own_process() -> None:
+    """Set what a process that belongs to us has for itself: threads of NumPy, and warnings."""
+    os.environ.setdefault(*ONE_THREAD)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # our checks report the values that NumPy would warn of
 
 
 def _run(arguments: list[str]) -> int:

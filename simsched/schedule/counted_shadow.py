@@ -82,7 +82,7 @@ class CountedShadow:
         self._room: Bools | None = None
         """Which kinds need no more units than these rows have beyond the first job's; None: to be summed."""
         self._short = 0
-        """How many the first job is short of just before that time, at least; 0: to be counted."""
+        """The least count that the first job lacks just before the shadow time; 0: to be counted."""
         self._era = self._read = -1
         """The place in the plan's log up to which the rows have taken over changes."""
         self._taken: set[int] = set()
@@ -250,9 +250,9 @@ class CountedShadow:
         return selection
 
     def _lost(self, supply: CountingSupply, then: Integers, placed: RowPlacement) -> int | None:
-        """Return how many copies of its kind the first job loses at most at the shadow time by a placement.
+        """Return an upper bound of the copies that a placement takes from the first job at the shadow time.
 
-        None if it does not fit any more.
+        None if the first job no longer fits.
         """
         kinds, first = supply.kinds, supply.table.kinds[self.job]
         most = len(placed.targets) * kinds.most_on_a_target(first)
@@ -379,8 +379,11 @@ class CountedShadow:
         flat = then.reshape(-1)
         for entry in plan.log[self._read :]:
             released = entry.released
-            if entry.end < self.start or (entry.job in self._taken and not released):
-                continue  # released by then, before and after, or taken over already
+            if entry.end < self.start:
+                continue  # released by then, before and after
+            if entry.job in self._taken and not released:
+                self._taken.discard(entry.job)  # once: a job that was preempted may start again
+                continue
             change = supply.change_of(entry.job, entry.selection)
             if change is None:
                 return False

@@ -62,12 +62,14 @@ class GraphSupply(Supply):
         self._changes: dict[int, tuple[Selection, Change | None]] = {}
         """Running job → its claim, and the difference that its release makes to rows."""
 
-    def __getattr__(self, name: str) -> KindCounts:
-        """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
-        if name != "kinds":
-            raise AttributeError(name)
-        self.kinds = KindCounts(self.table, self.plan.available, self._policy)
-        return self.kinds
+    if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
+
+        def __getattr__(self, name: str) -> KindCounts:
+            """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
+            if name != "kinds":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.kinds = KindCounts(self.table, self.plan.available, self._policy)
+            return self.kinds
 
     # -- now ------------------------------------------------------------------------------------
 
@@ -124,7 +126,7 @@ class GraphSupply(Supply):
         """Return the earliest start of a job if no other job starts before it."""
         kept = self._shadow
         again = kept is not None and kept.job == job and kept.extra == extra
-        # Of what decides whether counts suffice for a job, only the calendar changes during a run.
+        # Whether counts suffice for a job depends on the calendar and on facts that are fixed during a run.
         if not fixed and (not self.calendar if again else self._counts_decide(job)):
             if kept is None or not again:
                 kept = self._shadow = CountedShadow(job, extra=extra)

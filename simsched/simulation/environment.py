@@ -45,8 +45,9 @@ class ScheduledCall(Event):
     """A simpy event at which something happens in a run.
 
     It cannot fail, so it counts as successful from the start, as a simpy timeout does.  Its `entry`
-    is (time of the run, priority, kind, payload), or None if it was dropped.  The time is carried because
-    that of a shared environment may have another origin; slots, because a run makes several for each job.
+    is (time of the run, priority, kind, payload), or None if it was dropped; a spare call keeps that of its
+    last event.  The time is carried because that of a shared environment may have another origin; slots,
+    because a run makes several for each job.
     """
 
     __slots__ = ("callbacks", "entry")

@@ -113,7 +113,7 @@ class QueueGroups:
     @property
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
-        if len(self.groups) == 1:  # nearly always, and asked after each pass
+        if len(self.groups) == 1:  # the usual case, and needed after each pass
             return len(self.groups[0].queue.ranks)
         all_ = sum(len(group.queue.ranks) for group in self.groups)
         return all_ - sum(map(len, map(self._guests, self.magnets)))

@@ -103,7 +103,7 @@ class CountColumns:
         """Count the copies of all contents on a target."""
         passes, *some = state
         present, count = self.present[class_], self._count
-        column = np.zeros(count + self._types, dtype=np.int64)
+        column = np.zeros(count + self._types, dtype="<i8")  # as `packed` needs it
         copies = column[:count]
         if passes >= UP:
             copies[:] = self._most[class_][passes]
@@ -137,9 +137,9 @@ def unpacked(number: int, count: int) -> Ints:
 
 
 def units_of(contents: Sequence[Content], at: Mapping[str, int]) -> tuple[Ints, Ints]:
-    """Return the units that each content draws of each type, and `MANY` where it draws none.
+    """Return the units that each content draws of each type (1 if none), and `MANY` where it draws none.
 
-    `at` is the line of each type; the shape is (types, contents).
+    `at` is the line of each type; the shape of both is (types, contents).
     """
     units = np.ones((len(at), len(contents)), dtype=np.int64)
     beyond = np.full((len(at), len(contents)), MANY)

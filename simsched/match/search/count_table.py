@@ -339,7 +339,7 @@ class CountTable:
         return found[1]
 
     def spot(self, counted: Counted, policy: MatchPolicy) -> Spot | None:
-        """Return what decides where a request is placed; None if not only the cluster and the counts do."""
+        """Return the facts that decide a placement; None if not only the cluster and the counts do."""
         if not policy.static or counted.content.alone:
             return None
         among = fixed_order(policy, self._avail.index.target_type, self._avail)

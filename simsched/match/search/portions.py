@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
 
 FEW = 8
-"""So many candidates are looked at one by one before all are summed."""
+"""The number of candidates that are read one by one before all are summed."""
 
 BLOCK = 512
 """Candidates in the first block that is read in a fixed order; each further block is twice as long."""

@@ -345,12 +345,12 @@ def smallest_queued(jobs: Table, time: Floats, kind: str = "core") -> Floats:
     waiting = jobs[np.logical_and.reduce([(result != never).astype(bool) for never in NEVER_QUEUED])]
     sizes = np.asarray(size(waiting)) if kind == "core" else floats(waiting, HELD[kind])
     begin = np.searchsorted(time, _first_known(waiting, "eligible", "submit"), side="left")
-    stop = np.searchsorted(time, _first_known(waiting, "start", "end"), side="left")  # NaN is behind all
+    stop = np.searchsorted(time, _first_known(waiting, "start", "end"), side="left")  # NaN sorts last
     smallest = np.full(len(time), np.inf)
     used = np.flatnonzero((begin < stop) & (sizes > 0))
     used = used[np.lexsort((begin[used], -sizes[used]))]  # largest first: a smaller size replaces it
     sizes, begin, stop = sizes[used], begin[used], stop[used]
-    # Waits of one size are joined where they overlap; each size has a stretch of numbers of its own.
+    # Waits of one size are joined where they overlap; each size has a range of numbers of its own.
     apart = np.cumsum(np.diff(sizes, prepend=sizes[:1]) != 0) * (len(time) + 1)
     upto = np.maximum.accumulate(stop + apart)
     opens = np.append(True, (begin + apart)[1:] > upto[:-1])[: len(used)]

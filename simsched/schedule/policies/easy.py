@@ -74,7 +74,7 @@ class Easy:
         if shadow is not None and not context.released and (queue.static or queue.stands):
             blocked = self._still_blocked(context, shadow)
         if not (blocked or queue.static) and queue.sorts_parts:
-            # Where the first job is known, what is above costs less than a look at all jobs.
+            # If the first job is known, the check above costs less than a look at all jobs.
             if self._is_pointless(context):
                 self._shadow = None if context.moved else shadow
                 return

@@ -48,7 +48,7 @@ def _refuse(
 ) -> npt.NDArray[np.float64]:
     """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
     unknown = times.count(None)
-    if unknown == len(times):  # the most common case of the rarer times
+    if unknown == len(times):  # most traces have none of the rarer times
         return np.empty(0)
     known = [time for time in times if time is not None] if unknown else times
     values = np.array(known, dtype=np.float64)

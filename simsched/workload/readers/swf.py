@@ -322,7 +322,7 @@ def _job(
     group: str | None, queue: str | None, name: str | None, procs: int, memory: int | None,
     partition: str | None, wait: float | None, status: str | None,
 ) -> Job:  # fmt: skip
-    # To give more than 15 fields takes four times as long.
+    # A call with more than 15 keyword arguments takes four times as long.
     return Job(
         id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
         queue=queue, name=name, procs=procs, memory=memory, partition=partition, wait=wait, status=status,

@@ -59,7 +59,7 @@ def built_again(supply):
 
 
 def checked_passes(monkeypatch):
-    """Check all that reservations keep after each pass; the list tells whether the matrix was right."""
+    """Check what reservations keep after each pass; the list has whether the matrix is that of a new plan."""
     passes = []
     run_pass = Conservative.run_pass
 
@@ -107,11 +107,15 @@ def test_the_answers_are_those_of_plans_that_are_built_again(site, monkeypatch, 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_reservations_of_no_time_move_to_earlier_starts(site, monkeypatch, seed):
-    """Law: the same holds for jobs that request no time. Their windows begin and end with a step."""
+    """Law: the starts are those of plans that are built again, and no window was ruled out that fits.
+
+    The matrix need not be that of a new plan: a reservation of no time holds its resources for a moment, and
+    a job that runs for no time does not.
+    """
     workload = crowd(seed, jobs=80, durations=(0, 0, 20, 100, 400))
     passes = checked_passes(monkeypatch)
     quick = outcome(site, workload, "conservative", "first")
-    assert passes
+    assert len(passes) > 80
     monkeypatch.undo()
     monkeypatch.setattr(graph_supply.GraphSupply, "reservations", built_again)
     assert outcome(site, workload, "conservative", "first") == quick
@@ -136,7 +140,7 @@ def test_the_totals_stay_those_of_the_vectors(site, monkeypatch, overrun):
     passes = checked_passes(monkeypatch)
     simulate(site, crowd(4, shares=(0.1, 0.9, 1.0, 1.7)), "conservative", overrun=overrun)
     assert len(passes) > 30
-    assert passes
+    assert all(passes)
 
 
 def test_reservations_that_wait_for_a_job_that_overruns_are_kept(site, monkeypatch):
