@@ -54,7 +54,7 @@ class CountedShadow:
     """
 
     __slots__ = (
-        *("_claims", "_copies", "_era", "_exact", "_never", "_of_rest", "_read", "_rest", "_room"),
+        *("_claims", "_copies", "_era", "_exact", "_known", "_never", "_of_rest", "_read", "_rest", "_room"),
         *("_short", "_spare", "_stale", "_surely_spare", "_taken", "_then", "_unsure"),
         *("extra", "job", "refused", "start", "unsettled"),
     )
@@ -69,6 +69,8 @@ class CountedShadow:
         """Kinds among these that may be admitted after a start, which changes the vertices that they get."""
         self._stale = True
         """Whether the shadow time must be looked at again before it is used."""
+        self._known = NEVER
+        """The shadow time in seconds as jobs were last judged by it; inf: all are judged again anyway."""
         self._never = False
         """Whether the first job has no shadow time, so that every job may pass it."""
         self._then: Integers | None = None
@@ -97,9 +99,13 @@ class CountedShadow:
         """The state of the cluster at the shadow time, where the rows do not suffice."""
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Return the state for a checkpoint: the shadow time follows from the running jobs."""
+        """Return the state for a checkpoint: what is free at the shadow time follows from the running jobs.
+
+        The time itself does not: once it has passed while a job overruns, all jobs are considered again.
+        """
         state = {"job": self.job, "extra": self.extra, "unsettled": self.unsettled}
-        return None, state | {"unsure": sorted(self._unsure)}
+        known = None if self._known == NEVER else self._known
+        return None, state | {"unsure": sorted(self._unsure), "known": known}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over the state of a checkpoint."""
@@ -107,6 +113,8 @@ class CountedShadow:
         # Checkpoints of older versions do not have the unsure kinds: all jobs are considered again.
         self.unsettled = state["unsettled"] or "unsure" not in state
         self._unsure = set(state.get("unsure", ()))
+        known = state.get("known")
+        self._known = NEVER if known is None else known
 
     # --- the interface of shadows --------------------------------------------------------------
 
@@ -118,7 +126,7 @@ class CountedShadow:
 
     def is_past(self, now: float) -> bool:
         """Whether the shadow time has passed; one that is to be looked at again has not."""
-        return not self._stale and self.start < now
+        return self._known < now
 
     def note_start(self) -> None:
         """Note that a job was started: jobs that were refused for their vertices may now get others.
@@ -143,7 +151,7 @@ class CountedShadow:
 
     def expire(self) -> None:
         """Look at the shadow time again before it is used: jobs have started or ended."""
-        self._stale = True
+        self._stale, self._known = True, NEVER
 
     def lets_all_pass(self, supply: CountingSupply) -> bool:
         """Whether sums rule out no job.
@@ -353,7 +361,7 @@ class CountedShadow:
             except _SharedUnitsError:
                 self._search_states(supply)
         self._taken.clear()
-        self._stale = False
+        self._stale, self._known = False, self.start
         if plan.log is None:
             plan.log = []
         self._era, self._read = plan.era, len(plan.log)

@@ -17,7 +17,7 @@ from simsched.simulation.queues import Queues
 from simsched.simulation.record.run_directory import RunDirectory
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job
-from tests.simulation.simworld import job, machine, workload
+from tests.simulation.simworld import job, machine, starts, workload
 
 TABLES = ("jobs.parquet", "timeline.parquet", "allocations.jsonl", "eventlog.jsonl")
 POLICIES = [
@@ -344,3 +344,18 @@ def test_a_policy_of_others_that_remembers_plain_values_is_saved(tmp_path, monke
 def test_more_reserved_than_there_is_ends_no_run(tmp_path):
     """Overruns under a plan of reservations: a window of the plan once claimed more than was free."""
     check(tmp_path, 1078)
+
+
+def test_a_shadow_time_that_has_passed_has_passed_after_resuming_too(tmp_path):
+    """At 180 `later` overruns, so that all jobs are judged again, and `behind` starts then."""
+    jobs = workload(
+        job("late", 0, "slot=1/node", 240, 120),
+        job("later", 120, "slot=3/node", 120, 60),
+        job("first", 120, "slot=3/node", 0),
+        job("behind", 120, "slot=2/node", 0, 60),
+        job("next", 180, "slot=3/node", 60),
+        job("core", 1000, "slot=1/core", 1),  # another unit, so that the graph decides
+    )
+    options = {"queue_policy": "easy", "overrun": "allow"}
+    assert starts(simulate(machine(6, 4), jobs, "easy", overrun="allow"))["behind"] == 180
+    same_after_resuming(tmp_path, machine(6, 4), jobs, options, 150)
