@@ -155,7 +155,23 @@ def documents(
                 yield builder.root
                 builder = _Builder(where, values, keys)
     except (yaml.YAMLError, UnicodeEncodeError) as error:
+        if "nesting depth" in str(error):
+            _reach_the_limit(text, where)
         raise _yaml_fault(error, text, where) from None
+
+
+def _reach_the_limit(text: str, where: str | None) -> None:
+    """Raise our own fault for a text that is nested more deeply than libyaml reads.
+
+    libyaml (of PyYAML 6.0.4) looks ahead, so it refuses such a text before it gives the event at which our
+    limit is exceeded. The parser in Python gives that event.
+    """
+    import yaml
+
+    builder = _Builder(where, None, None)
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if builder.take(event):
+            builder = _Builder(where, None, None)
 
 
 class _Builder:
