@@ -24,7 +24,7 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.text.excerpts import MAX_DIGITS, Path, clip, line_and_column, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import yaml
 
@@ -148,30 +148,41 @@ def documents(
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    builder = _Builder(where, values, keys)
     try:
-        for event in yaml.parse(text, Loader=loader):
-            if builder.take(event):
-                yield builder.root
-                builder = _Builder(where, values, keys)
+        yield from _built(yaml.parse(text, Loader=loader), where, values, keys)
     except (yaml.YAMLError, UnicodeEncodeError) as error:
-        if "nesting depth" in str(error):
-            _reach_the_limit(text, where)
-        raise _yaml_fault(error, text, where) from None
+        raise _yaml_fault(_first_fault(error, text, where), text, where) from None
 
 
-def _reach_the_limit(text: str, where: str | None) -> None:
-    """Raise our own fault for a text that is nested more deeply than libyaml reads.
+def _built(
+    events: Iterable[yaml.Event],
+    where: str | None,
+    values: dict[Path, tuple[int, int]] | None = None,
+    keys: dict[Path, tuple[int, int]] | None = None,
+) -> Iterator[Any]:
+    """Yield the documents of a parser's events."""
+    builder = _Builder(where, values, keys)
+    for event in events:
+        if builder.take(event):
+            yield builder.root
+            builder = _Builder(where, values, keys)
 
-    libyaml (of PyYAML 6.0.4) looks ahead, so it refuses such a text before it gives the event at which our
-    limit is exceeded. The parser in Python gives that event.
+
+def _first_fault(error: Exception, text: str, where: str | None) -> Exception:
+    """Return the first fault of a text, or raise it if it is one of ours.
+
+    libyaml (of PyYAML 6.0.4) looks ahead, so it refuses a text that is nested more deeply than it reads before
+    it gives the event at which our limit is exceeded. The parser in Python gives that event.
     """
     import yaml
 
-    builder = _Builder(where, None, None)
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if builder.take(event):
-            builder = _Builder(where, None, None)
+    if "nesting depth" in str(error):
+        try:
+            for _ in _built(yaml.parse(text, Loader=yaml.SafeLoader), where):
+                pass
+        except (yaml.YAMLError, UnicodeEncodeError) as earlier:
+            return earlier
+    return error
 
 
 class _Builder:

@@ -280,6 +280,7 @@ def bomb(levels: int) -> str:
         ("a: *y", "f:1:4: alias *y has no anchor"),
         ("[" * 10**5, "f:1:201: nested deeper than 200 levels"),
         ("- " * 10**5, "f:1:401: nested deeper than 200 levels"),
+        ("[a: b: " + "[" * 10**4, "f:1:6: not YAML"),  # the first fault, though a parser may look ahead
         ("a:\n\tb: 1", "f:2:1: not YAML: a tab in the indentation"),
         ("a: b: c", "f:1:5: not YAML"),
         ("a: 'unclosed", "not YAML"),
