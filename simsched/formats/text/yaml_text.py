@@ -171,8 +171,8 @@ def _built(
 def _first_fault(error: Exception, text: str, where: str | None) -> Exception:
     """Return the first fault of a text, or raise it if it is one of ours.
 
-    libyaml (of PyYAML 6.0.4) looks ahead, so it refuses a text that is nested more deeply than it reads before
-    it gives the event at which our limit is exceeded. The parser in Python gives that event.
+    libyaml (of PyYAML 6.0.4) looks ahead, so it refuses a text that is nested more deeply than it reads
+    before it gives the event at which our limit is exceeded. The parser in Python gives that event.
     """
     import yaml
 
