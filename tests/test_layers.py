@@ -184,21 +184,10 @@ def test_no_public_class_name_occurs_twice():
     assert {name for name, times in names.items() if times > 1} == set()
 
 
-def test_packages_are_small_and_say_what_they_hold():
-    """A package of more than fourteen modules needs sub-packages; each begins with a docstring."""
-    for folder, number in Counter(PurePosixPath(path).parent.as_posix() for path in MODULES).items():
-        limit = 24 if folder == "cli" else 15  # __init__ included; cli has one module per verb
-        assert number <= limit, folder
+def test_packages_say_what_they_hold():
+    """Each package begins with a docstring."""
+    for folder in {PurePosixPath(path).parent.as_posix() for path in MODULES}:
         assert ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text())), folder
-
-
-@pytest.mark.parametrize("path", MODULES)
-def test_files_and_functions_are_short(path):
-    """STYLE: nothing beyond 60 lines a function and 500 a file."""
-    source = (PACKAGE / path).read_text()
-    assert source.count("\n") <= 500
-    functions = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef)]
-    assert [f.name for f in functions if f.end_lineno - f.lineno >= 60] == []
 
 
 @pytest.mark.parametrize(
