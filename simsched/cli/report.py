@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
 #: values of `--by`: groups of jobs, single jobs, and parts of the machine
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
+BY = ("queue", "user", "account", "bank", "size", "runtime", "hour", "day", "week", "month", "result", "all",
+      "job", "property", "place", "node")  # fmt: skip
 #: ending of a file → format
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -71,9 +72,9 @@ def register(subparsers: Subparsers) -> None:
         "--recorded",
         metavar="KEY",
         nargs="?",
-        const="all",
+        const="",
         help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
-        "queue, size, user, hour (of the week) or day",
+        "queue, user, account, size, runtime, hour (of the week), day, week or month",
     )
     for kind in ("section", "metric"):
         report.add_argument(
@@ -194,15 +195,17 @@ def run_report(args: argparse.Namespace) -> int:
         args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
     _add_figures(runs, args.metric)
-    if args.section and (args.by or args.recorded or args.promises or kind not in ("text", "html")):
+    if args.section and (
+        args.by or args.recorded is not None or args.promises or kind not in ("text", "html")
+    ):
         raise ConfigError(
             f"a section in the format {kind}" if kind not in ("text", "html") else "a section of a table",
             where="--section", expected="a report as text or html, without --by, --recorded and --promises",
         )  # fmt: skip
     if args.promises:
         text = _promises(runs, kind)
-    elif args.recorded:
-        text = _recorded(runs, args.recorded, kind)
+    elif args.recorded is not None:
+        text = _recorded(runs, args.recorded or args.by or "all", kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):

@@ -9,7 +9,8 @@ import pandas as pd
 
 from simsched import human
 from simsched.report.compare import Interval, compare, noise_text, same_jobs
-from simsched.report.groups import CLASSES, PARTS
+from simsched.report.groups import PARTS
+from simsched.report.metrics.classes import GROUPS
 from simsched.report.metrics.metrics import ran, wait
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
@@ -47,7 +48,7 @@ def changes(first: RunTables, second: RunTables, key: str) -> pd.DataFrame:
 
 def _by_group(run: RunTables, key: str) -> dict[str, pd.DataFrame]:
     jobs = ran(run.jobs)
-    groups: Any = CLASSES[key](jobs) if key in CLASSES else jobs[key]
+    groups = GROUPS[key](jobs, run.clock)
     return {str(name): rows for name, rows in jobs.groupby(groups, observed=True)}
 
 

@@ -147,7 +147,7 @@ def test_jobs_one_by_one_as_csv_have_every_column(run_dir, tmp_path, capsys):
     target = tmp_path / "jobs.csv"
     assert main(["report", str(run_dir), "--by", "job", "-o", str(target)]) == 0
     table = pd.read_csv(target)
-    assert list(table["job"]) == ["a", "b"]
+    assert list(table["id"]) == ["a", "b"]
     assert list(table["wait"]) == [0.0, 50.0]
     assert set(ss.load_run(run_dir).jobs.columns) - {"id"} <= set(table.columns)
 
