@@ -139,10 +139,14 @@ def _register_plot(subparsers: Subparsers) -> None:
         "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
     )
     plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
-    plot.add_argument(
+    width = plot.add_mutually_exclusive_group()
+    width.add_argument(
         "--paper",
         choices=("single", "double"),
         help="the size for one or two columns of a paper (3.5 or 7.16 in)",
+    )
+    width.add_argument(
+        "--width", metavar="W", help="the size for a column of this width, such as 8.5cm or 246pt"
     )
     plot.add_argument("--grey", action="store_true", help="draw in shades of grey; lines differ by dashes")
     _add_view(plot.add_argument_group("part of a Gantt chart"))
@@ -424,7 +428,7 @@ def run_plot(args: argparse.Namespace) -> int:
         dpi=args.dpi,
         dark=args.dark,
         view=_view(args),
-        paper=args.paper,
+        paper=args.paper or args.width,
         grey=args.grey,
     )
     sys.stderr.write(f"written: {target}\n")

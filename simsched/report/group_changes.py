@@ -64,7 +64,7 @@ def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False)
         rows = [
             [name, f"{int(row['jobs_first']):,}", f"{int(row['jobs_second']):,}",
              human.seconds(row["wait_first"]), human.seconds(row["wait_second"]),
-             signed(row["difference"]), between(row["low"], row["high"]), verdict(row)]
+             human.signed_seconds(row["difference"]), between(row["low"], row["high"]), verdict(row)]
             for name, row in changes(base, run, key).iterrows()
         ]  # fmt: skip
         body = [[str(cell) for cell in row] for row in rows]
@@ -79,17 +79,7 @@ def verdict(row: Any) -> str:
     return noise_text(Interval(row["difference"], row["low"], row["high"]))
 
 
-def signed(value: float) -> str:
-    """Return a difference of times with its sign.
-
-    >>> signed(90.0), signed(-90.0), signed(0.0)
-    ('+1 min 30 s', '-1 min 30 s', '0 s')
-    """
-    shown = human.seconds(value)
-    return f"+{shown}" if value > 0 else shown
-
-
 def between(low: float, high: float) -> str:
     """Return the ends of an interval of times; a dash if it is unknown."""
     known = math.isfinite(low) and math.isfinite(high)
-    return f"{signed(low)} and {signed(high)}" if known else human.MISSING
+    return f"{human.signed_seconds(low)} and {human.signed_seconds(high)}" if known else human.MISSING
