@@ -181,6 +181,7 @@ def _unknown_names(text: str, place: str, machine: StatedMachine) -> Iterator[Si
 def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Iterator[SiteFault]:
     for number, outage in enumerate(outages):
         yield from _unknown_ranks(outage.ranks, f"{where}: outages[{number}].ranks", machine)
+        yield from _unknown_names(outage.hosts, f"{where}: outages[{number}].hosts", machine)
 
 
 def _unknown_ranks(ranks: Idset, place: str, machine: StatedMachine) -> Iterator[SiteFault]:

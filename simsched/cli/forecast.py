@@ -91,7 +91,7 @@ def register(subparsers: Subparsers) -> None:
     )
     forecast.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     forecast.add_argument(
-        "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
+        "--quiet", action="store_true", help="print neither progress nor notes on the inputs"
     )
     add_rules(forecast)
     add_reading(forecast)

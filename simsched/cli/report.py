@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
 #: values of `--by`: groups of jobs, single jobs, and parts of the machine
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
+BY = ("queue", "user", "account", "bank", "size", "runtime", "hour", "day", "week", "month", "result", "all",
+      "job", "property", "place", "node")  # fmt: skip
 #: ending of a file → format
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -71,9 +72,9 @@ def register(subparsers: Subparsers) -> None:
         "--recorded",
         metavar="KEY",
         nargs="?",
-        const="all",
+        const="",
         help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
-        "queue, size, user, hour (of the week) or day",
+        "queue, user, account, size, runtime, hour (of the week), day, week or month",
     )
     for kind in ("section", "metric"):
         report.add_argument(
@@ -138,10 +139,14 @@ def _register_plot(subparsers: Subparsers) -> None:
         "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
     )
     plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
-    plot.add_argument(
+    width = plot.add_mutually_exclusive_group()
+    width.add_argument(
         "--paper",
         choices=("single", "double"),
         help="the size for one or two columns of a paper (3.5 or 7.16 in)",
+    )
+    width.add_argument(
+        "--width", metavar="W", help="the size for a column of this width, such as 8.5cm or 246pt"
     )
     plot.add_argument("--grey", action="store_true", help="draw in shades of grey; lines differ by dashes")
     _add_view(plot.add_argument_group("part of a Gantt chart"))
@@ -194,15 +199,17 @@ def run_report(args: argparse.Namespace) -> int:
         args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
     _add_figures(runs, args.metric)
-    if args.section and (args.by or args.recorded or args.promises or kind not in ("text", "html")):
+    if args.section and (
+        args.by or args.recorded is not None or args.promises or kind not in ("text", "html")
+    ):
         raise ConfigError(
             f"a section in the format {kind}" if kind not in ("text", "html") else "a section of a table",
             where="--section", expected="a report as text or html, without --by, --recorded and --promises",
         )  # fmt: skip
     if args.promises:
         text = _promises(runs, kind)
-    elif args.recorded:
-        text = _recorded(runs, args.recorded, kind)
+    elif args.recorded is not None:
+        text = _recorded(runs, args.recorded or args.by or "all", kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
@@ -421,7 +428,7 @@ def run_plot(args: argparse.Namespace) -> int:
         dpi=args.dpi,
         dark=args.dark,
         view=_view(args),
-        paper=args.paper,
+        paper=args.paper or args.width,
         grey=args.grey,
     )
     sys.stderr.write(f"written: {target}\n")

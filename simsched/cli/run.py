@@ -59,7 +59,9 @@ def register(subparsers: Subparsers) -> None:
         "--no-allocations", action="store_true", help="do not write allocations, which is faster"
     )
     run.add_argument("--eventlog", action="store_true", help="write the events of every job (RFC 18, 21)")
-    run.add_argument("--quiet", action="store_true", help="print no progress and no summary")
+    run.add_argument(
+        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
+    )
     _add_times(run)
     run.set_defaults(run=run_run)
 

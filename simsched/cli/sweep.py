@@ -62,7 +62,9 @@ def register(subparsers: Subparsers) -> None:
         help="further attempts of a run whose worker dies (default 2)",
     )
     sweep.add_argument("--no-report", action="store_true", help="do not write report.html")
-    sweep.add_argument("--quiet", action="store_true", help="print no progress and no summary")
+    sweep.add_argument(
+        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
+    )
     sweep.set_defaults(run=run_sweep)
 
 
@@ -85,12 +87,12 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     from simsched.study.runs.sweep_plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
-    folder, earlier = place_of(args.output, resume=args.resume)
+    folder, earlier = place_of(args.output, study.name, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
         note(f"{name} has changed; its runs are performed again")
     planned = plan(study, measure=False)
     for text in (*planned.notes, *planned.log_use):
-        note(text)
+        note(text, of_input=True)
     INPUTS.forget()  # usually other processes perform the runs
     try:
         with _progress(quiet=args.quiet) as progress:

@@ -33,7 +33,7 @@ from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.record.run_directory import RunResult
+from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
 from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
 from simsched.simulation.unread_units import forget_units
 from simsched.workload.arrays.job_arrays import has_array_limits
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.preemption.job_attempts import JobAttempts
     from simsched.workload.job import Job, Workload
-
-RUN_FORMAT = 1
 
 
 def simulate(
@@ -102,7 +100,7 @@ def simulate(
         For an option that does not exist, a time outside of the run, or a checkpoint that cannot be used.
     """
     options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
-    config = make_config(**options).on_clock(workload.clock)
+    config = make_config(**options).on_clock(workload.clock).on_machine(cluster.index)
     until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
     with collector_paused():  # nearly all objects that a run makes live to its end
         session = RunSession(cluster, config)
@@ -239,7 +237,7 @@ def engine_of(
     config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
-    config = config.on_clock(workload.clock)
+    config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
     admission = None
     if config.queues is not None:

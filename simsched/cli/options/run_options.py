@@ -81,7 +81,8 @@ def _add_conditions(rules: argparse._ArgumentGroup) -> None:
     rules.add_argument(
         "--outages",
         metavar="FILE",
-        help="outages: a list of {ranks, start, end, kind} in JSON or YAML; times are durations or dates",
+        help="outages: a list of {ranks or hosts, start, end, kind} in JSON or YAML; times are durations or "
+        "dates",
     )
     rules.add_argument(
         "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
@@ -179,7 +180,7 @@ def _outages(path: str) -> list[Any]:
     try:
         text = read_text(path)
     except SimschedError as error:
-        expected = error.expected or "a JSON or YAML file with a list of {ranks, start, end, kind}"
+        expected = error.expected or "a JSON or YAML file with a list of {ranks or hosts, start, end, kind}"
         raise type(error)(error.message, where=f"--outages: {error.where}", expected=expected) from None
     document = load_document(text, path)
     read_outages(document, path)

@@ -21,6 +21,7 @@ from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
 from simsched.report.data.frames import read_frame, shaped
+from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from simsched.simulation.record.run_directory import RunResult
 
 #: the newest layout of a run directory that this version reads
-RUN_FORMAT = 1
 
 
 class RunTables:
@@ -120,6 +120,8 @@ class RunTables:
         file = self._file("jobs.parquet")
         frame = read_frame(file, JOBS, REQUIRED_JOBS)
         check_jobs(frame, frame["result"] == "DROPPED", file)
+        if frame["wait"].isna().all():  # format 1 has no such column
+            frame["wait"] = frame["start"] - frame["submit"]
         return frame
 
     @cached_property
@@ -306,9 +308,7 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
     where = str(path / "run.json")
     if "simsched" not in meta:
         raise RunError("not written by simsched", where=where, expected="a key 'simsched'")
-    layout = meta.get("format", RUN_FORMAT)
-    if layout != RUN_FORMAT:
-        raise RunError(f"run format {layout!r} is not known", where=where, expected=f"format {RUN_FORMAT}")
+    check_format(meta, where)
     if meta.get("complete") is not True:
         raise RunError("the run did not finish", where=str(path), expected="a complete run")
     _check_parts(meta, where)

@@ -20,6 +20,7 @@ from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.summary import metric
 from simsched.report.recorded_waits import replay_sentences, sentences
 from simsched.report.run_dates import dates_of
+from simsched.report.text_report import beyond_the_machine
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -60,7 +61,8 @@ def _title(run: RunTables, prefix: str) -> str:
         dates_of(run, run.jobs),
     ]
     lead = escape(" · ".join(filter(None, facts)))
-    return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
+    beyond = "".join(f"<p>{escape(text)}</p>" for text in beyond_the_machine(run, run.jobs))
+    return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>{beyond}'
 
 
 def _recorded(run: RunTables, prefix: str) -> str:

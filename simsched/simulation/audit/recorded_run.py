@@ -15,6 +15,7 @@ from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
 from simsched.simulation.preemption.preemption_rules import PreemptionRules, read_preemption
 from simsched.simulation.record.file_digests import changed_files, changed_inputs, has_digests
+from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,7 +107,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     Raises
     ------
     RunError
-        If it is missing or is not a JSON object.
+        If it is missing, is not a JSON object, or has a format that is not known.
     """
     file = path / "run.json"
     try:
@@ -115,6 +116,7 @@ def read_meta(path: Path) -> dict[str, Any]:
         raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
     if not isinstance(meta, dict):
         raise RunError("is not a JSON object", where=str(file))
+    check_format(meta, str(file))
     return meta
 
 

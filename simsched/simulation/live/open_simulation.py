@@ -93,7 +93,7 @@ class OpenSimulation(NodeCommands, RunSession):
     ) -> None:
         config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
         config.refuse_contradictions()
-        config = config.on_clock(None)  # dates need the clock of a log
+        config = config.on_clock(None).on_machine(cluster.index)  # dates need the clock of a log
         super().__init__(cluster, config)
         self._base = self._planned = self.cluster
         self._expected = tuple(expect)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
+from simsched.formats.rfc.idset import Idset
+from simsched.match.named_targets import targets_of
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simsched.formats.rfc.clock import Clock
+    from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.schedule.orders.ranking import JobOrder
@@ -186,6 +189,22 @@ class RunConfig:
             return self
         return replace(self, outages=outages, queues=queues, reservations=reservations)
 
+    def on_machine(self, index: Index) -> RunConfig:
+        """Return the configuration with the hosts of outages as ranks of a machine.
+
+        Raises
+        ------
+        ConfigError
+            For ranks and hosts that the machine does not have.
+        """
+        outages = tuple(
+            replace(one, ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
+            if one.hosts and (found := targets_of(index, one.ranks, one.hosts))
+            else one
+            for one in self.outages
+        )
+        return replace(self, outages=outages) if outages != self.outages else self
+
     @property
     def plays_log(self) -> bool:
         """Whether jobs start when the log says, and not when a scheduler decides."""
@@ -225,7 +244,7 @@ class RunConfig:
 
 
 def _plain(outage: Outage) -> dict[str, Any]:
-    return {f.name: getattr(outage, f.name) for f in fields(outage)}
+    return {f.name: getattr(outage, f.name) for f in fields(outage) if f.name != "hosts" or outage.hosts}
 
 
 # -- the readers of single options: plain data, or a value that is one already ----------------------

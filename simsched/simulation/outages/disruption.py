@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.match.named_targets import targets_of_ranks
+from simsched.match.named_targets import targets_of
 from simsched.schedule.maintenance import Closure
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.outages.outages import FAILURE, MAINTENANCE
@@ -44,7 +44,7 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
 
 
 def _targets(outage: Outage, index: Index) -> Ints:
-    return np.array(targets_of_ranks(index, outage.ranks), dtype=np.int64)
+    return np.array(targets_of(index, outage.ranks, outage.hosts), dtype=np.int64)
 
 
 #: Most random failures that a run may be expected to draw.

@@ -155,7 +155,7 @@ class AllocationLog:
         at = -1
         for (kind, job, now, selection), time in zip(events, times, strict=True):
             id_ = ids[job]
-            id_text = id_ if type(id_) is int else _encode(id_).decode()
+            id_text = f'"{id_}"' if type(id_) is int else _encode(id_).decode()
             if kind == RELEASE:
                 if text := texts.pop(job):
                     add(f'{{"id":{id_text},"event":"release","time":{time},"R":{text}}}\n')
@@ -255,7 +255,7 @@ class AllocationLog:
 
         RunError as for `so_far`.
         """
-        id_text = _encode(self._ids[job])
+        id_text = _encode(str(self._ids[job]))
         begin = b'{"id":%b,"event":"alloc",' % id_text
         line = next((line for line in reversed(list(self.so_far())) if line.startswith(begin)), None)
         if line is None:

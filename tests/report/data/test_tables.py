@@ -139,7 +139,7 @@ def test_a_foreign_directory(tmp_path):
         ("\ud800".encode("utf-8", "surrogatepass"), "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         ('{"name": "other"}', "not written by simsched"),
-        ('{"simsched": "9", "format": 2, "complete": true}', "run format 2 is not known (expected format 1)"),
+        ('{"simsched": "9", "format": 9, "complete": true}', "run format 9 of simsched 9 is not known"),
         ('{"simsched": "1", "format": 1}', "the run did not finish"),
         ('{"simsched": "1", "format": 1, "complete": false}', "the run did not finish"),
         ('{"simsched": "1", "format": 1, "complete": true, "cluster": 3}', "cluster is not an object"),
