@@ -114,15 +114,12 @@ class GraphProfile:
             present.plan.release_moments(state, [moment])
             if time == following:
                 continue
-            self.reopen(state, time)
+            state = present.calendar.opened(state, self._now, time, present.plan.outages)
             self.times.append(time)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
             for type_, sums in zip(present.table.types, self._sums, strict=True):
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
-
-    def reopen(self, state: Availability, time: float) -> None:
-        """Do nothing: in a plan of one pass, targets that are down now stay down."""
 
     def advance(self, now: float) -> None:
         """Forget the time before now."""
@@ -231,7 +228,7 @@ class GraphProfile:
         return overlapping(self._bookings, begin, end)
 
     def state_at(self, time: float) -> Availability:
-        """Return the state at a time without the reservations; it is made once between two ends."""
+        """Return the state at a time without the reservations; maintenance that has ended is over."""
         plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
@@ -239,7 +236,7 @@ class GraphProfile:
             state = self._states[nearest].copy(counts_only=plan.counts_only)
             plan.release_moments(state, self._moments[nearest:number])
             self._states[number] = state
-        return self._states[number]
+        return self._present.calendar.opened(self._states[number], self._now, time, plan.outages)
 
     # -- reservations -----------------------------------------------------------------------
 
