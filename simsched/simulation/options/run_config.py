@@ -43,6 +43,8 @@ BY_NAME = ("queue_policy", "match_policy", "order", "predictor")
 """Fields that may hold an object of a program's own; ``run.json`` has its name."""
 RECORDED = "recorded"
 """The queue policy that plays the starts of a log."""
+SLURM = "slurm"
+"""The queue policy that schedules as Slurm does."""
 CHOICES = {
     "overrun": ("timeout", "allow"),
     "passes": ("instant", "event"),
@@ -190,6 +192,11 @@ class RunConfig:
     def plays_log(self) -> bool:
         """Whether jobs start when the log says, and not when a scheduler decides."""
         return self.queue_policy == RECORDED
+
+    @property
+    def schedules_as_slurm(self) -> bool:
+        """Whether all queues are one, and reservations are for whole targets, as in Slurm."""
+        return self.queue_policy == SLURM
 
     @property
     def suspends(self) -> bool:
