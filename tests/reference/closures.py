@@ -48,8 +48,8 @@ class Submitted(NamedTuple):
 
 class Machine(NamedTuple):
     nodes: list
-    outages: list = []
-    partitions: list = []  # (priority, nodes)
+    outages: tuple = ()
+    partitions: tuple = ()  # (priority, nodes)
     options: Options = Options()
 
     def closed(self, now, begin, end):
@@ -213,6 +213,9 @@ def schedule(jobs, machine, policy):
         while coming and coming[0].job.submit <= now:
             queue.append(coming.pop(0))
             changed = True
+        if not queue:  # nothing is looked at without waiting jobs, so the interval does not begin
+            wake = math.inf
+            continue
         if policy == "slurm":
             starts, wake = slurm(now, queue, running, free, changed)
         else:

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import simsched as ss
+from simsched.simulation.forecast.start_times import forecast
 from tests.reference.closures import Machine, Options, Outage, Submitted, schedule
 from tests.reference.naive import Job
 from tests.simulation.test_against_naive import cluster_of
@@ -102,7 +103,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("policy", "kind"), CASES, ids=str)
 def test_starts_are_those_of_the_rules(policy, kind, seed):
     machine, jobs = drawn(seed, **kind)
@@ -111,3 +112,39 @@ def test_starts_are_those_of_the_rules(policy, kind, seed):
     differ = {number: (found[number], at) for number, at in expected.items() if found[number] != at}
     differ = {number: pair for number, pair in differ.items() if not (pair[1] is None and pair[0] != pair[0])}
     assert not differ, (machine, jobs, differ)
+
+
+MAINTENANCE = {"ranks": "4-7", "start": 100, "end": 1000, "kind": "maintenance"}
+
+
+def whole_nodes(number, submit, seconds, nodes):
+    spec = ss.Jobspec.from_shape(f"slot={nodes}/node", duration=seconds)
+    return ss.Job(id=number, submit=submit, runtime=seconds, duration=seconds, jobspec=spec)
+
+
+JOBS = [whole_nodes(1, 0, 500, 2), whole_nodes(2, 1, 100, 8), whole_nodes(3, 2, 5000, 2)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        *(("easy", {}), ("easy++", {}), ("slurm", {}), ("conservative", {}), ("hybrid", {}), ("slack", {})),
+        *(("conservative", {"compress": "replan"}), ("selective", {"threshold": 1})),
+        *(("easy", {"refresh": "when-blocked"}), ("easy", {"extra": False})),
+    ],
+)
+def test_plans_count_on_the_end_of_maintenance_that_has_begun(policy, options):
+    machine, workload = cluster_of([(1, 0)] * 8), ss.Workload(jobs=tuple(JOBS), name="made")
+    given = {"queue_policy": policy, "queue_options": options, "outages": [MAINTENANCE]}
+    assert ss.simulate(machine, workload, **given).jobs["start"].tolist()[:2] == [0, 1000]
+    starts = {each.id: each.start for each in forecast(machine, workload, 150, **given)}
+    assert starts["2"] == 1000
+
+
+def test_no_plan_counts_on_the_end_of_a_failure_or_a_drain():
+    """Node 4 fails during the maintenance: job 2 has no earliest start, and job 3 may pass it."""
+    machine, workload = cluster_of([(1, 0)] * 8), ss.Workload(jobs=tuple(JOBS), name="made")
+    for kind in ("failure", "drain"):
+        outages = [MAINTENANCE, {"ranks": "4", "start": 150, "end": 1200, "kind": kind}]
+        run = ss.simulate(machine, workload, "easy", outages=outages)
+        assert run.jobs["start"].tolist() == [0, 5150, 150]
