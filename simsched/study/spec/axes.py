@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, SimschedError, nearest
+from simsched.errors import ConfigError, SimschedError, did_you_mean, nearest
 from simsched.report.metrics.summary import METRICS
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.simulation.options.run_config import POLICY_OPTIONS, merged
@@ -256,6 +256,10 @@ class _SettingReader:
             raise ConfigError(f"{self.name!r} names no key of a table", where=spot, expected="TABLE.KEY")
         options: dict[str, Any] = {}
         inner, known = options, self.base.options.get(self._table)
+        if self._table == "queues" and keys[0] not in (known or {}):
+            spot = self.finder.document.place(("axes", self.name), key=True)
+            fault = f"there is no queue {keys[0]!r}{did_you_mean(keys[0], known or ())}"
+            raise ConfigError(fault, where=spot, expected=", ".join(known or ()) or "queues in config")
         for key in (self._table, *keys[:-1]):
             inner[key] = {}
             inner = inner[key]
@@ -298,6 +302,9 @@ class _SettingReader:
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
         where = self.finder.document.place(("axes", self.name), key=True)
         near = meant(self.name, known)
+        table, dot, keys = self.name.partition(".")
+        if dot and (other := nearest(table, TABLES)) is not None:
+            near = f"{other}.{keys}"
         expected = f"{', '.join(known)}; or settings with labels"
         fault = f"unknown axis {self.name!r}"
         return ConfigError(
