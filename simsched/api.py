@@ -102,7 +102,7 @@ def simulate(
     cluster, workload = as_cluster(cluster), as_workload(workload)
     options["inputs"] = _files_of(*given) | dict(options.get("inputs") or {})
     result = run_workload(cluster, workload, queue_policy, match_policy, seed, **options)
-    notes = tuple(notes_on_rules(options, workload))
+    notes = tuple(notes_on_rules({"queue_policy": queue_policy, **options}, workload))
     if notes:
         warnings.warn(InputWarning("the options", notes), stacklevel=2)
     return simulated_run(result, cluster, f"{name_of(queue_policy)} on {cluster.name}")

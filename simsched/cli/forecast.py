@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
-from simsched.cli.options.recorded_command import refuse_changed_inputs
-from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
+from simsched.cli.options.recorded_command import take_command
+from simsched.cli.options.run_options import add_rules, checked_rules, time_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
-from simsched.cli.options.workloads import READING, add_reading, read_inputs, read_workloads, write_ignored
+from simsched.cli.options.workloads import add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
@@ -34,7 +34,6 @@ NEVER = float("inf")
 SNAPSHOT = Clock(0)
 """The clock of a queue snapshot whose times count from 1970."""
 _FORM: dict[str, Form] = {"json": "json", "text": "text"}
-RULES = (*NAMES, "epilog", "kill_grace", "failures", "outages", "config", "option")
 
 
 def register(subparsers: Subparsers) -> None:
@@ -299,32 +298,16 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     """
     from pathlib import Path
 
-    from simsched.errors import ConfigError, RunError
+    from simsched.errors import ConfigError
     from simsched.simulation.options.run_config import from_document
-    from simsched.simulation.record.run_origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
         raise ConfigError(
             "there is no workload", where="forecast", expected="CLUSTER WORKLOAD, or a run directory"
         )
-    given = next((name for name in (*RULES, *READING) if getattr(args, name)), None)
-    if given is not None:
-        option = f"--{given.strip('_').replace('_', '-')}"
-        raise ConfigError(
-            "a run directory has its own options", where=option, expected="CLUSTER WORKLOAD with options"
-        )
-    origin = read_origin(folder / "run.json")
-    command = origin.command
-    if command is None:
-        raise RunError(
-            "the run does not record its command", where=str(folder), expected="a run of `simsched run`"
-        )
-    args.cluster, args.workload = command.cluster, command.workload
-    for name, value in command.reading.specified().items():
-        setattr(args, name, value)
-    refuse_changed_inputs(args, origin, folder)
-    options = from_document(command.rules, str(folder))
+    rules = take_command(args, folder)
+    options = from_document(rules, str(folder))
     args.seed = options.get("seed", 0)
     return options
 

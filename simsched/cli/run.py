@@ -52,6 +52,11 @@ def register(subparsers: Subparsers) -> None:
         metavar="DIR",
         help="run directory to write (default: named after CLUSTER, WORKLOAD and the queue policy)",
     )
+    run.add_argument(
+        "--again",
+        metavar="RUN",
+        help="repeat the run of this directory, with its inputs and options, into DIR (default RUN-again)",
+    )
     add_rules(run)
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
@@ -97,6 +102,8 @@ def _add_times(run: argparse.ArgumentParser) -> None:
 @seldom_collected()  # imports, jobs and tables stay
 def run_run(args: argparse.Namespace) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
+    if args.again is not None:
+        return _run(args, None, _again(args))
     site = place_site(args, "cluster", "workload")
     require(args, cluster="CLUSTER", workload="WORKLOAD")
     if site is None and not (args.output and Path(args.output).exists()):  # what is there is looked at first
@@ -104,8 +111,46 @@ def run_run(args: argparse.Namespace) -> int:
     return _run(args, site)
 
 
-def _run(args: argparse.Namespace, site: Site | None) -> int:
-    """Simulate, write and print, once the arguments are complete; return the exit status."""
+def _again(args: argparse.Namespace) -> dict[str, Any]:
+    """Set the arguments to those of the run of ``--again``, and return the rules and texts of its record.
+
+    Raises
+    ------
+    ConfigError, RunError, FormatError
+        if it is not a run directory, another option of a run is given, or an input is missing or changed.
+    """
+    from simsched.cli.options.recorded_command import take_command
+    from simsched.errors import ConfigError, RunError
+    from simsched.formats.text.documents import load_json, read_text
+
+    folder = Path(args.again)
+    record = folder / "run.json"
+    if not record.is_file():
+        raise ConfigError("this is not a run directory", where=str(folder), expected="a folder with run.json")
+    if (args.cluster, args.workload, args.site) != (None, None, None):
+        raise ConfigError(
+            "a run is repeated with its own inputs",
+            where="--again",
+            expected="no CLUSTER, WORKLOAD or --site",
+        )
+    others = ("until", "from_", "checkpoint_at", "resume", "eventlog", "no_allocations")
+    rules = take_command(args, folder, *others)
+    meta: Any = load_json(read_text(record), str(record))
+    if not meta.get("complete", True) and meta.get("until") is None:
+        raise RunError("the run was interrupted", where=str(folder), expected="a run that is complete")
+    args.until, args.from_ = (None if meta.get(key) is None else str(meta[key]) for key in ("until", "from"))
+    files = meta.get("files", {})
+    args.no_allocations = "allocations.jsonl" not in files
+    args.eventlog = "eventlog.jsonl" in files
+    args.output = args.output or f"{str(folder).rstrip('/')}-again"
+    return {"rules": rules, **{key: meta[key] for key in ("log_use",) if key in meta}}
+
+
+def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] | None = None) -> int:
+    """Simulate, write and print, once the arguments are complete; return the exit status.
+
+    `again` are the rules and texts of the record of the run that is repeated.
+    """
     from dataclasses import replace
 
     from simsched.cli.options.recorded_command import command_of
@@ -115,7 +160,7 @@ def _run(args: argparse.Namespace, site: Site | None) -> int:
     from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
-    rules = _rules(args, site)
+    rules = _rules(args, site) if again is None else again["rules"]
     options = rules_of(args, rules) | _times(args)
     args.output = args.output or _default_output(args, rules)
     refuse_foreign(args.output, RUN)
@@ -132,7 +177,9 @@ def _run(args: argparse.Namespace, site: Site | None) -> int:
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        recorded: dict[str, Any] = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        texts = _log_use(args, workload, site) if again is None else {"log_use": again.get("log_use")}
+        texts = {key: text for key, text in texts.items() if text is not None}
+        recorded: dict[str, Any] = {"command": command_of(args, rules), **texts}
         if workload.kind == "model":  # runs of one model with other seeds have other jobs
             recorded["drawn"] = True
         result = replace(result, meta={**result.meta, **recorded})

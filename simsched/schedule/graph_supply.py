@@ -256,7 +256,7 @@ class GraphSupply(Supply):
         def seek(state: Availability, time: float) -> Selection | None:
             return self.seek_at(job, state, time)
 
-        return earliest_in_turn(self.plan, self.now, self.calendar.reopenings(self.now), seek)
+        return earliest_in_turn(self.plan, self.calendar, self.now, seek)
 
     def change_of(self, job: int, selection: Selection) -> Change | None:
         """Return the difference that the release of a job's claim makes to rows; None if units are shared."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from simsched.match.requests.request import Content, Request
 
+    Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
@@ -53,6 +54,7 @@ class JobTable:
     tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
     deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
     partitions : the number of the queue of each job. None: there are no named queues.
+    partition_targets : partition → which targets it has; empty unless the policy needs that.
     starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
     places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
@@ -78,6 +80,7 @@ class JobTable:
     users: Integers | None = None
     banks: Integers | None = None
     partitions: Integers | None = None
+    partition_targets: Sequence[Bools] = ()
     limits: list[float] = field(default_factory=list)
     starts: Floats | None = None
     places: Mapping[int, Integers] = field(default_factory=dict)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools
     from simsched.simulation.queues import Queue, Queues
 
 
@@ -123,12 +124,14 @@ class Admission:
     of: list[Queue | None]
 
 
-def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
+def admit(
+    jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue", together: bool = False
+) -> Admission:
     """Put every job into its queue: constraint, default duration, limits, and group.
 
     A job that names no queue goes into the default one; without a default it is in no queue and
     may use every target.  `no_limit` is for a job without a duration in a queue that has a limit and no
-    default: it gets the limit of the ``queue``, or a ``reject``.
+    default: it gets the limit of the ``queue``, or a ``reject``. With `together` all queues are one group.
     """
     made: list[Job] = []
     rejected: dict[int, str] = {}
@@ -148,7 +151,7 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
         of.append(queue)
         made.append(job if queue is None else _placed(job, queue, known, queues, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = groups_of_queues(queues, index, anywhere=anywhere, linked=linked)
+    group_of, count = groups_of_queues(queues, index, anywhere=anywhere or together, linked=linked)
     groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
         if queue is None or number in rejected:
@@ -186,6 +189,18 @@ def _placed(
     duration = duration_in(queue, job.duration, no_limit)
     fields = {name: getattr(job, name) for name in job.__struct_fields__}
     return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
+
+
+def partition_numbers(queues: Queues | None) -> dict[str | None, int]:
+    """Return a number for each queue by its name, and one for no queue."""
+    names: list[str | None] = [None] if queues is None else [*queues.queues, None]
+    return {name: number for number, name in enumerate(names)}
+
+
+def partition_targets(queues: Queues | None, index: Index) -> tuple[Bools, ...]:
+    """Return the targets of each queue in the order of `partition_numbers`."""
+    constraints = [] if queues is None else [queue.constraint for queue in queues.queues.values()]
+    return tuple(index.targets_matching(constraint) for constraint in (*constraints, None))
 
 
 def groups_of_queues(

@@ -241,7 +241,8 @@ def engine_of(
     refuse_odd_jobs(workload.jobs)
     admission = None
     if config.queues is not None:
-        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
+        together = config.schedules_as_slurm
+        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit, together=together)
         workload = replace(workload, jobs=admission.jobs)
     jobs = workload.jobs
     if config.reservations:

@@ -42,13 +42,6 @@ BAD = {
         {**TREE, "priority": {**FACTORS, "accounts": [{"user": "alice"}]}},
         "priority.accounts[0]: the row names no account (expected account = the name of an account)",
     ),
-    "no shares": (
-        {**TREE, "priority": {**FACTORS, "accounts": [{"account": "chem", "user": "alice", "shares": 0}]}},
-        (
-            "priority.accounts[0]: the children of account 'chem' have 0 shares together "
-            "(expected shares above 0 for at least one of them)"
-        ),
-    ),
     "a negative half-life": (
         {**TREE, "priority": {**FACTORS, "fair-share": {"half-life": "-7d"}}},
         "priority.fair-share.half-life: a half-life of -7d (expected a duration above 0, or inf)",

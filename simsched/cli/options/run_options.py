@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.workloads import whole
+from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
     import argparse
@@ -123,7 +124,16 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
     ConfigError, FormatError
         for an option that is not valid, with its place.
     """
-    from simsched.simulation.options.run_config import from_document, make_config, read_epilog
+    from simsched.simulation.options.run_config import (
+        POLICY,
+        POLICY_OPTIONS,
+        from_document,
+        in_use,
+        make_config,
+        merged,
+        options_note,
+        read_epilog,
+    )
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
@@ -133,13 +143,16 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
         read_epilog(args.epilog, "--epilog")
     given = {name: getattr(args, name) for name in (*NAMES, "epilog", "kill_grace", "failures")}
     given = {name: value for name, value in given.items() if value is not None} | simulation
-    found.update((name.replace("_", "-"), value) for name, value in given.items())
+    changes: dict[str, Any] = {name.replace("_", "-"): value for name, value in given.items()}
     if args.outages:
-        found["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
+        changes["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:
-        found["policy-options"] = {**found.get("policy-options", {}), **policy}
+        changes[POLICY_OPTIONS] = policy
+    found = merged(found, changes)
     make_config(**from_document(found, COMMAND_LINE))
-    return found
+    if (text := options_note(found.get(POLICY), found.get(POLICY_OPTIONS, {}))) is not None:
+        note(text)
+    return in_use(found)
 
 
 def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:

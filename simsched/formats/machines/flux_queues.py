@@ -230,7 +230,7 @@ def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str]
         if "reservation-depth" not in plan:
             notes.assumed(f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", at(table))
         depth = plan.get("reservation-depth", RESERVATION_DEPTH)
-        options["depth"] = min(depth, plan.get("max-reservation-depth", depth))
+        options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
     return {"queue-policy": policy, **({"policy-options": options} if options else {})}
 
 

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
-from numpy import count_nonzero
+import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.requests.request import SLOT
@@ -69,6 +69,7 @@ class Plan:
     idle : execution targets that are up and not touched by a claim.
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
+    outages : how many outages each execution target is in.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
     log : the claims and releases since the log began, in order; None: they are not read.
@@ -77,8 +78,8 @@ class Plan:
 
     __slots__ = (
         *("_available", "_content", "_ends", "_held", "_jobs", "_whole"),
-        *("all_up", "copies", "counts_only", "era", "idle", "index", "keeps_ids", "log", "runs", "total"),
-        "until",
+        *("all_up", "copies", "counts_only", "era", "idle", "index", "keeps_ids", "log", "outages"),
+        *("runs", "total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -93,6 +94,7 @@ class Plan:
         self._available = available
         self._held: dict[int, AnySelection] = {}
         self.all_up = bool(available.up.all())
+        self.outages: Ints = np.zeros(len(available.index), dtype=np.int64)
         self.recount()
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
@@ -342,7 +344,7 @@ class Plan:
 
 def idle_targets(available: Availability) -> int:
     """Return the number of execution targets that are up and not touched by a claim."""
-    return int(count_nonzero((available.use == 0) & available.up))
+    return int(np.count_nonzero((available.use == 0) & available.up))
 
 
 def _full(selection: AnySelection) -> Selection:

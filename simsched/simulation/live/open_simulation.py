@@ -119,7 +119,8 @@ class OpenSimulation(NodeCommands, RunSession):
         self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
-            admission = admit((), config.queues, index, no_limit=config.no_limit)
+            together = config.schedules_as_slurm
+            admission = admit((), config.queues, index, no_limit=config.no_limit, together=together)
             admission = replace(admission, rejected={})
         if config.reservations:
             admission = admit_reserved((), config.reservations, admission)

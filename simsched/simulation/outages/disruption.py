@@ -107,7 +107,7 @@ class Disruption:
         self._failures = failures
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])
-        self._out = np.zeros(len(index), dtype=np.int64)
+        self._out = engine.plan.outages
         self.suspended: LosesNodes | None = None
         """The suspended jobs, if there may be any."""
         self._asleep: list[int] = []
@@ -147,7 +147,7 @@ class Disruption:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
-        self._out = state["out"]
+        self._out[:] = state["out"]
         self._asleep = state.get("asleep", [])
 
     def state_on(self, state: dict[str, Any], places: TargetPlaces) -> dict[str, Any]:

@@ -22,9 +22,10 @@ import numpy as np
 
 from simsched.arguments import check_whole, texts
 from simsched.errors import ConfigError
+from simsched.simulation.options.run_config import in_use
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
-from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, POLICY_OPTIONS, knobs_named
+from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
 from simsched.study.calibration.trials import Trials
@@ -132,13 +133,10 @@ def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
 
 
 def _spelt(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the spelling of a configuration file, and those of the policy with ``_``."""
+    """Return options with the spelling of a configuration file, and those of the policy in use with ``_``."""
     found = {name.replace("_", "-"): value for name, value in options.items()}
     found.pop("calibration", None)  # of an earlier calibration
-    policy = found.get(POLICY_OPTIONS)
-    if policy:
-        found[POLICY_OPTIONS] = {name.replace("-", "_"): value for name, value in policy.items()}
-    return found
+    return in_use(found)
 
 
 def _jobs_of(base: RunTask) -> tuple[Job, ...]:

@@ -96,7 +96,7 @@ def test_a_site_becomes_queues_and_run_options():
     defaults = {"jobspec": {"defaults": {"system": {"duration": "1h"}}}}
     assert found.config == {
         "queue-policy": "slurm",
-        "policy-options": {"window": 259200, "max-job-test": 500},
+        "policy-options": {"slurm": {"window": 259200, "max-job-test": 500}},
         "order": "multifactor",
         "priority": {
             "period": "5m",
@@ -413,7 +413,7 @@ def test_the_parameters_of_backfill_become_options_of_the_policy_slurm():
         "min-age-reserve": 3600,
         "sched-interval": 120,
     }
-    assert found.config == {"queue-policy": "slurm", "policy-options": options}
+    assert found.config == {"queue-policy": "slurm", "policy-options": {"slurm": options}}
     assert "bf_continue without effect" in "\n".join(texts(found, "assumed"))
     assert texts(found, "left out") == []
     make_config(**from_document(found.config))
@@ -653,7 +653,7 @@ def test_a_value_goes_on_after_a_backslash():
     """As in Slurm, the next line follows without a space."""
     text = "SchedulerParameters=bf_window=2880,\\\nbf_max_job_test=50 # both\nNodeName=n[1-2]\\\n CPUs=4\n"
     found = read(text, {})
-    assert found.config["policy-options"] == {"window": 172_800, "max-job-test": 50}
+    assert found.config["policy-options"] == {"slurm": {"window": 172_800, "max-job-test": 50}}
     assert found.recipe.groups[0].cores == 4
     assert not texts(found, "fault")
 

@@ -125,7 +125,7 @@ class Settings:
         options, left = scheduler_options(self._parameters(), self.notes, place)
         self._note_parameters(left)
         if options:
-            return {"queue-policy": "slurm", "policy-options": options}
+            return {"queue-policy": "slurm", "policy-options": {"slurm": options}}
         text = (
             "queue-policy = easy: it reserves for the first waiting job; Slurm's backfill plans a start for "
             "each of the jobs that it tests, which is closer to slurm, hybrid or conservative"
