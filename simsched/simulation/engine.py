@@ -424,6 +424,8 @@ class Engine:
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
         queues, progress = self.queues, self.progress
+        if queues.limits is not None and queues.limits.refused:
+            queues.limits.reconsider()
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:

@@ -250,6 +250,9 @@ class _Auditor:
             self._holds(rules, units, whole=True),
             self._holds(rules, kept, whole=rules.alone),
         ]
+        at = 2 if rules.closed and not rules.vague else 0
+        memory = self._totals(rules, kept if at else units, whole=rules.alone)["memory"]
+        self._attempts.amounts[name, start] = (*self.sizes[name][at], memory)
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._timeline.add(time, 1, self.sizes[name])
@@ -281,12 +284,18 @@ class _Auditor:
         self, rules: ClaimRules, units: Mapping[int, Mapping[str, int]], *, whole: bool
     ) -> tuple[int, int, int]:
         """Return the numbers of targets, cores and gpus that no other job may use; all of `whole` targets."""
+        totals = self._totals(rules, units, whole=whole)
+        return len(units), totals["core"], totals["gpu"]
+
+    def _totals(
+        self, rules: ClaimRules, units: Mapping[int, Mapping[str, int]], *, whole: bool
+    ) -> Counter[str]:
         totals: Counter[str] = Counter()
         for rank, named in units.items():
             for type_, mask in (self.inventory.targets[rank].units if whole else named).items():
                 if whole or type_ not in rules.shared:
                     totals[type_] += mask.bit_count()
-        return len(units), totals["core"], totals["gpu"]
+        return totals
 
     def _rules_of(self, job: Job) -> ClaimRules:
         rules = self._rules.get(id(job.jobspec))  # jobs with equal requests share one jobspec object

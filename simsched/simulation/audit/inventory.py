@@ -53,7 +53,7 @@ class Inventory:
 
     `written` are the properties that R lists, as the cluster spells them.  `regions` are the parts of
     the machine and of targets by type: racks, switches, sockets.  `above` are the types of regions
-    that contain targets.
+    that contain targets.  `memory` is the unit of memory ("" for none), None without memory.
     """
 
     targets: Mapping[int, ExecutionTarget]
@@ -62,6 +62,7 @@ class Inventory:
     regions: Mapping[str, tuple[Region, ...]]
     above: frozenset[str]
     written: frozenset[str] = frozenset()
+    memory: str | None = None
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -84,7 +85,9 @@ class Inventory:
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
         regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
         written = frozenset(name for name in given if not name.startswith("+"))
-        return cls(targets, kind, frozenset(kinds), regions, above, written)
+        units_of = (pool_of(graph, key) for key in graph.nodes)
+        memory = next((pool.unit or "" for pool in units_of if pool.type == "memory"), None)
+        return cls(targets, kind, frozenset(kinds), regions, above, written, memory)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
