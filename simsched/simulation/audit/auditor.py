@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import RunError, SimschedError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.simulation.audit.audit_report import AuditReport
-from simsched.simulation.audit.inventory import Inventory, ids_of, mask_of, touches
+from simsched.simulation.audit.inventory import Inventory, ids_of, lowest, mask_of, touches
 from simsched.simulation.audit.job_events import wrong_events
 from simsched.simulation.audit.job_life import (
     INTERRUPTED,
@@ -151,6 +151,8 @@ class _Auditor:
         """The nodes, cores and gpus of a job by R, or (under policies for whole targets) of whole targets."""
         self._rules: dict[int, ClaimRules] = {}
         self._holders = UnitHolders()
+        self._taken: dict[str, int] = {}
+        """The units in use of pools of which R states amounts, by path."""
         self._on: dict[int, set[str]] = {}
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
@@ -192,20 +194,61 @@ class _Auditor:
             for fault in wrong_envelope(self.recorded, document):
                 self.report.add("A1", name, f"line {number}: {fault}")
             try:
-                self._event(event, name, job, time, lite)
+                pools = document.get("scheduling", {}).get("pools", {})
+                self._event(event, name, job, time, lite, pools)
                 self._attempts.count_licences(event, name, job, document)
                 if event == "alloc":
                     self._stated[name] = scheduler_of(document).get("queue"), lite["nslots"]
             except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
                 self.report.add("A1", name, f"line {number}: its R cannot be read: {error}")
 
-    def _event(self, event: str, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+    def _event(
+        self,
+        event: str,
+        name: str,
+        job: Job,
+        time: float,
+        execution: Mapping[str, Any],
+        pools: Mapping[str, Any],
+    ) -> None:
         if event == "alloc":
             self.report.allocations += 1
-            self._alloc(name, job, time, execution)
+            self._alloc(name, job, time, execution, pools)
         else:
             self.report.releases += 1
-            self._release(name, time, execution)
+            self._release(name, time, execution, pools)
+
+    def _take_amounts(
+        self, name: str, rules: ClaimRules, pools: Mapping[str, Any], units: dict[int, dict[str, int]]
+    ) -> None:
+        """Add the units of which R states an amount: the lowest free ones, since any would do (A3)."""
+        for path, amount in pools.items():
+            if path not in self.inventory.pools:
+                continue  # outside targets, such as licences
+            rank, type_, all_ = self.inventory.pools[path]
+            free = all_ if rules.may_share(type_) else all_ & ~self._taken.get(path, 0)
+            if free.bit_count() < amount:
+                text = f"rank {rank} has {free.bit_count()} free units of {type_}, R has {amount}"
+                self.report.add("A3", name, text)
+            mine = lowest(free, amount)
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) | mine
+            here = units.setdefault(rank, {})
+            here[type_] = here.get(type_, 0) | mine
+
+    def _give_amounts(
+        self, held: _Holding, rules: ClaimRules, pools: Mapping[str, Any], shard: dict[int, dict[str, int]]
+    ) -> None:
+        """Add the units of which a shard states an amount, among those that the job holds."""
+        for path, amount in pools.items():
+            if path not in self.inventory.pools:
+                continue
+            rank, type_, all_ = self.inventory.pools[path]
+            mine = lowest(held.units.get(rank, {}).get(type_, 0) & all_, amount)
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) & ~mine
+            here = shard.setdefault(rank, {})
+            here[type_] = here.get(type_, 0) | mine
 
     def _units(self, name: str, execution: Mapping[str, Any]) -> dict[int, dict[str, int]]:
         """Return the units in R_lite, checked against the inventory (A2)."""
@@ -230,11 +273,19 @@ class _Auditor:
             self.report.add("A2", name, fault)
         return units
 
-    def _alloc(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+    def _alloc(
+        self,
+        name: str,
+        job: Job,
+        time: float,
+        execution: Mapping[str, Any],
+        pools: Mapping[str, Any],
+    ) -> None:
         if name in self.held:
             self.report.add("A3", name, "allocated while it holds resources")
         units = self._units(name, execution)
         rules = self._rules_of(job)
+        self._take_amounts(name, rules, pools, units)
         kept = self._kept(rules, units)
         self._claim(name, rules, kept)
         self._check_request(name, rules, units)
@@ -339,15 +390,20 @@ class _Auditor:
         if differs(execution.get("expiration", 0), expected):
             self.report.add("A8", name, f"expiration {execution.get('expiration')} is not {expected}")
 
-    def _release(self, name: str, time: float, execution: Mapping[str, Any]) -> None:
+    def _release(
+        self, name: str, time: float, execution: Mapping[str, Any], pools: Mapping[str, Any]
+    ) -> None:
         held = self.held.get(name)
         if held is None:
             self.report.add("A4", name, "releases resources that it does not hold")
             return
         # most releases repeat the R of the alloc, which was checked already
         same = held.text == execution
-        shard = held.units if same else self._units(name, execution)
         rules = self._rules_of(self.jobs[name])
+        shard = {rank: dict(masks) for rank, masks in held.units.items()} if pools and same else held.units
+        if not same:
+            shard = self._units(name, execution)
+        self._give_amounts(held, rules, pools, shard)
         ranks = frozenset(shard)
         for fault in survived(self.recorded, held.start, time, set(ranks)):
             self.report.add("A8", name, fault)
