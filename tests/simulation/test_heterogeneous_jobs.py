@@ -152,7 +152,9 @@ def test_parts_of_one_queue_are_in_that_queue(tmp_path):
             assert '"n[0' not in alloc
             shutil.rmtree(tmp_path / "run")
     spec = joined([Jobspec.from_shape("slot=1/node"), Jobspec.from_shape("slot=2/core")], ["small", "small"])
-    found = simulate(CLUSTER, workload(Job(id=1, submit=0, jobspec=spec, runtime=50, duration=50)), queues=queues)
+    found = simulate(
+        CLUSTER, workload(Job(id=1, submit=0, jobspec=spec, runtime=50, duration=50)), queues=queues
+    )
     assert results(found) == {"1": "FAILED"}
 
 

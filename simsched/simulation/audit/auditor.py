@@ -233,7 +233,7 @@ class _Auditor:
             mine = lowest(free, amount)
             if not rules.may_share(type_):
                 self._taken[path] = self._taken.get(path, 0) | mine
-            here = units.setdefault(rank, {})
+            here = units[rank] = dict(units.get(rank, {}))  # ranks of one entry share theirs
             here[type_] = here.get(type_, 0) | mine
 
     def _give_amounts(
@@ -247,7 +247,7 @@ class _Auditor:
             mine = lowest(held.units.get(rank, {}).get(type_, 0) & all_, amount)
             if not rules.may_share(type_):
                 self._taken[path] = self._taken.get(path, 0) & ~mine
-            here = shard.setdefault(rank, {})
+            here = shard[rank] = dict(shard.get(rank, {}))
             here[type_] = here.get(type_, 0) | mine
 
     def _units(self, name: str, execution: Mapping[str, Any]) -> dict[int, dict[str, int]]:
@@ -460,7 +460,7 @@ class _Auditor:
             self.report.add(rule, name, fault)
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
-        check_promises(self.report, self.recorded, table)
+        check_promises(self.report, self.recorded, table, self._attempts.until(self._rows))
         check_limits(self.report, self.recorded, self._attempts, self.jobs, self._rows, self.inventory)
 
     def check_other_files(self, path: Path) -> None:
