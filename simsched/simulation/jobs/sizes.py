@@ -74,8 +74,7 @@ class Sizes:
         needs = self._as_given(request).needs
         parts = [self._units(need, 1, type_) for need in needs]
         if self._whole and len(parts) > 1:  # parts may be on one target
-            least = max(part.least for part in parts)
-            return Extent(least, fixed=not least)
+            return Extent(max(part.least for part in parts), fixed=all(part == (0, True) for part in parts))
         return _sum(parts, fixed=not request.ranged)
 
     def nodes(self, request: Request) -> Extent:

@@ -225,10 +225,14 @@ class LimitKeeper:
         if not cohort.jobs and not cohort.stays:
             cohort.leave()
         for counter in self._count(job, cohort, now, now + self._durations[job]):
-            places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
-            over = [(other, at) for other, at in places if at is not None]
-            if over:
-                self._bar(over, counter)
+            self._bar_over(counter, now)
+
+    def _bar_over(self, counter: LimitCounter, now: float) -> None:
+        """Bar the waiting jobs in view that are over a limit of a counter."""
+        places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
+        over = [(other, at) for other, at in places if at is not None]
+        if over:
+            self._bar(over, counter)
 
     def occupy(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
@@ -257,12 +261,17 @@ class LimitKeeper:
         if cohort is None:
             return
         start, _ = self._running.pop(job)
-        mine = self._allocated.pop(job, None)
+        mine, overran = self._allocated.pop(job, None), False
         for used, at, amount in cohort.returns:
             used[at] -= amount if mine is None else mine[at]
         for used, at, units, asked in cohort.spends:  # hours that were requested become hours that were used
             per_second, requested = (units, asked) if mine is None else (mine[at - FIRST_SPENT + 1], mine[at])
-            used[at] += per_second * (now - start) - requested
+            more = per_second * (now - start) - requested
+            used[at] += more
+            overran = overran or more > 0
+        if overran:  # it used more hours than it had requested
+            for counter in cohort.counters:
+                self._bar_over(counter, now)
         for counter in cohort.decaying:
             del counter.running[job]
         for counter in cohort.counters:
