@@ -436,8 +436,9 @@ class Engine:
                 started = context.close()
                 if started:
                     self._start(started, now)
-                if context.reservations is not None or context.wake < NEVER:
+                if context.promised:
                     self.recorder.promise(context.promised)
+                if context.reservations is not None or context.wake < NEVER:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)

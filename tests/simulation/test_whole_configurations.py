@@ -339,7 +339,7 @@ def draw_allocation(rng, nodes):
 
 def draw_preemption(rng):
     modes = ["requeue", "cancel", "checkpoint", "suspend"]
-    rule = given(mode=rng.choice(modes), grace=maybe(rng, 0.4, 2, 5), **{"exempt": maybe(rng, 0.3, 3)})
+    rule = given(mode=rng.choice(modes), grace=maybe(rng, 0.4, 2, 5), exempt=maybe(rng, 0.3, 3))
     return {"by": "queue", **rule}
 
 
@@ -351,7 +351,7 @@ def draw_reservations(rng, nodes):
             duration=rng.randint(5, 20),
             nodes=rng.randint(1, nodes),
             users=rng.sample("abc", rng.randint(1, 2)),
-            **{"flex": maybe(rng, 0.3, True)},
+            flex=maybe(rng, 0.3, True),
         )
 
 

@@ -36,6 +36,8 @@ from simsched.simulation.audit.audit_report import AuditReport
 from simsched.simulation.audit.inventory import Inventory, ids_of, lowest, mask_of, touches
 from simsched.simulation.audit.job_events import wrong_events
 from simsched.simulation.audit.job_life import (
+    DONE,
+    INF,
     INTERRUPTED,
     AllocationSpan,
     JobStarts,
@@ -46,6 +48,9 @@ from simsched.simulation.audit.job_life import (
     survived,
     too_soon,
     was_interrupted,
+    while_closed,
+    wrong_eligible,
+    wrong_interruptions,
 )
 from simsched.simulation.audit.job_rows import wrong_backfills, wrong_row, wrong_zeros
 from simsched.simulation.audit.limit_use import check_limits
@@ -62,10 +67,10 @@ from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, r
 from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
 from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
 from simsched.simulation.audit.rules.unit_holders import UnitHolders
-from simsched.simulation.audit.tolerance import SLACK, differs
+from simsched.simulation.audit.tolerance import SLACK, differs, later
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.graph.cluster import Cluster
     from simsched.workload.job import Job, Workload
@@ -150,6 +155,9 @@ class _Auditor:
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """The nodes, cores and gpus of a job by R, or (under policies for whole targets) of whole targets."""
         self._rules: dict[int, ClaimRules] = {}
+        self._ranks: dict[tuple[str, float], frozenset[int]] = {}
+        """The ranks of each attempt, by job and start, if nodes fail."""
+        self._preemptible = any("preemptible-after" in job.jobspec.system for job in jobs)
         self._holders = UnitHolders()
         self._taken: dict[str, int] = {}
         """The units in use of pools of which R states amounts, by path."""
@@ -304,6 +312,8 @@ class _Auditor:
         at = 2 if rules.closed and not rules.vague else 0
         memory = self._totals(rules, kept if at else units, whole=rules.alone)["memory"]
         self._attempts.amounts[name, start] = (*self.sizes[name][at], memory)
+        if self.recorded.disrupted:
+            self._ranks[name, start] = frozenset(units)
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._timeline.add(time, 1, self.sizes[name])
@@ -463,6 +473,21 @@ class _Auditor:
         check_promises(self.report, self.recorded, table, self._attempts.until(self._rows))
         check_limits(self.report, self.recorded, self._attempts, self.jobs, self._rows, self.inventory)
 
+    def _wrong_interruptions(
+        self, name: str, row: Mapping[str, Any], attempts: Sequence[tuple[float, float]]
+    ) -> Iterator[str]:
+        """Yield the wrong interruptions of a job by failures, where only these interrupt jobs."""
+        if len(attempts) == 1 and row["result"] != "FAILED":
+            return
+        recorded = self.recorded
+        others = (
+            recorded.live or recorded.preemption is not None or recorded.reservations or recorded.cut == -INF
+        )
+        if others or recorded.on_failure is None or (recorded.queues and self._preemptible):
+            return
+        ranks = {start: self._ranks.get((name, start), frozenset()) for start, _ in attempts}
+        yield from wrong_interruptions(recorded, row, attempts, ranks)
+
     def check_other_files(self, path: Path) -> None:
         """Check the other files of the run directory (A9)."""
         faults = list(wrong_totals(self.recorded, self.inventory))
@@ -490,7 +515,7 @@ class _Auditor:
         if job is not None and row["result"] != "DROPPED":
             for fault in wrong_row(self.recorded, job, row, self._shapes):
                 self.report.add("A7", name, fault)
-            for rule, fault in self._attempts.wrong_work(name, job, row):
+            for rule, fault in self._attempts.wrong_work(name, job, row, self._rows):
                 self.report.add(rule, name, fault)
             job = self._attempts.as_ran(job, row)
         never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
@@ -532,7 +557,17 @@ class _Auditor:
         if row["start"] != span.start or not (done or self._attempts.released_late(name, row)):
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
+        least = self.recorded.epilog_least if row["result"] in (*DONE, "CANCELED") else 0
+        early = least and self.sizes[name][0][0] and later(row["end"] + least, span.first)
+        if early and not self._attempts.released_late(name, row):
+            text = f"releases its nodes at {span.first:g}, before its epilog of at least {least:g} s is over"
+            self.report.add("A8", name, text)
+        attempts = self._attempts.attempts_of(name, row)
+        starts = [start for start, _ in attempts]
         faults = (
+            *wrong_eligible(self.recorded, job, row, self._others),
+            *while_closed(self.recorded, row, starts),
+            *self._wrong_interruptions(name, row, attempts),
             *too_soon(job, row, self._others), *before_log(self.recorded, job, row),
             *self._attempts.wrong_ends(name, job, row),
         )  # fmt: skip

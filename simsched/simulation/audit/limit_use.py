@@ -49,26 +49,34 @@ class Attempts:
 
     def __init__(self) -> None:
         self._released: dict[tuple[str, float], float] = {}
+        self._starts: dict[str, list[float]] = {}
         self.amounts: dict[tuple[str, float], tuple[int, ...]] = {}
         """Job and start → the nodes, cores, GPUs and memory of the attempt by R."""
 
     def start(self, name: str, time: float) -> None:
         """Note that a job got resources."""
         self._released[name, time] = inf
+        self._starts.setdefault(name, []).append(time)
 
     def release(self, name: str, start: float, time: float) -> None:
         """Note that the attempt that began at `start` released resources; the first release is its end."""
         key = name, start
         self._released[key] = min(self._released.get(key, inf), time)
 
+    def attempts_of(self, name: str, row: Mapping[str, Any]) -> list[tuple[float, float]]:
+        """Return start and end of each attempt of a job, in order; its row has the end of the last one."""
+        found = [(start, self._released[name, start]) for start in dict.fromkeys(self._starts.get(name, ()))]
+        if found and found[-1][0] == row.get("start") and row.get("end") is not None:
+            found[-1] = found[-1][0], float(row["end"])
+        return found
+
     def until(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Attempt]:
         """Return the attempts; the last one of a job ends at the end in the table."""
-        found = []
-        for (name, start), end in self._released.items():
-            row = rows.get(name, {})
-            last = row.get("start") == start and row.get("end") is not None
-            found.append(Attempt(name, start, float(row["end"]) if last else end))
-        return found
+        return [
+            Attempt(name, start, end)
+            for name in self._starts
+            for start, end in self.attempts_of(name, rows.get(name, {}))
+        ]
 
 
 def check_limits(

@@ -53,10 +53,18 @@ def check_promises(
 ) -> None:
     """Add the promises that were broken, or could not be made, to a report."""
     silent = recorded.replans or (recorded.queue_policy in PROMISES_NOTHING and not recorded.queues)
+    # Under conservative backfilling each job is promised a start when it is first considered.
+    rebuilt = recorded.live or recorded.preemption is not None or recorded.checkpoints is not None
+    each = recorded.queue_policy == "conservative" and not silent and not rebuilt
+    at_once = each and not recorded.each_event and not any(row["start"] == row["end"] for row in table)
     for row in table:
         promised = row.get("promised")
         if promised is None or isnan(promised):
+            if each and "promised" in row and row["start"] is not None:
+                report.add("P1", str(row["id"]), "started without a promised start")
             continue
+        if at_once and row["start"] == row["eligible"] != promised:
+            report.add("P1", str(row["id"]), f"was promised {promised:g}, and started when it was eligible")
         if silent:
             report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises no start")
         elif promised < row["eligible"]:
