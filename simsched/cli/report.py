@@ -47,7 +47,7 @@ def register(subparsers: Subparsers) -> None:
         help="print tables and metrics of a run, or compare several",
         description="Print tables and metrics of a run directory, or of several side by side. "
         "Runs of the same workload are also compared job by job with the first of them.",
-        epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong.",
+        epilog="Exit status: 0 done, 1 the audit found faults or is not complete, 2 the input is wrong.",
     )
     report.add_argument("runs", nargs="+", metavar="DIR", help="run directory, or NAME=DIR to name the run")
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending selects the format")
@@ -462,7 +462,7 @@ def run_audits(folders: Sequence[str]) -> int:
     faults = False
     for folder in folders:
         found = audit_again(Path(folder))
-        faults |= not found
+        faults |= not (found and found.complete)
         print(f"{folder}: {found}")
     return 1 if faults else 0
 
@@ -500,5 +500,5 @@ def audit_again(folder: Path) -> AuditReport:
             why = f"the inputs cannot be read: {error}"
         else:
             return audit_run(folder, *inputs)
-    found.notes.append(f"jobs and allocations were not compared with the inputs: {why}")
+    found.left_out = why
     return found

@@ -424,6 +424,8 @@ class Engine:
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
         queues, progress = self.queues, self.progress
+        if queues.limits is not None and queues.limits.refused:
+            queues.limits.reconsider()
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:
@@ -434,8 +436,9 @@ class Engine:
                 started = context.close()
                 if started:
                     self._start(started, now)
-                if context.reservations is not None or context.wake < NEVER:
+                if context.promised:
                     self.recorder.promise(context.promised)
+                if context.reservations is not None or context.wake < NEVER:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)

@@ -19,6 +19,7 @@ from simsched.match.explain.reason_codes import Reason
 from simsched.match.explain.suggestions import named_part
 from simsched.match.matcher import Matcher
 from simsched.match.outcome import Infeasible, Outcome, Placement
+from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.simulation.admission import (
     constrained,
@@ -29,7 +30,6 @@ from simsched.simulation.admission import (
     unknown_queue,
     wrong_sizes,
 )
-from simsched.simulation.jobs.sizes import Sizes
 from simsched.simulation.limits.limit_counters import ANY, LimitTable
 from simsched.simulation.queues import INF, Queues
 
@@ -47,11 +47,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """The part of a configuration that decides which jobs are accepted; `no_limit` as in `RunConfig`."""
+    """The part of a configuration that decides which jobs are accepted.
+
+    `no_limit` and `match_policy` are as in `RunConfig`: under a policy of whole nodes jobs count with these.
+    """
 
     queues: Queues
     no_limit: str = "queue"
     limits: tuple[LimitRule, ...] = ()
+    match_policy: str | MatchPolicy = "first"
 
 
 def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, where: str = "") -> QueueRules:
@@ -77,7 +81,8 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
         config, where = read_document(config), str(config)
     options = from_document(queue_document(config), where or "config")
     queues, no_limit = options.get("queues") or Queues({}), options.get("no_limit", "queue")
-    return QueueRules(queues, no_limit, options.get("limits", ()))
+    match_policy = options.get("match_policy", "first")
+    return QueueRules(queues, no_limit, options.get("limits", ()), match_policy)
 
 
 def feasible(
@@ -140,8 +145,8 @@ class QueueFeasibility:
     def __init__(self, matcher: Matcher, rules: QueueRules) -> None:
         self._matcher = matcher
         self._rules = rules
-        self._sizes = Sizes(matcher.index)
-        self._limits = LimitTable(rules.limits, matcher.index)
+        whole = matcher.policy.whole_nodes or find_policy(rules.match_policy).whole_nodes
+        self._limits = LimitTable(rules.limits, matcher.index, whole=whole)
 
     def answer(
         self,
@@ -187,7 +192,7 @@ class QueueFeasibility:
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         outcome = ask(spec)
         found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested))]
-        found += wrong_sizes(queue, self._sizes.counts(request))
+        found += wrong_sizes(queue, self._limits.sizes.counts(request))
         found += self._over_limits(spec, queue, requested)
         if not outcome and self._fits_outside_alone(jobspec, spec):
             found.append(self._outside(queue))
@@ -205,7 +210,7 @@ class QueueFeasibility:
         seconds = INF if duration is None else duration
         names = (ANY, ANY, None if queue is None else queue.name, ANY, None)
         name = "" if queue is None else queue.name
-        for breach in self._limits.breaches(names, self._limits.demand(request, seconds), seconds):
+        for breach in self._limits.breaches(names, request, seconds):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)
 
     def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:

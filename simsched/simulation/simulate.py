@@ -297,7 +297,8 @@ def _engine(
     from simsched.simulation.limits.limited_jobs import limit_jobs
 
     groups = more["admission"] and more["admission"].groups
-    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups)
+    whole = find_policy(config.match_policy).whole_nodes
+    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
     if attempts is None:
         return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
     from simsched.simulation.preemption.preemptive_engine import PreemptiveLimitedEngine

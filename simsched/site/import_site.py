@@ -174,7 +174,8 @@ def _log_note(path: Path) -> Note:
 def _in_megabytes(recipe: Recipe) -> Recipe:
     """Return the machine with the memory of its nodes in MB or MiB.
 
-    A request is rounded up to whole units of the machine's memory: in GB, each core would take one.
+    A request is rounded up to whole units of the machine's memory: in GB, each core would take one.  Smaller
+    units say nothing more, since logs state MB.
     """
     groups = tuple(replace(group, pools=tuple(map(_finer, group.pools))) for group in recipe.groups)
     return replace(recipe, groups=groups)
@@ -184,6 +185,6 @@ def _finer(pool: PoolSpec) -> PoolSpec:
     amount = pool.amount
     if pool.type != "memory" or amount.unit not in UNITS:
         return pool
-    finer = "MiB" if "i" in amount.unit else "MB"
-    size = convert(amount.size, amount.unit, finer)
-    return replace(pool, amount=Amount(size, finer)) if isinstance(size, int) else pool
+    finer = "MiB" if "i" in amount.unit or amount.unit == "B" else "MB"
+    size = int(convert(amount.size, amount.unit, finer))  # rounded down: no job gets what is not there
+    return replace(pool, amount=Amount(size, finer)) if size else pool

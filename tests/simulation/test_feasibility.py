@@ -141,7 +141,7 @@ def test_minus_one_and_zero_lift_a_general_limit():
     limits = {"duration": "1h", "job-size": {"max": {"nnodes": 1}, "min": {"ncores": 4}}}
     free = {"duration": "0", "job-size": {"max": {"nnodes": -1}, "min": {"ncores": -1}}}
     config = {"policy": {"limits": limits}, "queues": {"a": {}, "b": {"policy": {"limits": free}}}}
-    refused = ask("slot=2/node/core", config, duration="2h", queue="a")
+    refused = ask("node=2/slot/core", config, duration="2h", queue="a")
     assert codes(refused) == ["limit-duration", "limit-nodes-max", "limit-cores-min"]
     assert ask("slot=2/node/core", config, duration="2h", queue="b")
 

@@ -30,6 +30,7 @@ BACKENDS = ("CUDA", "NVML", "OpenCL", "RSMI", "LevelZero")
 _PROCESSORS = ("0302", "0380", "1200")
 """PCI classes of accelerators: 3D controller, other display controller, processing accelerator."""
 _DISPLAY = "0300"
+MIB = 2**20
 
 
 def read_hwloc(text: str, where: str, *, strict: bool = False) -> MachineDescription:
@@ -64,6 +65,11 @@ def _walk(element: Element) -> Iterator[Element]:
     for child in element.all("object"):
         yield child
         yield from _walk(child)
+
+
+def _amount(size: int) -> Amount:
+    """Return a number of bytes in MiB, rounded down."""
+    return Amount(size // MIB, "MiB") if size >= MIB else Amount(size, "B")
 
 
 def _info(element: Element, name: str) -> str | None:
@@ -152,9 +158,9 @@ class _Reader:
             return
         level = locality[-1] if locality else None
         if level is not None and len(sizes) == _product(locality) and len(set(sizes)) == 1:
-            yield PoolSpec(type="memory", amount=Amount(sizes[0], "B"), within=level.type)
+            yield PoolSpec(type="memory", amount=_amount(sizes[0]), within=level.type)
         else:
-            yield PoolSpec(type="memory", amount=Amount(sum(sizes), "B"))
+            yield PoolSpec(type="memory", amount=_amount(sum(sizes)))
 
     def _bytes(self, element: Element) -> int:
         """Return the memory of an object: an attribute, or in the oldest files an element."""

@@ -114,7 +114,7 @@ class _Inquiry:
         ranks = cluster.index.ranks.tolist()
         self.reserved = ReservedTimes(run.meta.get("reservations", ()), jobs[name], ranks)
         self.records = read_records(run.path / "allocations.jsonl")
-        self.limits = LimitReplay(run.config, self.table, jobs[name], jobs, cluster)
+        self.limits = LimitReplay(run.config, self.table, jobs[name], jobs, cluster, whole=self.whole)
         self.timeline = timeline_arrays(run)
         self.times = self.timeline["time"]
         self._totals = run.totals

@@ -14,6 +14,7 @@ from simsched.simulation.limits.limit_counters import (
     MEASURES,
     LimitCounter,
     LimitTable,
+    demand_of,
     scope_text,
 )
 from simsched.simulation.limits.limit_rules import read_limits
@@ -40,22 +41,28 @@ class LimitReplay:
         job: Job,
         jobs: Mapping[str, Job],
         cluster: Cluster,
+        *,
+        whole: bool,
     ) -> None:
         rules = read_limits(config.get("limits", ()), "run.json")
-        self._table = LimitTable(rules, cluster.index, tuple(jobs.values()))
+        self._table = LimitTable(rules, cluster.index, tuple(jobs.values()), whole=whole)
         self._cluster, self._jobs = cluster, jobs
         self._demands: dict[tuple[int, float], Demand | None] = {}
         self._own = job
         self._scopes = [found for found in self._table.of(self._table.names_of(job)) if not found.per_job]
         self._rows = self._rows_of(table) if self._scopes else []
 
-    def _rows_of(self, table: Arrays) -> list[tuple[Job, float, float, float]]:
-        """Return the jobs that ran, with start, end and requested seconds."""
+    def _rows_of(self, table: Arrays) -> list[tuple[Job, float, float, float, tuple[float, ...]]]:
+        """Return the jobs that ran, with start, end, requested seconds, and nodes, cores and GPUs."""
         ran = np.isfinite(table["start"])
-        columns = (table[name][ran] for name in ("id", "start", "until", "duration"))
+        columns = (
+            table[name][ran] for name in ("id", "start", "until", "duration", "nodes", "cores", "gpus")
+        )
         return [
-            (self._jobs[name], start, end, seconds)
-            for name, start, end, seconds in zip(*(column.tolist() for column in columns), strict=True)
+            (self._jobs[name], start, end, seconds, tuple(units))
+            for name, start, end, seconds, *units in zip(
+                *(column.tolist() for column in columns), strict=True
+            )
             if name in self._jobs
         ]
 
@@ -76,12 +83,13 @@ class LimitReplay:
     def _counter_at(self, number: int, found: ScopeLimits, time: float) -> LimitCounter:
         """Return the counter of a scope with the use of a time."""
         counter = LimitCounter(number, found)
-        for row, (job, start, end, seconds) in enumerate(self._rows):
+        for row, (job, start, end, seconds, units) in enumerate(self._rows):
             if start > time or found.scope not in self._scopes_of(job):
                 continue
             demand = self._demand(job, seconds)
             if demand is None:
                 continue
+            demand = demand_of((*units, demand[MEASURES.index("memory")]), seconds)
             runs = time < end
             if runs:
                 counter.running[row] = (demand, start, start + seconds)

@@ -224,7 +224,8 @@ class Conservative:
         selection = profile.due(job, gap, fresh=fresh)
         if selection is None:
             return False
-        context.start(job, selection, backfilled=context.queue.first != job)
+        if not context.start(job, selection, backfilled=context.queue.first != job):
+            context.reservations = None  # a limit does not allow it, and it counts as running there
         del self.starts[job]
         self.selections.pop(job, None)
         return True

@@ -168,6 +168,8 @@ class Backfill(Replanning):
             backfilled = bool(plan.jobs) or context.queue.first != job
             if self._try(context, profile, job, gap, backfilled=backfilled):
                 started += 1
+            elif job in context.barred:  # a limit does not allow the allocation
+                continue
             elif plans and gap.start <= now + options.window:
                 plan.reserve(job, gap, self._rounded(end_of(gap.start, table.durations[job])))
             else:

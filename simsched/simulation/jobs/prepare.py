@@ -205,7 +205,7 @@ class Kinds:
         self.by_target = by_target
         self._index = index
         self._idle = Availability(index)
-        self.sizes = Sizes(index)
+        self.sizes = Sizes(index, whole=policy.whole_nodes)
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
         self._compiled: list[Request] = []

@@ -135,7 +135,8 @@ class OpenSimulation(NodeCommands, RunSession):
         more: dict[str, Any] = {"admission": admission, "closures": closures, "env": env}
         limits = None
         if config.limits:
-            limits = GrowingLimits(config.limits, prepared, index, admission and admission.groups)
+            groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
+            limits = GrowingLimits(config.limits, prepared, index, groups, whole=whole)
             more["limited"] = limits.limited
         self.engine = engine = open_engine(prepared, index, config, recorder, more)
         engine.growth = Growth(

@@ -188,6 +188,8 @@ class Maker:
         if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name
+        if "parts" in entry:  # they name queues of their own, or have that of the entry
+            texts["queue"] = _queue_of(jobspec) or texts["queue"]
         texts["queue"] = texts["queue"] or _queue_of(jobspec)
         for index in range(count):
             job = Job(
@@ -294,8 +296,8 @@ class Maker:
             spec = self._jobspec({**command, **part}, where)
             specs.append(_and(spec, entry.get("constraint"), place))
             queues.append(_text(part, "queue", where) or spec.queue or _text(entry, "queue", place))
-        self.made[cached] = joined(specs, queues)
-        return self.made[cached]
+        made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
+        return made
 
     def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
         from simsched.formats.jobspec.jobspec import Jobspec
@@ -313,6 +315,24 @@ class Maker:
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
+    """Return the attributes of a heterogeneous job that its parts state; the longest duration counts."""
+    found: dict[str, Any] = {}
+    for key in ("duration", "array", "preemptible-after", *_ATTRIBUTES):
+        stated = [part.system[key] for part in parts if key in part.system]
+        if key == "duration" and stated:
+            found[key] = max(stated, key=lambda seconds: seconds or float("inf"))  # 0: no limit
+        elif len(stated) > 1:
+            raise WorkloadError(
+                f"{len(stated)} parts state {key}",
+                where=place,
+                expected=f"{key} beside parts, for the whole job",
+            )
+        elif stated:
+            found[key] = stated[0]
+    return found
 
 
 def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
