@@ -289,7 +289,9 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
         alone = [file for files in inputs.left.values() for file in files]
         if len(alone) == 1 and not inputs.described:
             raise _nothing(read_text(alone[0], lenient=True), name_of(alone[0]))
-        where = ", ".join(clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone)
+        where = ", ".join(
+            clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
+        )
         raise lacking(parts, where)
     return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
 
