@@ -68,7 +68,10 @@ READERS = {
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
     "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm_json", "read_squeue_json", "text", "Slurm's queue, squeue --json or scontrol show job --json"
+        "slurm_json",
+        "read_squeue_json",
+        "text",
+        "Slurm's queue, squeue --json or scontrol show job, with --json or without",
     ),
     "flux": Format("flux_jobs", "read_flux_jobs", "text", "Flux, flux jobs -a --json"),
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
@@ -209,7 +212,7 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
     if kind not in _LAST_RESORTS:
         return READERS[kind].read(source, reading)
     text = source.text()
-    if kind == "jobs" and head.lstrip("\ufeff \t\r\n")[:1] == "{":
+    if kind == "jobs" and len(text) > len(head):
         kind = detect(text, source.name)  # its jobs may follow a long beginning
     try:
         return READERS[kind].parse(text, reading)
@@ -414,6 +417,10 @@ def detect(head: str, name: str = "") -> str:
     if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
         record = next((line for line in lines if not line.startswith("#")), "")
         found = "sge" if _SGE.match(record) else None
+    if found is None and "JobId=" in head:  # after the output of other commands
+        from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
+
+        found = "squeue-json" if SCONTROL_JOBS in machine_parts(head) else None
     return found or otherwise
 
 
@@ -439,6 +446,7 @@ def _is_sacct(line: str) -> bool:
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
     ("swf", _is_swf),
+    ("squeue-json", re.compile(r"JobId=\d").match),
     ("sacct", _is_sacct),
     ("pbs", _PBS.match),
     ("sge", _SGE.match),
