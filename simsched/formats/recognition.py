@@ -73,6 +73,8 @@ def look_of(text: str, first: str = "") -> Look | None:
         found = list(_document_looks(outline(text)))
         if detect_kind(text) != "json" or found:  # TOML begins with a bracket, too
             return _of_role(found, first)
+    if _BATCH.match(text[:HEAD]):
+        return Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
     machines = [Look(kind, CLUSTER, BESIDE.get(kind, "")) for kind in machine_parts(text)]
     if begin == "<":
         return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
@@ -492,6 +494,14 @@ def _before(lines: list[str]) -> str:
 def _is_inside(bare: str) -> bool:
     """Whether a line begins with a key of a node or partition, as lines that are continued have."""
     return bare.partition("=")[0].strip().lower() in _INSIDE
+
+
+_BATCH = re.compile(
+    r"(?s)\A\s*(?:#!(?=.{0,4000}?\n[ \t]*#[ \t]*(?:SBATCH|FLUX:)[ \t])|#(?:SBATCH|FLUX:)[ \t]|"
+    r"(?:flux[ \t]+(?:submit|run|batch|alloc)|sbatch|srun|salloc)[ \t])",
+    re.IGNORECASE,
+)
+BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched convert prints its shape"
 
 
 # -- tables, logs and requests ---------------------------------------------------------------------

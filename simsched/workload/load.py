@@ -63,6 +63,7 @@ class Format:
 #: Name (``--as``) → format.
 READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
+    "gwf": Format("gwf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
@@ -414,9 +415,9 @@ def detect(head: str, name: str = "") -> str:
     if _is_model(head):
         return "model"
     found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
-    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
-        record = next((line for line in lines if not line.startswith("#")), "")
-        found = "sge" if _SGE.match(record) else None
+    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine, or of GWF
+        record = next((line for line in lines if not line.lstrip().startswith("#")), "")
+        found = "sge" if _SGE.match(record) else "gwf" if _is_gwf(record) else None
     if found is None and "JobId=" in head:  # after the output of other commands
         from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
 
@@ -437,6 +438,12 @@ def _is_swf(line: str) -> bool:
     return len(words) >= 18 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:18])
 
 
+def _is_gwf(line: str) -> bool:
+    from simsched.formats.recognition import GWF_RECORD
+
+    return re.match(GWF_RECORD, line) is not None
+
+
 def _is_sacct(line: str) -> bool:
     from simsched.workload.readers.sacct_lines import delimiter_of
 
@@ -445,6 +452,7 @@ def _is_sacct(line: str) -> bool:
 
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
+    ("gwf", _is_gwf),
     ("swf", _is_swf),
     ("squeue-json", re.compile(r"JobId=\d").match),
     ("sacct", _is_sacct),
