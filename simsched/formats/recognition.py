@@ -29,6 +29,7 @@ GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF = "gres.conf", "topology.conf", "cgroup.co
 FLUX_LIST, FLUX_STATUS = "the output of flux resource list", "the output of flux resource status"
 PBSNODES, QMGR = "the output of pbsnodes", "the output of qmgr (print server)"
 HWLOC, PLATFORM = "hwloc XML", "a SimGrid platform"
+GWF = "the Grid Workload Format"
 SACCTMGR, SACCTMGR_DUMP = "the output of sacctmgr show", "the output of sacctmgr dump"
 FLUX_ACCOUNTING = "a table of flux-accounting"
 
@@ -376,9 +377,9 @@ def machine_parts(text: str) -> dict[str, str]:
     text = text.removeprefix("\ufeff")
     head = text[:HEAD].lstrip()
     if head.startswith("<"):
-        kinds = ((HWLOC, _HWLOC), (PLATFORM, _PLATFORM))
-        return next(({kind: text} for kind, pattern in kinds if pattern.search(head)), {})
-    if head.startswith(("{", "#!")):
+        of_xml = ((HWLOC, _HWLOC), (PLATFORM, _PLATFORM))
+        return next(({kind: text} for kind, pattern in of_xml if pattern.search(head)), {})
+    if head.startswith(("{", "#!")) or _RECIPE.search(text):
         return {}
     if _FLUX_TABLE.search(text) and _TOML_LINE.match(text):
         return {FLUX_CONFIG: text}
@@ -509,7 +510,7 @@ BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched c
 _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
     (Look(what, role), re.compile(pattern))
     for what, role, pattern in (
-        ("the Grid Workload Format", WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
+        (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
         ("sacct", WORKLOAD, r'(?i)[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#][^\n]*\bsubmit\b'),
         ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),

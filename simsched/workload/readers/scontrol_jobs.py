@@ -6,11 +6,10 @@ Its times are local times without an offset: those of ``--time-zone``, or UTC.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
 from simsched.workload.readers.sacct import TimeReader
-from simsched.workload.readers.slurm_json import QueuedJob
 from simsched.workload.readers.slurm_values import clock, kilobytes
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ _NONE = frozenset(("", "(null)", "N/A", "None", "Unknown"))
 
 def jobs_of_text(
     text: str, source: str, zone: str | None = None
-) -> tuple[list[tuple[str, QueuedJob]], float | None]:
-    """Return (line, job) of each record, and the time of the output if a job runs.
+) -> tuple[list[tuple[str, dict[str, Any]]], float | None]:
+    """Return (line, values of a `QueuedJob`) of each record, and the time of the output if a job runs.
 
     Raises
     ------
@@ -45,13 +44,13 @@ def jobs_of_text(
         for a text without such a record.
     """
     times = TimeReader(source, zone)
-    found: list[tuple[str, QueuedJob]] = []
+    found: list[tuple[str, dict[str, Any]]] = []
     now: float | None = None
     for line, values in _records(text):
         job = _job(values, times, line)
         found.append((line, job))
-        ran, start = clock(values.get("RunTime", "")), job.start_time
-        if job.job_state == "RUNNING" and ran is not None and isinstance(start, int | float):
+        ran, start = clock(values.get("RunTime", "")), job["start_time"]
+        if job["job_state"] == "RUNNING" and ran is not None and start is not None:
             now = max(now or 0, start + ran)
     if not found:
         raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
@@ -77,26 +76,25 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield line, values
 
 
-def _job(values: dict[str, str], times: TimeReader, line: str) -> QueuedJob:
-    """Return the job of a record; values that are not set are absent."""
+def _job(values: dict[str, str], times: TimeReader, line: str) -> dict[str, Any]:
+    """Return the values of a job by the keys of JSON; those that are not set are absent."""
     given = {key: value for key, value in values.items() if value not in _NONE}
-    found: dict[str, object] = {name: times.read(given.get(key, ""), line) for name, key in _TIMES.items()}
+    found: dict[str, Any] = {name: times.read(given.get(key, ""), line) for name, key in _TIMES.items()}
     found |= {name: _number(given.get(key, "")) for name, key in _NUMBERS.items()}
     found |= {name: given[key] for name, key in _TEXTS.items() if key in given}
     limit = clock(given.get("TimeLimit", ""))
     task = given.get("ArrayTaskId", "")
-    return QueuedJob(
-        **found,  # type: ignore[arg-type]
-        job_state=given.get("JobState", ""),
-        time_limit=None if limit is None else limit / 60,
-        memory_per_cpu=_megabytes(given.get("MinMemoryCPU", "")),
-        memory_per_node=_megabytes(given.get("MinMemoryNode", "")),
-        tres_req_str=given.get("ReqTRES") or given.get("TRES"),
-        user_name=given.get("UserId", "").partition("(")[0] or None,
-        group_name=given.get("GroupId", "").partition("(")[0] or None,
-        array_task_id=_number(task) if task.isdigit() else None,
-        array_task_string=None if task.isdigit() else task or None,
-    )
+    return found | {
+        "job_state": given.get("JobState", ""),
+        "time_limit": None if limit is None else limit / 60,
+        "memory_per_cpu": _megabytes(given.get("MinMemoryCPU", "")),
+        "memory_per_node": _megabytes(given.get("MinMemoryNode", "")),
+        "tres_req_str": given.get("ReqTRES") or given.get("TRES"),
+        "user_name": given.get("UserId", "").partition("(")[0] or None,
+        "group_name": given.get("GroupId", "").partition("(")[0] or None,
+        "array_task_id": _number(task) if task.isdigit() else None,
+        "array_task_string": None if task.isdigit() else task or None,
+    }
 
 
 def _number(text: str) -> int | None:

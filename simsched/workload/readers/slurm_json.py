@@ -330,7 +330,7 @@ def queued_jobs(
         from simsched.workload.readers.scontrol_jobs import jobs_of_text
 
         found, now = jobs_of_text(machine_parts(text).get(SCONTROL_JOBS, ""), source, zone)
-        return list(found), now
+        return [(line, QueuedJob(**values)) for line, values in found], now
     jobs = _decoded(text, source, QueueDocument, QueuedJob)
     time = decode_json_bulk(text, source, kind=_Updated).last_update
     return [(f" jobs[{index}]", job) for index, job in enumerate(jobs)], positive(time)
