@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.bundled import bundled
 from simsched.check.findings import SiteFault
 from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
-from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
+from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.options.config_file import queue_document
@@ -164,9 +164,9 @@ def _add_site(found: SiteFiles, site: Site) -> None:
 
 def _add_file(found: SiteFiles, path: str | Path) -> None:
     from simsched.formats.machines.read import describe_document, describe_text
+    from simsched.formats.recognition import CLUSTER, unrecognised
     from simsched.formats.text.documents import load_document, name_of, read_text
     from simsched.formats.text.input_files import opener
-    from simsched.formats.text.sniffing import unrecognised
 
     if str(path) in bundled("clusters") and not Path(path).exists():
         path = bundled("clusters")[str(path)]
@@ -186,8 +186,10 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
         return
     try:
         document = load_document(text, where)
+    except LimitError:
+        raise
     except FormatError as error:
-        raise unrecognised(text, where, "", EXPECTED) or error from None
+        raise unrecognised(text, where, CLUSTER, EXPECTED) or error from None
     if _is_config(document):
         described = (
             describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None

@@ -227,6 +227,7 @@ def convert(args: argparse.Namespace) -> int:
 
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; FormatError if there are none."""
+    from simsched.cli.options.requests import from_command
     from simsched.formats.request_files import overridden, requests_of
     from simsched.formats.text.sniffing import is_xml
 
@@ -238,6 +239,9 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
         note_losses(records)
         given = {key: value for key, value in options.items() if value is not None}
         jobs = overridden([record.jobspec for record in records], given)
+    elif (commands := from_command(text, where)) is not None:
+        given = {key: value for key, value in options.items() if value is not None}
+        jobs = overridden([request.jobspec for request in commands], given)
     else:
         jobs = requests_of(text, where, **options)
     return _some(jobs, args.file)

@@ -290,7 +290,6 @@ def test_nodes_and_partitions_of_two_documents_are_one_site():
         ([], "x: this is not a document of Slurm"),
         ({"jobs": []}, "x: this is not a document of Slurm"),
         ({"nodes": {"n1": {"state": "free"}}}, "x: this is not a document of Slurm"),
-        ({"nodes": []}, "x: the document has no node, no partition and no reservation"),
     ],
 )
 def test_other_documents_are_errors(document, fault):

@@ -119,17 +119,32 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
     return reader.description()
 
 
-def read_qos_document(document: Mapping[str, Any], where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the limits of the JSON of ``sacctmgr show qos --json``; errors as `read_sacctmgr`."""
+def read_limits_document(
+    document: Mapping[str, Any], where: str, *, strict: bool = False
+) -> MachineDescription:
+    """Return the limits of the JSON of ``sacctmgr show qos --json`` or ``show assoc --json``.
+
+    slurmrestd answers with the same, one list each or both in one document.  Errors as `read_sacctmgr`.
+    """
     notes = NoteCollector(strict=strict)
     reader = _Reader(notes)
-    given = document.get("QOS", document.get("qos"))
-    for at, item in enumerate(given if isinstance(given, list) else []):
-        place = f"{where}: QOS[{at}]"
-        if isinstance(item, dict) and item.get("name"):
-            reader.take(_qos_values(item), place)
-        else:
-            notes.fault("this is not a QOS", place, "an object with a name")
+    for key, paths in (("QOS", _PATHS), ("qos", _PATHS), ("associations", _ASSOCIATION_PATHS)):
+        given = document.get(key)
+        name = "account" if paths is _ASSOCIATION_PATHS else "name"
+        for at, item in enumerate(given if isinstance(given, list) else []):
+            place = f"{where}: {key}[{at}]"
+            if not isinstance(item, dict) or not isinstance(item.get(name), str) or not item[name]:
+                notes.fault(f"this is not one of {key}", place, f"an object with {name}")
+            elif name == "name":
+                reader.take(_qos_values(item), place)
+            else:
+                texts = {key: item[key] for key in ("account", "user", "partition") if item.get(key)}
+                parent = item.get("parent_account")
+                if any(not isinstance(text, str) for text in (*texts.values(), parent or "")):
+                    notes.fault("an association with a name that is not a text", place)
+                    continue
+                values = {"user": "", **texts, "parentname": parent or ""}
+                reader.take(values | _limits_at(item, paths), place)
     return reader.description()
 
 
@@ -287,6 +302,15 @@ _PATHS = {
     "maxtrespernode": "max/tres/per/node", "mintres": "min/tres/per/job",
 }  # fmt: skip
 """Key of sacctmgr → its place in ``limits`` of a QOS (Slurm's data parsers)."""
+_ASSOCIATION_PATHS = {
+    "grpjobs": "max/jobs/per/count", "grpsubmit": "max/jobs/per/submitted", "grptres": "max/tres/total",
+    "grptresmins": "max/tres/group/minutes", "grptresrunmins": "max/tres/group/active",
+    "grpjobsaccrue": "max/jobs/per/accruing", "grpwall": "max/per/account/wall_clock",
+    "maxjobs": "max/jobs/active", "maxsubmit": "max/jobs/total", "maxwall": "max/jobs/per/wall_clock",
+    "maxtres": "max/tres/per/job", "maxtresmins": "max/tres/minutes/per/job",
+    "maxtrespernode": "max/tres/per/node",
+}  # fmt: skip
+"""The same for an association."""
 
 
 def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
@@ -304,8 +328,14 @@ def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
         found["preemptexempttime"] = f"0:{exempt}" if exempt else ""  # seconds
     limits = item.get("limits")
     found["gracetime"] = _text(limits.get("grace_time") if isinstance(limits, dict) else None)
-    for key, path in _PATHS.items():
-        value: Any = limits
+    return found | _limits_at(limits, _PATHS)
+
+
+def _limits_at(limits: Any, paths: Mapping[str, str]) -> dict[str, str]:
+    """Return the values at these places, as sacctmgr prints them."""
+    found = {}
+    for key, path in paths.items():
+        value = limits
         for step in path.split("/"):
             value = value.get(step) if isinstance(value, dict) else None
         found[key] = _text(value)

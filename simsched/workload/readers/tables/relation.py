@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, FormatError, SimschedError, first_line
 from simsched.files import glob_free
@@ -71,13 +72,14 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     """
     import duckdb
 
-    folder = Path(tempfile.mkdtemp(prefix="simsched-"))
+    # DuckDB makes the folder once it needs it, so that a kill before leaves nothing behind.
+    folder = Path(tempfile.gettempdir(), f"simsched-{secrets.token_hex(8)}")
     config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
     try:
-        with duckdb.connect(config=config) as con:
+        with tempfile.TemporaryFile() as copy, duckdb.connect(config=config) as con:
             try:
                 con.execute("set TimeZone = 'UTC'")
-                form, places = _create(con, given, columns, folder)
+                form, places = _create(con, given, columns, _Copy(copy, folder))
                 _confine(con, places)
                 found = con.execute(f"describe {VIEW}").fetchall()
             except (duckdb.Error, RuntimeError, ValueError) as error:
@@ -164,7 +166,7 @@ def _first_bytes(source: Source) -> bytes:
 
 
 def _create(
-    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, folder: Path
+    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, copy: _Copy
 ) -> tuple[str, list[Path]]:
     """Create the view; return the form of the table and the files that it reads."""
     if not isinstance(given, Source):
@@ -175,7 +177,7 @@ def _create(
     if given.content is None and given.path.is_dir():
         places = [place.resolve() for place in parquet_files(given.path)]
     else:
-        places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+        places = [_plain_file(given, copy, is_parquet=form == "parquet")]
     if form != "parquet" and _first_bytes(Source.of(places[0]))[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
     if not any(place.stat().st_size for place in places):
@@ -184,15 +186,37 @@ def _create(
     return form, places
 
 
-def _plain_file(source: Source, folder: Path, *, is_parquet: bool) -> Path:
-    """Return a file that DuckDB can read: the source itself, or its decompressed content in `folder`."""
+class _Copy(NamedTuple):
+    """A file without a name for a decompressed copy, and the folder where it is made if that has no path."""
+
+    file: IO[bytes]
+    folder: Path
+
+    def path(self) -> Path:
+        """Return a path under which this process can open the file again."""
+        place = Path(f"/proc/self/fd/{self.file.fileno()}")
+        if place.exists():
+            return place
+        self.folder.mkdir(mode=0o700)  # where there is no /proc
+        place = self.folder / "table"
+        self.file.seek(0)
+        with place.open("wb") as named_file:
+            shutil.copyfileobj(self.file, named_file)
+        return place
+
+
+def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
+    """Return a file that DuckDB can read: the source itself, or a copy of its decompressed content."""
     if source.content is None and (is_parquet or _compression(source.path) or not _is_packed(source)):
         return source.path.resolve()
-    place = folder / "table"
     given = source.path if source.content is None else source.content
-    with opened(given, where=source.name) as stream, place.open("wb") as copy:
-        shutil.copyfileobj(stream, copy)
-    return place
+    if is_parquet:
+        copy.file.write(source.content or b"")
+    else:
+        with opened(given, where=source.name) as stream:
+            shutil.copyfileobj(stream, copy.file)
+    copy.file.flush()
+    return copy.path()
 
 
 def _is_packed(source: Source) -> bool:
