@@ -47,17 +47,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """The part of a configuration that decides which jobs are accepted; `no_limit` as in `RunConfig`."""
+    """The part of a configuration that decides which jobs are accepted; `no_limit` as in `RunConfig`.
+
+    Without `named` queues there is one at most, which has no name in the configuration and takes all jobs.
+    """
 
     queues: Queues
     no_limit: str = "queue"
     limits: tuple[LimitRule, ...] = ()
+    named: bool = True
 
 
 def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, where: str = "") -> QueueRules:
     """Return the rules of a configuration: a file, its content as plain data (RFC 33), or a value of ours.
 
-    A configuration without queues gives one without rules.  Tables of a Flux configuration that are not
+    A policy without queues is that of all jobs, as in Flux.  Tables of a Flux configuration that are not
     about queues are ignored.
 
     Raises
@@ -77,7 +81,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
         config, where = read_document(config), str(config)
     options = from_document(queue_document(config), where or "config")
     queues, no_limit = options.get("queues") or Queues({}), options.get("no_limit", "queue")
-    return QueueRules(queues, no_limit, options.get("limits", ()))
+    return QueueRules(queues, no_limit, options.get("limits", ()), named=bool(config.get("queues")))
 
 
 def feasible(
@@ -156,7 +160,10 @@ class QueueFeasibility:
         queues = self._rules.queues
         requested = jobspec.duration or duration or INF  # 0 means no limit (RFC 14)
         ask = self._matcher.feasible_now if now else self._matcher.satisfiable
-        name = name_of_queue(queue, jobspec, queues) if queues.queues else queue
+        if queues.queues and self._rules.named:
+            name = name_of_queue(queue, jobspec, queues)
+        else:
+            name = queues.default if queue is None else queue
         found = queues.queues.get(name) if name is not None else None
         if name is not None and found is None:
             reason = unknown_queue(name)
@@ -164,7 +171,7 @@ class QueueFeasibility:
             verdict = _Verdict((replace(reason, text=text),), ask(jobspec))
         else:
             verdict = self._verdict(jobspec, found, requested, ask)
-        by_default = queue is None and jobspec.queue is None
+        by_default = self._rules.named and queue is None and jobspec.queue is None
         placement = Placement(
             name,
             self._duration(found, requested),
@@ -186,7 +193,7 @@ class QueueFeasibility:
         spec = constrained(jobspec, queue)
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         outcome = ask(spec)
-        found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested))]
+        found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested), requested)]
         found += wrong_sizes(queue, self._sizes.counts(request))
         found += self._over_limits(spec, queue, requested)
         if not outcome and self._fits_outside_alone(jobspec, spec):
@@ -231,6 +238,8 @@ class QueueFeasibility:
         given = self._duration(queue, requested)
         if requested == INF and given is not None:
             text = f"the request has no duration and gets {format_duration(given)}"
+            if queue.default_duration is None:
+                text += ", the limit of the queue (Flux rejects it; no-limit = reject does so, too)"
             yield Reason("default-duration", text, queue.name)
         if not queue.started:
             yield Reason("queue-stopped", f"queue {queue.name} is stopped: no job starts", queue.name)
