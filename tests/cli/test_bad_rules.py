@@ -219,16 +219,19 @@ def test_a_wrong_order_on_the_command_line(run, tmp_path):
 
 
 EVERYTHING = {
-    "queues": {"a": {"hosts": "all", "priority": 1, "preempts": True, "policy": {"limits": {"duration": "30h"}},
+    "queues": {"a": {"hosts": "all", "priority": 1, "preempts": True,
+                     "policy": {"limits": {"duration": "30h"}},
                      "closed": [["1h", "2h"]]}, "b": {"parent": "a", "priority": 0}},
-    "policy": {"jobspec": {"defaults": {"system": {"queue": "b"}}}, "limits": {"job-size": {"max": {"nnodes": 3}}}},
+    "policy": {"jobspec": {"defaults": {"system": {"queue": "b"}}},
+               "limits": {"job-size": {"max": {"nnodes": 3}}}},
     "preemption": {"mode": "requeue", "grace": "2m", "queues": {"b": {"mode": "cancel"}}},
     "limits": [{"each": "user", "running-jobs": 20, "core-hours": 5}],
     "reservations": [{"name": "r", "start": "1h", "duration": "2h", "nodes": 1, "users": ["a"],
                       "repeat": "daily", "times": 2}],
     "licenses": {"x": 3}, "outages": [{"ranks": "0-1", "start": "1h", "end": "2h", "kind": "maintenance"}],
     "job-checkpoints": {"interval": "1h", "cost": "1m"}, "epilog": "30s", "failures": "mtbf=30d,mttr=4h",
-    "priority": {"factors": {"age": {"weight": 1000, "max": "7d"}, "size": 10}, "fair-share": {"half-life": "7d"},
+    "priority": {"factors": {"age": {"weight": 1000, "max": "7d"}, "size": 10},
+                 "fair-share": {"half-life": "7d"},
                  "accounts": [{"account": "c", "shares": 1}, {"account": "c", "user": "u", "shares": 2}]},
 }  # fmt: skip
 ODD = (["requeue"], [["a"]], [{}], {"a": 1}, {"a": ["b"]}, {1: 2}, [], {}, None, True, -1, 1.5, 10**400,

@@ -80,9 +80,10 @@ def _with_accounts(document: dict[str, Any], where: str) -> dict[str, Any]:
         return document
     from simsched.formats.accounts.account_files import read_accounts
     from simsched.formats.accounts.account_rows import plain_rows
+    from simsched.formats.text.input_files import named
 
     folder = Path() if where == "-" else Path(where).parent
-    rows = plain_rows(read_accounts([folder / name for name in names]))
+    rows = plain_rows(read_accounts([named(folder / name) for name in names]))
     return {**document, "priority": {**document["priority"], "accounts": rows}}
 
 
