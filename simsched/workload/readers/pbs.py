@@ -214,13 +214,13 @@ def flat_of(said: Mapping[str, str], tell: Tell = _silent) -> Flat:
     given = [] if chunks or totals else granted
     unsized = chunks and not any(chunk.sized for chunk in chunks)
     chunks = chunks or given
-    procs = sum(chunk.count * chunk.cpus for chunk in chunks)
+    procs = sum(chunk.nodes * chunk.cpus for chunk in chunks)
     if totals and (unsized or not chunks):
         procs = max(procs, totals)
     procs = (
         procs or _whole(said.get("total_execution_slots")) or _whole(said.get("resources_used.ncpus")) or 0
     )
-    nodes = sum(chunk.count for chunk in chunks) or whole("nodect")
+    nodes = sum(chunk.nodes for chunk in chunks) or whole("nodect")
     nodes = nodes or _whole(said.get("unique_node_count"))
     slots = sum(chunk.cpus for chunk in granted)
     numbered = said.get("exec_vnode") or all("/" in part for part in said.get("exec_host", "").split("+"))
@@ -228,7 +228,7 @@ def flat_of(said: Mapping[str, str], tell: Tell = _silent) -> Flat:
         text = said.get("exec_vnode") or said.get("exec_host", "")
         effect = f"{slots} processors, but the request is for {procs}, which count"
         tell("exec_vnode" if said.get("exec_vnode") else "exec_host", text, effect)
-    gpus = sum(chunk.count * chunk.gpus for chunk in chunks) or whole("ngpus")
+    gpus = sum(chunk.nodes * chunk.gpus for chunk in chunks) or whole("ngpus")
     if wanted.get("gpus") and not gpus:
         number, _, mode = wanted["gpus"].partition(":")
         each = whole("gpus", number)
@@ -244,7 +244,7 @@ def flat_of(said: Mapping[str, str], tell: Tell = _silent) -> Flat:
         if gpus:
             tell("exec_gpus", said["exec_gpus"], f"{held} gpus, but the request is for {gpus}, which count")
         gpus = gpus or held
-    memory = sum(chunk.count * chunk.memory for chunk in chunks)
+    memory = sum(chunk.nodes * chunk.memory for chunk in chunks)
     memory = memory or _kilobytes(wanted.get("mem", ""), "Resource_List.mem", tell)
     each_memory = -(-memory // procs) if memory and procs else None
     each_memory = each_memory or _kilobytes(wanted.get("pmem", ""), "Resource_List.pmem", tell) or None
@@ -252,9 +252,9 @@ def flat_of(said: Mapping[str, str], tell: Tell = _silent) -> Flat:
 
 
 class _Chunk(NamedTuple):
-    """`count` nodes with these cpus, gpus and KB each; `sized` if the request states the cpus."""
+    """`nodes` nodes with these cpus, gpus and KB each; `sized` if the request states the cpus."""
 
-    count: int
+    nodes: int
     cpus: int
     gpus: int
     memory: int
@@ -272,7 +272,7 @@ def _granted(said: Mapping[str, str]) -> list[_Chunk]:
         for chunk in found:
             sums = hosts.setdefault(name, [0, 0, 0])
             sums[:] = [a + b for a, b in zip(sums, chunk[1:4], strict=True)]
-    return [_Chunk(1, *sums) for sums in hosts.values()]
+    return [_Chunk(1, cpus, gpus, size) for cpus, gpus, size in hosts.values()]
 
 
 def _cpus_of(host: str) -> int:
@@ -324,7 +324,7 @@ def _chunks(text: str, key: str, tell: Tell) -> list[_Chunk]:
                     tell(key, part, "the name of a host or property is not used")
             elif name not in _SILENT and part not in _MODES:
                 tell(key, part, UNUSED)
-        found.append(_Chunk(count, *sizes, memory, sized))
+        found.append(_Chunk(count, sizes[0], sizes[1], memory, sized))
     return found
 
 
