@@ -37,7 +37,10 @@ _FLUX = ("resource", "rabbit")
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys."""
+    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys.
+
+    withheld : the hosts that it excludes, if it is a configuration of Flux that also lists all nodes.
+    """
 
     where: str
     document: Mapping[str, Any]
@@ -45,6 +48,7 @@ class SiteConfig:
     fault: SimschedError | None = None
     outages: tuple[Outage, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    withheld: tuple[str, ...] | None = None
 
     def place(self, path: str) -> str:
         """Return the place of a key by its path, ``queues.debug.requires``, with its line if it is known."""
@@ -139,6 +143,9 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
 
 def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
     for config in found.configs:
+        if config.withheld is not None:
+            yield from config.withheld
+            continue
         for machine in found.machines:
             with suppress(FormatError):  # its own rule reports the text
                 yield from hosts_named(config.excluded, machine)
@@ -146,11 +153,16 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
+    from simsched.formats.text.input_files import read_text
+    from simsched.formats.text.toml_text import load_toml, toml_lines
+
     files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != QUEUES:
         load_site(folder)  # raises the error that names the missing file
-    for path in files:
-        _add_file(found, path)
+    machine, queues = files
+    _add_file(found, machine)
+    text, where = read_text(queues), str(queues)
+    _add_config_file(found, load_toml(text, where), where, None, toml_lines(text))
     with suppress(SimschedError):  # a fault of the configuration is found by its rule
         found.notes += load_site(folder).notes
 
@@ -218,15 +230,16 @@ def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
 
 
 def _is_config(document: Any) -> bool:
-    return isinstance(document, dict) and any(
-        str(key).replace("_", "-") in KEYS or key in _FLUX for key in document
+    """Whether a document has the keys of a configuration; one without keys states no queues."""
+    return isinstance(document, dict) and (
+        not document or any(str(key).replace("_", "-") in KEYS or key in _FLUX for key in document)
     )
 
 
 def _has_nodes(document: Mapping[str, Any]) -> bool:
     """Whether a configuration is one of Flux that lists nodes."""
     resource = document.get("resource")
-    return isinstance(resource, Mapping) and "config" in resource
+    return isinstance(resource, Mapping) and not resource.keys().isdisjoint(("config", "path"))
 
 
 def _add_config_file(
@@ -240,7 +253,8 @@ def _add_config_file(
     found.files.append((where, "configuration"))
     if described is not None:
         _add_nodes(found, described, where)
-    _add_config(found, document, where, lines)
+    withheld = None if described is None or not described.recipe.groups else described.excluded
+    _add_config(found, document, where, lines, withheld)
 
 
 def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
@@ -280,9 +294,13 @@ def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
 
 
 def _add_config(
-    found: SiteFiles, document: Mapping[str, Any], where: str, lines: Mapping[str, int] | None = None
+    found: SiteFiles,
+    document: Mapping[str, Any],
+    where: str,
+    lines: Mapping[str, int] | None = None,
+    withheld: tuple[str, ...] | None = None,
 ) -> None:
-    config = SiteConfig(where, document, lines=lines or {})
+    config = SiteConfig(where, document, lines=lines or {}, withheld=withheld)
     try:
         options = from_document(queue_document(document), where)
     except SimschedError as error:

@@ -7,7 +7,7 @@ policies only read it. Run times are not in it: no scheduler knows them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -109,3 +109,20 @@ class JobTable:
         """Return the request of each kind; None if it can never be met."""
         found = dict(zip(self.kinds, self.requests, strict=True))
         return [found.get(kind) for kind in range(max(found, default=-1) + 1)]
+
+
+class ShownTable:
+    """A `JobTable` for a plug-in, which cannot change it: its arrays are read-only, its lists copies."""
+
+    def __init__(self, table: JobTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._table, name)
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        return list(value) if isinstance(value, list) else value

@@ -40,13 +40,18 @@ def disabled_queue(queue: Queue) -> Reason | None:
     return Reason("queue-disabled", f"queue {queue.name} accepts no jobs", queue=queue.name)
 
 
-def too_long(queue: Queue, duration: float | None) -> Reason | None:
-    """Return the reason against a job of this duration (seconds; None: no limit)."""
+def too_long(queue: Queue, duration: float | None, requested: float | None) -> Reason | None:
+    """Return the reason against a job of this duration (seconds; None: no limit).
+
+    A job that has `requested` none has the default of its queue.
+    """
     seconds = INF if duration is None else duration
     if seconds <= queue.longest:
         return None
     asked = "no limit" if duration is None else format_duration(duration)
-    text = f"queue {queue.name} allows {format_duration(queue.longest)}, the job asks for {asked}"
+    by_default = queue.default_duration is not None and requested in (None, INF)
+    who = "and the default duration is" if by_default else "the job asks for"
+    text = f"queue {queue.name} allows {format_duration(queue.longest)}, {who} {asked}"
     return Reason("limit-duration", text, queue.name, queue.longest, seconds)
 
 
@@ -71,14 +76,15 @@ def name_of_queue(own: str | None, jobspec: Jobspec, queues: Queues) -> str | No
 def duration_in(queue: Queue, requested: float | None, no_limit: str) -> float | None:
     """Return the duration (seconds) of a job in a queue, None for unlimited.
 
-    A job without one gets the queue's default, at most its limit, as Slurm's DefaultTime is; without a
-    default it gets the limit, as Slurm's MaxTime is, unless `no_limit` has it rejected.
+    A job without one gets the queue's default, even one above the limit, which then refuses the job, as in
+    Flux (a partition of Slurm has a default of at most its MaxTime from the start).  Without a default it
+    gets the limit, as Slurm's MaxTime is, unless `no_limit` has it rejected.
     """
     if requested is not None and requested != INF:
         return requested
     given = INF
     if queue.default_duration is not None:
-        given = min(queue.default_duration, queue.longest)
+        given = queue.default_duration
     elif no_limit == "queue":
         given = queue.longest
     return None if given == INF else given
@@ -158,7 +164,8 @@ def admit(
             continue
         mine = (queue.name, *part_queues(job.jobspec))
         for one in dict.fromkeys(name or queue.name for name in mine):
-            reason = disabled_queue(queues.queues[one]) or too_long(queues.queues[one], job.duration)
+            reason = disabled_queue(queues.queues[one])
+            reason = reason or too_long(queues.queues[one], job.duration, jobs[number].duration)
             if reason is not None:
                 rejected.setdefault(number, rejection(reason))
     tiers = [0 if queue is None else queue.priority for queue in of]

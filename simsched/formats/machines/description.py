@@ -62,6 +62,7 @@ class MachineDescription:
     qos : the values of QOS that are not limits.
     awaits_qos : ``order`` and ``priority`` with a QOS factor without values, and ``preemption`` without its
         QOS (see `limits.qos_priorities`).
+    excluded : the hosts that Flux's ``resource.exclude`` withholds from scheduling; `recipe` lacks them.
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
@@ -73,3 +74,4 @@ class MachineDescription:
     cpus_per_core: int = 1
     qos: tuple[QosRow, ...] = ()
     awaits_qos: Mapping[str, Any] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 TRIED = 8
 """Vertices of a request that are tried with a smaller count."""
 
+MOST_MORE = 1 << 16
+"""Counts that are tried above the own one of a vertex."""
+
 STEPS = 2_000
 """Steps of the exact search that one try may take."""
 
@@ -41,6 +44,33 @@ def suggestions(request: Request, state: Occupancy, failing: list[Need]) -> Iter
     found = list(trial.single_changes(failing))
     yield from found or trial.all_smaller(failing)
     yield from trial.later(state)
+
+
+def other_counts(request: Request, works: Callable[[Jobspec], bool], *, more: bool) -> Iterator[Suggestion]:
+    """Yield the count of each vertex with which the request works, nearest to its own; `more`: above it."""
+    needs = [need for top in request.needs for need in top.walk()][:TRIED]
+    for need in needs if more else _countable(list(request.needs)):
+        own = need.count.min
+
+        def fits(count: int, need: Need = need) -> bool:
+            return works(_counted(request.jobspec, need.number, count))
+
+        if more:
+            low, high = own, own + 1
+            while high <= own + MOST_MORE and not fits(high):
+                low, high = high, own + 2 * (high - own)
+            if high > own + MOST_MORE:
+                continue
+        elif own > 1 and fits(1):
+            low, high = own, 1
+        else:
+            continue
+        while abs(low - high) > 1:  # `high` works, and `low` does not
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        unit, path = _unit_of(request.jobspec, need.number), f" ({need.path})" if "/" in need.path else ""
+        text = f"{need.type}={high}{unit} instead of {own}{unit}{path}"
+        yield Suggestion(kind="count", text=text, path=need.path, value=high)
 
 
 class _Trial:

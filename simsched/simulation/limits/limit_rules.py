@@ -210,7 +210,7 @@ def _most(key: str, value: Any, where: str) -> float | str:
         return _memory(value, where)
     whole = key in (RUNNING, SUBMITTED, *UNITS)
     kinds = int if whole else int | float
-    if not isinstance(value, kinds) or isinstance(value, bool) or isnan(value):
+    if not isinstance(value, kinds) or isinstance(value, bool) or (isinstance(value, float) and isnan(value)):
         raise ConfigError(
             f"{value!r} is not a {'whole number' if whole else 'number of hours'}",
             where=where,

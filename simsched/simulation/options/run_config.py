@@ -462,7 +462,7 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
         For a key that does not exist, or a value that its option does not take.
     """
     found: dict[str, Any] = {}
-    names = {key.replace("_", "-"): key for key in document}
+    names = {str(key).replace("_", "-"): key for key in document}
     for name, key in names.items():
         if name in ("policy", "queues", CALIBRATION):  # the first two are read together, below
             continue

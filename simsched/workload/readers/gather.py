@@ -29,6 +29,7 @@ RUNNING = "still running when the log was taken"
 NO_PROCESSORS = "no processors"
 NO_RUN_TIME = "no run time"
 BACKWARDS = "ends before it starts"
+DAMAGED_TIME = "a time that cannot be read"
 EARLY = "starts before it is submitted"
 NO_FEATURES = "a feature expression that no constraint can express"
 
@@ -46,6 +47,9 @@ LEAVES_OUT = "the requests ("
 
 #: Texts of logs for a job without nodes.
 NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
+
+#: Values of one key that a note names.
+_NAMED = 3
 
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
@@ -95,6 +99,7 @@ class Gather:
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     array_limits: dict[str, int] = field(default_factory=dict)
     has_tasks: bool = False
+    unread_values: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -126,6 +131,24 @@ class Gather:
             self.rows.append(row)
         else:
             self.skip(where, reason, id_=row.id)
+
+    def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
+        """Remember a value that could not be read, or was not used; `effect` is how it counts now."""
+        places = self.unread_values.setdefault((key, effect), {}).setdefault(value[:60], [])
+        places.append(str(where))
+
+    def _unread(self) -> Iterator[str]:
+        """Yield one sentence per effect: the first values of each key with their first places."""
+        effects = dict.fromkeys(effect for _, effect in self.unread_values)
+        for effect in effects:
+            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
+            named = [
+                f"{key}={value} ({self.reading.source}:{places[0]})"
+                for key, values in keys.items()
+                for value, places in list(values.items())[: _NAMED if len(keys) == 1 else 1]
+            ]
+            more = sum(len(places) for values in keys.values() for places in values.values()) - len(named)
+            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
 
     def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
         """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
@@ -218,7 +241,7 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
-            notes=(*self.notes, *self._unknown(), *self.unused()),
+            notes=(*self.notes, *self._unknown(), *self._unread(), *self.unused()),
         )
 
     def _note_arrays(self) -> None:

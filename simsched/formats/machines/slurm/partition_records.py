@@ -62,6 +62,16 @@ def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: 
     if limits:
         policy["limits"] = limits
     usual = _time(values, "defaulttime", notes, where)
+    if usual is not None and longest is not None and usual > longest:
+        # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
+        stated_, allowed = (
+            "UNLIMITED" if time == inf else format_duration(time) for time in (usual, longest)
+        )
+        notes.assumed(
+            f"partition {name}: DefaultTime ({stated_}) is above MaxTime ({allowed}), which is the default",
+            where,
+        )
+        usual = longest
     if usual is not None:
         policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
     if policy:
