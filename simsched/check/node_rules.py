@@ -164,7 +164,7 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
 
 
 def _unknown_names(
-    text: str, place: str, machine: StatedMachine, withheld: tuple[str, ...]
+    text: str, place: str, machine: StatedMachine, withheld: tuple[str, ...] = ()
 ) -> Iterator[SiteFault]:
     """Yield the hosts or ranks of a text that neither the machine has nor the hosts `withheld` from it."""
     try:

@@ -29,17 +29,12 @@ STEPS_RULE = "steps"
 """The rule of predictors that do not name one."""
 STEPS = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 5, 10, 20, 50, 100)))
 """Seconds that the first, second, … correction adds under the rule ``steps``; the last one is repeated."""
-MOST_STEPS = 100
-"""Corrections of a job, over a year, after which each one adds what the job has run: they come to an end."""
-
-
-def _step(seconds: float, times: int) -> float:
-    step = STEPS[min(times, len(STEPS) - 1)]
-    return step if times < MOST_STEPS else max(step, seconds)
-
-
+GROWTH = 0.1
+"""The part of a prediction that a further correction adds at least: there are never millions of them."""
 CORRECTIONS: dict[str, Callable[[float, int], float]] = {
-    STEPS_RULE: lambda seconds, times: seconds + _step(seconds, times),
+    STEPS_RULE: lambda seconds, times: (
+        seconds + (STEPS[times] if times < len(STEPS) else max(STEPS[-1], GROWTH * seconds))
+    ),
     "doubling": lambda seconds, _times: 2 * seconds,
     "limit": lambda _seconds, _times: inf,
 }
