@@ -22,6 +22,8 @@ START, BRACKET, HALVING, SCAN = "start", "bracket", "halving", "scan"
 CALM = 3
 #: the most numbers that are tried on either side
 MOST = 10
+#: larger numbers that are tried after the scan, as shares of the answer: a wide dip need not begin beside it
+FAR = (0.02, 0.04, 0.06, 0.08)
 #: the stride of the scan is the distance to the threshold divided by this number
 WIDENING = 3
 
@@ -258,3 +260,7 @@ class _SearchState:
             agrees = self.probe(at, SCAN, self.scan.calm - calm - 1)
             calm = calm + 1 if agrees and self.scan.clear(at) else 0
             distance += self.scan.stride(distance)
+        for share in FAR if self.scan.widening else ():
+            at = threshold + int(share * threshold)
+            if threshold + distance <= at <= self.high:  # it is beyond the scan
+                self.probe(at, SCAN)
