@@ -41,6 +41,7 @@ class Scan:
     calm : number of values in a row that have to agree clearly with the threshold; then the scan ends.
     most : number of values after which it ends in any case.
     clear : whether the verdict on a number that was tried is clear; by default it always is.
+    far : larger numbers that are tried after the scan, as shares of the threshold.
     widening : whether strides grow with the distance, so that a wide neighbourhood is covered.
     """
 
@@ -48,11 +49,12 @@ class Scan:
     most: int = MOST
     clear: Callable[[int], bool] = _always
     widening: bool = True
+    far: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, checks: int | None, clear: Callable[[int], bool]) -> Scan:
         """Return the scan of exactly `checks` numbers on each side; None: until `clear` is satisfied."""
-        return cls(clear=clear) if checks is None else cls(checks, checks, widening=False)
+        return cls(clear=clear, far=FAR) if checks is None else cls(checks, checks, widening=False)
 
     def stride(self, distance: int) -> int:
         """Return the step to the next number from one at this distance from the threshold."""
@@ -260,7 +262,7 @@ class _SearchState:
             agrees = self.probe(at, SCAN, self.scan.calm - calm - 1)
             calm = calm + 1 if agrees and self.scan.clear(at) else 0
             distance += self.scan.stride(distance)
-        for share in FAR if self.scan.widening else ():
+        for share in self.scan.far:
             at = threshold + int(share * threshold)
             if threshold + distance <= at <= self.high:  # it is beyond the scan
                 self.probe(at, SCAN)
