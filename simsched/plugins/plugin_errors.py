@@ -156,10 +156,9 @@ def number_of(value: Any) -> float | None:
 
 def shown(value: Any) -> str:
     """Return an answer of a plug-in for a message, cut short."""
-    from simsched.formats.text.excerpts import clip
-
     try:
-        return clip(repr(value))
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:30]}...{text[-10:]}"
     except ValueError:  # a whole number of more digits than Python writes
         return "a number of thousands of digits"
 

@@ -25,6 +25,7 @@ from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import in_use
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
+from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
@@ -45,12 +46,10 @@ if TYPE_CHECKING:
     from simsched.study.calibration.trials import Choice, Trial
     from simsched.workload.job import Job, Workload
 
-#: a setting may be kept if it takes this share of the error away beyond chance, or a larger one
-LEAST_GAIN, LARGE_GAIN = 0.01, 0.05
+#: a setting that takes this share of the error away may be kept without being beyond chance
+LARGE_GAIN = 0.05
 #: the largest number for `beside`, which is more settings than any knob has
 MOST_BESIDE = 1000
-#: parts of the training time in each of which a setting has to help
-PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -292,7 +292,7 @@ class _SettingReader:
         options = value.get("config", {})
         if not isinstance(options, dict):
             raise ConfigError("these are not options", where=place, expected="config: a mapping")
-        options = {key.replace("_", "-"): item for key, item in options.items()}
+        options = {str(key).replace("_", "-"): item for key, item in options.items()}
         self.finder.check_options(merged(self.base.options, options), place)
         return Setting(label, _joined(change, TaskChange(options=options)))
 

@@ -137,7 +137,7 @@ def _options(value: Any, finder: InputFinder) -> dict[str, Any]:
     if isinstance(value, str):
         path = finder.find(value)
         value, place = read_document(path), str(path)
-    options = {key.replace("_", "-"): item for key, item in value.items()}
+    options = {str(key).replace("_", "-"): item for key, item in value.items()}
     if "seed" in options:
         raise ConfigError(
             "a configuration in a study has no seed", where=place, expected="seeds: a number or a list"

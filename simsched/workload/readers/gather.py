@@ -99,7 +99,7 @@ class Gather:
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     array_limits: dict[str, int] = field(default_factory=dict)
     has_tasks: bool = False
-    unread_values: dict[tuple[str, str], dict[str, list[str]]] = field(default_factory=dict)
+    unread_values: dict[tuple[str, str], dict[str, tuple[str, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -134,8 +134,9 @@ class Gather:
 
     def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
         """Remember a value that could not be read, or was not used; `effect` is how it counts now."""
-        places = self.unread_values.setdefault((key, effect), {}).setdefault(value[:60], [])
-        places.append(str(where))
+        values = self.unread_values.setdefault((key, effect), {})
+        first, count = values.get(value[:60], (str(where), 0))
+        values[value[:60]] = first, count + 1
 
     def _unread(self) -> Iterator[str]:
         """Yield one sentence per effect: the first values of each key with their first places."""
@@ -143,11 +144,11 @@ class Gather:
         for effect in effects:
             keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
             named = [
-                f"{key}={value} ({self.reading.source}:{places[0]})"
+                f"{key}={value} ({self.reading.source}:{first})"
                 for key, values in keys.items()
-                for value, places in list(values.items())[: _NAMED if len(keys) == 1 else 1]
+                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
             ]
-            more = sum(len(places) for values in keys.values() for places in values.values()) - len(named)
+            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
             yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
 
     def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:

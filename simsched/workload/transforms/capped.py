@@ -37,6 +37,7 @@ def cap_limits(workload: Workload, longest: float, way: str = CUT) -> Workload:
         raise ConfigError(f"a longest limit of {longest:g} s", expected="a duration above 0")
     if way not in WAYS:
         raise ConfigError(f"unknown word {way!r}", expected="cut, split or drop")
+    longest = int(longest) if float(longest).is_integer() else longest
     above = sum(_limit(job) > longest for job in workload.jobs)
     text = f"limits of at most {format_duration(longest)}: {above:,} jobs above were"
     if way == DROP:
