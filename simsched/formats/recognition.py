@@ -128,7 +128,7 @@ Outline: TypeAlias = "Mapping[str, tuple[str, frozenset[str]]]"
 """Key at the top → how its value begins (``{``, ``[`` or nothing), and the keys of that object, or of the
 objects of that list.  The key of a document that is a list is empty."""
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*+:)?|[\[\]{}]', re.DOTALL)
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?)?|[\[\]{}]', re.DOTALL)
 
 
 def outline(text: str) -> Outline:
@@ -298,25 +298,25 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
 
 # -- texts: their lines --------------------------------------------------------------------------
 
-_COLUMNS = r"[ \t]*(?:[A-Z]+[ \t]+)*STATE\b(?=[^\n]*[ \t]NNODES\b)"
+_COLUMNS = r"(?=[^\n]*[ \t]NNODES\b)[ \t]*+(?:[A-Z]+[ \t]+)*?STATE\b"
 _ACCTMGR = (
     r"(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
     r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
 )
 _STARTS = re.compile(
     rf"""
-      (?P<config>[ \t]*Configuration\ data\ as\ of\b)
+      (?P<config>[ \t]*+Configuration\ data\ as\ of\b)
     | (?P<nothing>No\ (?:\w+\ )?(?:reservation|node|partition|license|job)s?\ in\ the\ system)
-    | (?P<job>[ \t]*JobId=\d)
-    | (?P<scontrol>[ \t]*(?:ReservationName=\S*\s+StartTime=|LicenseName=\S+))
-    | (?P<record>[ \t]*(?:NodeName|PartitionName)[ \t]*=)
-    | (?P<switch>[ \t]*(?:SwitchName|BlockName)[ \t]*=)
-    | (?P<include>[ \t]*Include[ \t]+\S)
-    | (?P<setting>[ \t]*(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
+    | (?P<job>[ \t]*+JobId=\d)
+    | (?P<scontrol>[ \t]*+(?:ReservationName=\S*\s+StartTime=|LicenseName=\S+))
+    | (?P<record>[ \t]*+(?:NodeName|PartitionName)[ \t]*=)
+    | (?P<switch>[ \t]*+(?:SwitchName|BlockName)[ \t]*=)
+    | (?P<include>[ \t]*+Include[ \t]+\S)
+    | (?P<setting>[ \t]*+(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
     | (?P<dump>(?:Cluster|Parent|Account|User|QOS)\ -\ ')
-    | (?P<sacctmgr>[ \t]*{_ACCTMGR})
-    | (?P<qmgr>[ \t]*(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
-    | (?P<list>{_COLUMNS}(?=[^\n]*[ \t](?:NCORES|LIST)\b))
+    | (?P<sacctmgr>[ \t]*+{_ACCTMGR})
+    | (?P<qmgr>[ \t]*+(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
+    | (?P<list>(?=[^\n]*[ \t](?:NCORES|LIST)\b){_COLUMNS})
     | (?P<status>{_COLUMNS})
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -361,7 +361,7 @@ _TOML_LINE = re.compile(r"(?m)\A(?:[ \t\r]*(?:#[^\n]*)?\n)*+[ \t]*(?:\[\[?[\w.\"
 _RECIPE = re.compile(r"(?m)^groups[ \t]*:")
 _HWLOC = re.compile(r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\"")
 _PLATFORM = re.compile(r"<!DOCTYPE platform|<platform\b")
-_ACCOUNTING = re.compile(r"(?i)\s*(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b")
+_ACCOUNTING = re.compile(r"(?i)(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b")
 
 
 def machine_parts(text: str) -> dict[str, str]:
@@ -512,7 +512,7 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
     for what, role, pattern in (
         (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
-        ("sacct", WORKLOAD, r'(?i)[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#][^\n]*\bsubmit\b'),
+        ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
         ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
         ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
@@ -524,8 +524,10 @@ _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
     (Look("SSS Job Objects", WORKLOAD), re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b")),
 )
-_YAML_KEY = re.compile(r"(?m)^(- *\{? *)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
-_YAML_JOB = re.compile(r"(?m)^[ \t]*(?:- *)?\{? *[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)")
+_YAML_KEY = re.compile(r"(?m)^(- *+(?:\{ *+)?)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
+_YAML_JOB = re.compile(
+    r"(?m)^[ \t]*+(?:- *+)?(?:\{ *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
+)
 
 
 def _yaml_looks(text: str) -> Iterator[Look]:

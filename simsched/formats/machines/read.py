@@ -189,8 +189,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         elif kinds or not (inner or is_accounts):
             found.described.append((file, text))
         elif not is_accounts:
-            look = recognition.look_of(text)
-            found.leave(file, f"{UNKNOWN}; it looks like {look.what}" if look else UNKNOWN)
+            found.leave(file, _why_not(text))
     return found
 
 
@@ -212,6 +211,12 @@ def _inside(folder: Path, found: SiteInputs) -> list[Path]:
 def _other(file: Path, name: str, folder: Path, names: Set[Path]) -> bool:
     """Whether a file of a folder is another one than the one of this name, which is there."""
     return file.name != name and folder / name in names
+
+
+def _why_not(text: str) -> str:
+    """Return why a text is not read: what it is, if that is known."""
+    look = recognition.look_of(text)
+    return UNKNOWN if look is None else f"{look.what}, which describes no machine and no queues"
 
 
 def _kinds_of(text: str) -> Collection[str]:
@@ -261,7 +266,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     notes = NoteCollector(strict=strict)
     taken: set[Path] = set()  # the files that other files name
     read: list[tuple[Path, MachineDescription]] = []
-    configs = []
+    configs, unused = [], []
     for path, text in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
         if recognition.FLUX_CONFIG in (kinds := _kinds_of(text)):
@@ -272,10 +277,12 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
             read.append((path, found))
         elif len(inputs.described) == 1:
             raise _nothing(text, where)
-        elif not kinds:
-            notes.left_out("the format of this file is not recognised", where, cause=where)
-        elif path.resolve() not in taken:
-            notes.left_out("; ".join(f"{kind}: {recognition.BESIDE[kind]}" for kind in kinds), where)
+        else:
+            beside = [f"{kind}: {recognition.BESIDE[kind]}" for kind in kinds]
+            unused.append((path, "; ".join(beside) or _why_not(text)))
+    for path, reason in unused:
+        if path.resolve() not in taken:
+            notes.left_out(reason, name_of(path), cause=name_of(path))
     parts = [part for path, part in read if path.resolve() not in taken]
     if configs:
         from simsched.formats.machines.flux_config import read_flux_configs
