@@ -508,8 +508,8 @@ BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched c
 # -- tables, logs and requests ---------------------------------------------------------------------
 
 _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
-    (Look(what, role), re.compile(pattern))
-    for what, role, pattern in (
+    (Look(what, role, advice), re.compile(pattern))
+    for what, role, pattern, *more in (
         (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
         ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
@@ -518,7 +518,14 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
         ("sinfo's table", "", r"\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
+        (
+            "a table of sacctmgr in columns",
+            "",
+            r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n",
+            "sacctmgr with -P prints what is read",
+        ),
     )
+    for advice in more or [""]
 )
 _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
