@@ -76,19 +76,16 @@ def look_of(text: str, first: str = "") -> Look | None:
             return _of_role(found, first)
     if _BATCH.match(text[:HEAD]):
         return Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
-    machines = [Look(kind, CLUSTER, BESIDE.get(kind, "")) for kind in machine_parts(text)]
+    machines = [
+        Look(kind, WORKLOAD) if kind == SCONTROL_JOBS else Look(kind, CLUSTER, BESIDE.get(kind, ""))
+        for kind in machine_parts(text)
+    ]
     if begin == "<":
         return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
     found = [*_matching(_LINES, text[:HEAD]), *machines, *_yaml_looks(text)]
-    found = [replaced(look) for look in found]
     return _of_role(found, first) or next(
         (look for test in (_headless, _table) if (look := test(text[:HEAD])) is not None), None
     )
-
-
-def replaced(look: Look) -> Look:
-    """Return a look with the role that its kind has: the jobs of scontrol are a workload."""
-    return Look(look.what, WORKLOAD) if look.what == SCONTROL_JOBS else look
 
 
 def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
@@ -104,11 +101,7 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
             return None
         return FormatError("the format is not recognised", where=where, expected=known)
     purpose = (
-        f": {look.advice}"
-        if look.advice
-        else f", which is a {look.role}"
-        if look.role
-        else ", which is not read"
+        f": {look.advice}" if look.advice else f", which is {f'a {look.role}' if look.role else 'not read'}"
     )
     message = f"the format is not recognised; it looks like {look.what}{purpose}"
     return FormatError(message, where=where, expected=known)

@@ -19,7 +19,7 @@ from simsched.formats.text.input_files import name_of, opener, read_text, text_o
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence, Set
+    from collections.abc import Collection, Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.input_files import OpenFile
@@ -134,8 +134,9 @@ class SiteInputs:
 
 
 _COPY = re.compile(
-    r"(?:\.(?:bak|bk|back|backup|old|orig|original|save|saved|sav|prev|previous|copy|disabled|off|swp|tmp|new|dist|"
-    r"rpmsave|rpmnew|rpmorig|dpkg-\w+|ucf-\w+|pacnew|pacsave|\d[\w.:-]*|[a-z]{0,4}\d{6,}\w*|~\d+~)|[-_.]\d{4,}[\w-]*|~)+\Z",
+    r"(?:\.(?:(?:bak|bk|backup|back|old|original|orig|saved?|sav|previous|prev|copy|disabled|off|swp|tmp|new|dist|"
+    r"example|sample|template)\d*+|rpm(?:save|new|orig)|(?:dpkg|ucf)-\w++|pac(?:new|save)|gz|xz|bz2|zst|zip|v\d++|"
+    r"\d[\w.:-]*+|[a-z]{0,4}\d{6,}\w*+|~\d+~)|[-_.]\d{4,}[\w-]*+|~)++\Z",
     re.IGNORECASE,
 )
 """The ends of names of old copies: ``slurm.conf.bak``, ``.rpmsave``, ``.2024-01-31``, ``~``."""
@@ -177,14 +178,12 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
-        if inner and recognition.SLURM_CONF in kinds and _other(file, "slurm.conf", path, names):
+        beside = {other.name for other in names if other.parent == file.parent}
+        is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
+        is_toml = recognition.FLUX_CONFIG in kinds
+        if inner and is_conf and file.name != "slurm.conf" and "slurm.conf" in beside:
             found.leave(file, ONLY_CONF)
-        elif (
-            inner
-            and recognition.FLUX_CONFIG in kinds
-            and file.suffix != ".toml"
-            and any(other.suffix == ".toml" for other in names if other.parent == file.parent)
-        ):
+        elif inner and is_toml and file.suffix != ".toml" and any(name.endswith(".toml") for name in beside):
             found.leave(file, ONLY_TOML)
         elif kinds or not (inner or is_accounts):
             found.described.append((file, text))
@@ -208,15 +207,12 @@ def _inside(folder: Path, found: SiteInputs) -> list[Path]:
     return kept
 
 
-def _other(file: Path, name: str, folder: Path, names: Set[Path]) -> bool:
-    """Whether a file of a folder is another one than the one of this name, which is there."""
-    return file.name != name and folder / name in names
-
-
 def _why_not(text: str) -> str:
     """Return why a text is not read: what it is, if that is known."""
     look = recognition.look_of(text)
-    return UNKNOWN if look is None else f"{look.what}, which describes no machine and no queues"
+    if look is None:
+        return UNKNOWN
+    return f"{look.what}{f': {look.advice}' if look.advice else ', which describes no machine and no queues'}"
 
 
 def _kinds_of(text: str) -> Collection[str]:
