@@ -169,6 +169,31 @@ def _outline_of_head(head: str) -> dict[str, tuple[str, frozenset[str]]]:
     return {key: (mark, frozenset(keys)) for key, (mark, keys) in found.items()}
 
 
+MOST_PARTS = 100
+"""The most JSON documents in one text; more are lines of JSON Lines."""
+
+
+def json_parts(text: str) -> list[str]:
+    r"""Return the documents of a JSON text, which commands wrote one after the other, at their places.
+
+    >>> json_parts('{"a": 1}\n{"b": 2}')
+    ['{"a": 1}', '\n{"b": 2}']
+    """
+    if re.search(r"\}\s*\{", text) is None:
+        return [text]
+    parts: list[str] = []
+    depth = begin = lines = 0
+    for token in _TOKEN.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth == 0 and token[0] in "}]":
+            parts.append("\n" * lines + text[begin : token.end()])
+            lines += text.count("\n", begin, token.end())
+            begin = token.end()
+            if len(parts) > MOST_PARTS:
+                return [text]
+    return parts if parts and not text[begin:].strip() else [text]
+
+
 def outline_of(document: Any) -> Outline:
     """Return the outline of a decoded document."""
     items = document.items() if isinstance(document, dict) else (("", document),)

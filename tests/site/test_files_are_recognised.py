@@ -185,6 +185,17 @@ def test_jobs_after_a_long_beginning_are_found(tmp_path):
     assert ss.load_workload(tmp_path / "q.json").kind == "squeue-json"
 
 
+def test_documents_one_after_the_other_are_told_apart(tmp_path):
+    nodes = json.dumps({"nodes": [{"name": "n1", "cpus": 8, "comment": "}\n{"}]}, indent=1)
+    partitions = json.dumps({"partitions": [{"name": "p", "nodes": {"configured": "n1"}}]}, indent=1)
+    [path] = written(tmp_path, {"all.json": nodes + "\n" + partitions})
+    site = ss.import_site(path)
+    assert (site.recipe.groups[0].hosts, list(site.config["queues"])) == (("n1",), ["p"])
+    path.write_text(nodes + "\n" + partitions.replace('"p"', "p"))
+    with pytest.raises(FormatError, match=rf"all\.json:{nodes.count(chr(10)) + 5}:\d+: not JSON"):
+        ss.import_site(path)
+
+
 # -- parts of a text -----------------------------------------------------------------------------------
 
 
@@ -236,6 +247,14 @@ def test_a_line_that_is_not_part_of_a_record_is_a_note(tmp_path):
     assert [node[0] for node in facts(site)[0]] == ["c1", "c2"]
     faults = [note for note in site.notes if note.kind == "fault"]
     assert any("NodeName=c1 CoreIDs=0-1" in note.text for note in faults)
+
+
+def test_a_forecast_says_what_a_file_is_that_is_no_queue(tmp_path, capsys):
+    [path] = written(
+        tmp_path, {"queue.txt": "JOBID PARTITION NAME USER ST TIME NODES NODELIST\n1 p x y R 1:00 1 n1\n"}
+    )
+    assert main(["forecast", "tiny", str(path)]) == 2
+    assert "it looks like squeue's table, which is not read" in capsys.readouterr().err
 
 
 def test_the_queue_of_scontrol_show_job_is_a_snapshot_and_a_log(tmp_path, capsys, monkeypatch):
@@ -293,6 +312,25 @@ def test_of_a_folder_as_much_is_read_as_slurm_reads(tmp_path):
     assert all(name in text for name in others)
     assert "extra.conf," not in text
     assert not any(source.name.endswith((".bak", ".py")) for source in site.sources)
+
+
+def test_a_file_that_slurm_conf_includes_is_read_once(tmp_path):
+    files = {
+        "nodes.conf": "NodeName=m1 CPUs=8 RealMemory=16000\n",
+        "slurm.conf": CONF + "Include nodes.conf\n",
+    }
+    site = ss.import_site(*written(tmp_path, files))
+    assert len(site.cluster.index) == 5
+    assert not [note for note in site.notes if note.kind == "fault"]
+
+
+def test_slurm_conf_has_the_nodes_of_its_folder(tmp_path):
+    nodes = {"nodes": [{"name": "n1", "cpus": 8, "state": ["DOWN"]}]}
+    written(tmp_path / "slurm", {"nodes.json": json.dumps(nodes), "slurm.conf": CONF})
+    site = ss.import_site(tmp_path / "slurm")
+    assert [(group.hosts, group.down) for group in site.recipe.groups] == [
+        (("n1", "n2", "n3", "n4"), frozenset({"n1"}))
+    ]
 
 
 def test_of_a_folder_of_flux_the_toml_files_are_read(tmp_path):

@@ -81,7 +81,12 @@ def describe_text(
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] == "{":
-        return describe_document(load_json(text, where), where, open_file=open_file, strict=strict)
+        parts = [
+            describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
+            for part in recognition.json_parts(text)
+        ]
+        known = [part for part in parts if part is not None]
+        return merge(known) if known else None
     found = _described(recognition.machine_parts(text), where, open_file, strict=strict)
     return merge(found) if found else None
 
@@ -143,6 +148,7 @@ _COPY = re.compile(
 OLD_COPY = "old copies are not read"
 ONLY_CONF = "Slurm reads slurm.conf and the files that it includes, not these"
 ONLY_TOML = "Flux reads the files *.toml of a folder, not these"
+SHARES_APART = "the shares of accounts are read from a file of their own alone"
 UNKNOWN = "the format is not recognised"
 
 
@@ -178,6 +184,8 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
+        elif isinstance(kinds, dict) and any(map(looks_like_accounts, kinds.values())):
+            found.leave(file, SHARES_APART)
         beside = {other.name for other in names if other.parent == file.parent}
         is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
         is_toml = recognition.FLUX_CONFIG in kinds
@@ -194,7 +202,8 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
 
 def _inside(folder: Path, found: SiteInputs) -> list[Path]:
     """Return the files of a folder by name, without hidden ones and old copies of the others."""
-    inside = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    inside = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")]
+    inside.sort(key=lambda file: (file.name != "slurm.conf", file.name))  # its nodes are those of the site
     if not inside:
         raise FormatError("the folder has no files", where=str(folder), expected=KNOWN)
     kept = []
@@ -212,7 +221,9 @@ def _why_not(text: str) -> str:
     look = recognition.look_of(text)
     if look is None:
         return UNKNOWN
-    return f"{look.what}{f': {look.advice}' if look.advice else ', which describes no machine and no queues'}"
+    if look.advice:
+        return f"{look.what}: {look.advice}"
+    return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
 
 
 def _kinds_of(text: str) -> Collection[str]:
@@ -220,8 +231,8 @@ def _kinds_of(text: str) -> Collection[str]:
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] != "{":
         return recognition.machine_parts(text)
-    kind = recognition.document_kind(recognition.outline(text))
-    return (kind,) if kind else ()
+    kinds = (recognition.document_kind(recognition.outline(part)) for part in recognition.json_parts(text))
+    return [kind for kind in kinds if kind]
 
 
 def _is_log(path: Path) -> bool:
@@ -284,8 +295,10 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
         from simsched.formats.machines.flux_config import read_flux_configs
 
         parts.insert(0, read_flux_configs(configs, strict=strict))
+    taken.update(path.resolve() for path, _ in read)  # a copy may be what a link points to
     for (folder, reason), files in inputs.left.items():
-        names = ", ".join(clip(file.name, 60) for file in files if file.resolve() not in taken)
+        unread = [file for file in files if reason == SHARES_APART or file.resolve() not in taken]
+        names = ", ".join(clip(file.name, 60) for file in unread)
         if names:
             notes.left_out(f"{reason}: {clip(names, 1000)}", folder)
     if not any(part.recipe.groups for part in parts):
