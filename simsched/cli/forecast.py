@@ -128,6 +128,7 @@ def run_forecast(args: argparse.Namespace) -> int:
         raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
     _refuse_without_past(args, levels)
     if args.at is None and args.resume is None and not args.errors:
+        _refuse_unrecognised(args)
         raise ConfigError(
             "there is no time", where="forecast", expected="--at T, --resume FILE, or a queue snapshot"
         )
@@ -186,6 +187,22 @@ def _state(seen: list[float], ends: tuple[float, float | None], spent: float) ->
     return f"simulated {seen[0]:,.0f} of {end:,.0f} s of the workload{more}"
 
 
+def _refuse_unrecognised(args: argparse.Namespace) -> None:
+    """Raise FormatError for a file that is neither a queue snapshot nor a log of jobs."""
+    from simsched.formats.recognition import WORKLOAD, unrecognised
+    from simsched.workload.load import resolve_workload
+    from simsched.workload.source import Source
+
+    path = resolve_workload(args.workload) if args.workload is not None else None
+    if path is not None and path.is_file():
+        known = (
+            "squeue --json, scontrol show job, flux jobs --json, a queue.yaml, or a log of jobs with --at T"
+        )
+        fault = unrecognised(Source.of(path).head(), args.workload, WORKLOAD, known)
+        if fault is not None:
+            raise fault
+
+
 def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the queue snapshot in place of a workload, if it is one; the source is read only once."""
     from simsched.workload.load import resolve_workload
@@ -201,6 +218,7 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
         maps=args.map and tuple(args.map),
         procs_per_node=args.procs_per_node,
         on_site=SiteReading.from_dict(args.on_site),
+        time_zone=args.time_zone,
     )
     found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:

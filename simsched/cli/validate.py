@@ -180,7 +180,9 @@ def guess_kind(text: str) -> str:
         return "workload"
     if head[:1] in ("{", "["):
         return _json_kind(text)
-    keys = set(re.findall(r"""(?m)^(?:- *\{? *)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
+    keys = set(
+        re.findall(r"""(?m)^(?:- *+(?:\{ *+)?)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000])
+    )
     top = set(re.findall(r"(?m)^(\w+):", head))
     for needed, kind in _KEYS:
         if needed <= top or (needed <= keys and "resources" not in keys):

@@ -76,19 +76,16 @@ def look_of(text: str, first: str = "") -> Look | None:
             return _of_role(found, first)
     if _BATCH.match(text[:HEAD]):
         return Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
-    machines = [Look(kind, CLUSTER, BESIDE.get(kind, "")) for kind in machine_parts(text)]
+    machines = [
+        Look(kind, WORKLOAD) if kind == SCONTROL_JOBS else Look(kind, CLUSTER, BESIDE.get(kind, ""))
+        for kind in machine_parts(text)
+    ]
     if begin == "<":
         return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
     found = [*_matching(_LINES, text[:HEAD]), *machines, *_yaml_looks(text)]
-    found = [replaced(look) for look in found]
     return _of_role(found, first) or next(
         (look for test in (_headless, _table) if (look := test(text[:HEAD])) is not None), None
     )
-
-
-def replaced(look: Look) -> Look:
-    """Return a look with the role that its kind has: the jobs of scontrol are a workload."""
-    return Look(look.what, WORKLOAD) if look.what == SCONTROL_JOBS else look
 
 
 def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
@@ -104,11 +101,7 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
             return None
         return FormatError("the format is not recognised", where=where, expected=known)
     purpose = (
-        f": {look.advice}"
-        if look.advice
-        else f", which is a {look.role}"
-        if look.role
-        else ", which is not read"
+        f": {look.advice}" if look.advice else f", which is {f'a {look.role}' if look.role else 'not read'}"
     )
     message = f"the format is not recognised; it looks like {look.what}{purpose}"
     return FormatError(message, where=where, expected=known)
@@ -128,7 +121,7 @@ Outline: TypeAlias = "Mapping[str, tuple[str, frozenset[str]]]"
 """Key at the top → how its value begins (``{``, ``[`` or nothing), and the keys of that object, or of the
 objects of that list.  The key of a document that is a list is empty."""
 
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)"(\s*+:)?|[\[\]{}]', re.DOTALL)
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?)?|[\[\]{}]', re.DOTALL)
 
 
 def outline(text: str) -> Outline:
@@ -174,6 +167,31 @@ def _outline_of_head(head: str) -> dict[str, tuple[str, frozenset[str]]]:
         elif token[2] and open_ in ("{{", "{[{", "[{"):
             found[top][1].add(token[1])
     return {key: (mark, frozenset(keys)) for key, (mark, keys) in found.items()}
+
+
+MOST_PARTS = 100
+"""The most JSON documents in one text; more are lines of JSON Lines."""
+
+
+def json_parts(text: str) -> list[str]:
+    r"""Return the documents of a JSON text, which commands wrote one after the other, at their places.
+
+    >>> json_parts('{"a": 1}\n{"b": 2}')
+    ['{"a": 1}', '\n{"b": 2}']
+    """
+    if re.search(r"\}\s*\{", text) is None:
+        return [text]
+    parts: list[str] = []
+    depth = begin = lines = 0
+    for token in _TOKEN.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth == 0 and token[0] in "}]":
+            parts.append("\n" * lines + text[begin : token.end()])
+            lines += text.count("\n", begin, token.end())
+            begin = token.end()
+            if len(parts) > MOST_PARTS:
+                return [text]
+    return parts if parts and not text[begin:].strip() else [text]
 
 
 def outline_of(document: Any) -> Outline:
@@ -298,25 +316,25 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
 
 # -- texts: their lines --------------------------------------------------------------------------
 
-_COLUMNS = r"[ \t]*(?:[A-Z]+[ \t]+)*STATE\b(?=[^\n]*[ \t]NNODES\b)"
+_COLUMNS = r"(?=[^\n]*[ \t]NNODES\b)[ \t]*+(?:[A-Z]+[ \t]+)*?STATE\b"
 _ACCTMGR = (
     r"(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
     r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
 )
 _STARTS = re.compile(
     rf"""
-      (?P<config>[ \t]*Configuration\ data\ as\ of\b)
+      (?P<config>[ \t]*+Configuration\ data\ as\ of\b)
     | (?P<nothing>No\ (?:\w+\ )?(?:reservation|node|partition|license|job)s?\ in\ the\ system)
-    | (?P<job>[ \t]*JobId=\d)
-    | (?P<scontrol>[ \t]*(?:ReservationName=\S*\s+StartTime=|LicenseName=\S+))
-    | (?P<record>[ \t]*(?:NodeName|PartitionName)[ \t]*=)
-    | (?P<switch>[ \t]*(?:SwitchName|BlockName)[ \t]*=)
-    | (?P<include>[ \t]*Include[ \t]+\S)
-    | (?P<setting>[ \t]*(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
+    | (?P<job>[ \t]*+JobId=\d)
+    | (?P<scontrol>[ \t]*+(?:ReservationName=\S*\s+StartTime=|LicenseName=\S+))
+    | (?P<record>[ \t]*+(?:NodeName|PartitionName)[ \t]*=)
+    | (?P<switch>[ \t]*+(?:SwitchName|BlockName)[ \t]*=)
+    | (?P<include>[ \t]*+Include[ \t]+\S)
+    | (?P<setting>[ \t]*+(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
     | (?P<dump>(?:Cluster|Parent|Account|User|QOS)\ -\ ')
-    | (?P<sacctmgr>[ \t]*{_ACCTMGR})
-    | (?P<qmgr>[ \t]*(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
-    | (?P<list>{_COLUMNS}(?=[^\n]*[ \t](?:NCORES|LIST)\b))
+    | (?P<sacctmgr>[ \t]*+{_ACCTMGR})
+    | (?P<qmgr>[ \t]*+(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
+    | (?P<list>(?=[^\n]*[ \t](?:NCORES|LIST)\b){_COLUMNS})
     | (?P<status>{_COLUMNS})
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -361,7 +379,7 @@ _TOML_LINE = re.compile(r"(?m)\A(?:[ \t\r]*(?:#[^\n]*)?\n)*+[ \t]*(?:\[\[?[\w.\"
 _RECIPE = re.compile(r"(?m)^groups[ \t]*:")
 _HWLOC = re.compile(r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\"")
 _PLATFORM = re.compile(r"<!DOCTYPE platform|<platform\b")
-_ACCOUNTING = re.compile(r"(?i)\s*(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b")
+_ACCOUNTING = re.compile(r"(?i)(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b")
 
 
 def machine_parts(text: str) -> dict[str, str]:
@@ -508,24 +526,33 @@ BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched c
 # -- tables, logs and requests ---------------------------------------------------------------------
 
 _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
-    (Look(what, role), re.compile(pattern))
-    for what, role, pattern in (
+    (Look(what, role, advice), re.compile(pattern))
+    for what, role, pattern, *more in (
         (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
         ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
-        ("sacct", WORKLOAD, r'(?i)[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#][^\n]*\bsubmit\b'),
+        ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
         ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
         ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
         ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
         ("sinfo's table", "", r"\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
+        (
+            "a table of sacctmgr in columns",
+            "",
+            r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n",
+            "sacctmgr with -P prints what is read",
+        ),
     )
+    for advice in more or [""]
 )
 _XML = (
     (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
     (Look("SSS Job Objects", WORKLOAD), re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b")),
 )
-_YAML_KEY = re.compile(r"(?m)^(- *\{? *)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
-_YAML_JOB = re.compile(r"(?m)^[ \t]*(?:- *)?\{? *[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)")
+_YAML_KEY = re.compile(r"(?m)^(- *+(?:\{ *+)?)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
+_YAML_JOB = re.compile(
+    r"(?m)^[ \t]*+(?:- *+)?(?:\{ *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
+)
 
 
 def _yaml_looks(text: str) -> Iterator[Look]:

@@ -19,7 +19,7 @@ from simsched.formats.text.input_files import name_of, opener, read_text, text_o
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence, Set
+    from collections.abc import Collection, Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.input_files import OpenFile
@@ -81,7 +81,12 @@ def describe_text(
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] == "{":
-        return describe_document(load_json(text, where), where, open_file=open_file, strict=strict)
+        parts = [
+            describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
+            for part in recognition.json_parts(text)
+        ]
+        known = [part for part in parts if part is not None]
+        return merge(known) if known else None
     found = _described(recognition.machine_parts(text), where, open_file, strict=strict)
     return merge(found) if found else None
 
@@ -134,14 +139,16 @@ class SiteInputs:
 
 
 _COPY = re.compile(
-    r"(?:\.(?:bak|bk|back|backup|old|orig|original|save|saved|sav|prev|previous|copy|disabled|off|swp|tmp|new|dist|"
-    r"rpmsave|rpmnew|rpmorig|dpkg-\w+|ucf-\w+|pacnew|pacsave|\d[\w.:-]*|[a-z]{0,4}\d{6,}\w*|~\d+~)|[-_.]\d{4,}[\w-]*|~)+\Z",
+    r"(?:\.(?:(?:bak|bk|backup|back|old|original|orig|saved?|sav|previous|prev|copy|disabled|off|swp|tmp|new|dist|"
+    r"example|sample|template)\d*+|rpm(?:save|new|orig)|(?:dpkg|ucf)-\w++|pac(?:new|save)|gz|xz|bz2|zst|zip|v\d++|"
+    r"\d[\w.:-]*+|[a-z]{0,4}\d{6,}\w*+|~\d+~)|[-_.]\d{4,}[\w-]*+|~)++\Z",
     re.IGNORECASE,
 )
 """The ends of names of old copies: ``slurm.conf.bak``, ``.rpmsave``, ``.2024-01-31``, ``~``."""
 OLD_COPY = "old copies are not read"
 ONLY_CONF = "Slurm reads slurm.conf and the files that it includes, not these"
 ONLY_TOML = "Flux reads the files *.toml of a folder, not these"
+SHARES_APART = "the shares of accounts are read from a file of their own alone"
 UNKNOWN = "the format is not recognised"
 
 
@@ -177,26 +184,26 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
-        if inner and recognition.SLURM_CONF in kinds and _other(file, "slurm.conf", path, names):
+        elif isinstance(kinds, dict) and any(map(looks_like_accounts, kinds.values())):
+            found.leave(file, SHARES_APART)
+        beside = {other.name for other in names if other.parent == file.parent}
+        is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
+        is_toml = recognition.FLUX_CONFIG in kinds
+        if inner and is_conf and file.name != "slurm.conf" and "slurm.conf" in beside:
             found.leave(file, ONLY_CONF)
-        elif (
-            inner
-            and recognition.FLUX_CONFIG in kinds
-            and file.suffix != ".toml"
-            and any(other.suffix == ".toml" for other in names if other.parent == file.parent)
-        ):
+        elif inner and is_toml and file.suffix != ".toml" and any(name.endswith(".toml") for name in beside):
             found.leave(file, ONLY_TOML)
         elif kinds or not (inner or is_accounts):
             found.described.append((file, text))
         elif not is_accounts:
-            look = recognition.look_of(text)
-            found.leave(file, f"{UNKNOWN}; it looks like {look.what}" if look else UNKNOWN)
+            found.leave(file, _why_not(text))
     return found
 
 
 def _inside(folder: Path, found: SiteInputs) -> list[Path]:
     """Return the files of a folder by name, without hidden ones and old copies of the others."""
-    inside = sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
+    inside = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")]
+    inside.sort(key=lambda file: (file.name != "slurm.conf", file.name))  # its nodes are those of the site
     if not inside:
         raise FormatError("the folder has no files", where=str(folder), expected=KNOWN)
     kept = []
@@ -209,9 +216,14 @@ def _inside(folder: Path, found: SiteInputs) -> list[Path]:
     return kept
 
 
-def _other(file: Path, name: str, folder: Path, names: Set[Path]) -> bool:
-    """Whether a file of a folder is another one than the one of this name, which is there."""
-    return file.name != name and folder / name in names
+def _why_not(text: str) -> str:
+    """Return why a text is not read: what it is, if that is known."""
+    look = recognition.look_of(text)
+    if look is None:
+        return UNKNOWN
+    if look.advice:
+        return f"{look.what}: {look.advice}"
+    return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
 
 
 def _kinds_of(text: str) -> Collection[str]:
@@ -219,8 +231,8 @@ def _kinds_of(text: str) -> Collection[str]:
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] != "{":
         return recognition.machine_parts(text)
-    kind = recognition.document_kind(recognition.outline(text))
-    return (kind,) if kind else ()
+    kinds = (recognition.document_kind(recognition.outline(part)) for part in recognition.json_parts(text))
+    return [kind for kind in kinds if kind]
 
 
 def _is_log(path: Path) -> bool:
@@ -261,7 +273,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     notes = NoteCollector(strict=strict)
     taken: set[Path] = set()  # the files that other files name
     read: list[tuple[Path, MachineDescription]] = []
-    configs = []
+    configs, unused = [], []
     for path, text in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
         if recognition.FLUX_CONFIG in (kinds := _kinds_of(text)):
@@ -272,17 +284,21 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
             read.append((path, found))
         elif len(inputs.described) == 1:
             raise _nothing(text, where)
-        elif not kinds:
-            notes.left_out("the format of this file is not recognised", where, cause=where)
-        elif path.resolve() not in taken:
-            notes.left_out("; ".join(f"{kind}: {recognition.BESIDE[kind]}" for kind in kinds), where)
+        else:
+            beside = [f"{kind}: {recognition.BESIDE[kind]}" for kind in kinds]
+            unused.append((path, "; ".join(beside) or _why_not(text)))
+    for path, reason in unused:
+        if path.resolve() not in taken:
+            notes.left_out(reason, name_of(path), cause=name_of(path))
     parts = [part for path, part in read if path.resolve() not in taken]
     if configs:
         from simsched.formats.machines.flux_config import read_flux_configs
 
         parts.insert(0, read_flux_configs(configs, strict=strict))
+    taken.update(path.resolve() for path, _ in read)  # a copy may be what a link points to
     for (folder, reason), files in inputs.left.items():
-        names = ", ".join(clip(file.name, 60) for file in files if file.resolve() not in taken)
+        unread = [file for file in files if reason == SHARES_APART or file.resolve() not in taken]
+        names = ", ".join(clip(file.name, 60) for file in unread)
         if names:
             notes.left_out(f"{reason}: {clip(names, 1000)}", folder)
     if not any(part.recipe.groups for part in parts):

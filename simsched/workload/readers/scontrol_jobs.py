@@ -70,7 +70,7 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
             continue
         keys = list(_KEY.finditer(bare))
         ends = [*(key.start() for key in keys[1:]), len(bare)]
-        for key, end in zip(keys, ends, strict=True):
+        for key, end in zip(keys, ends, strict=False):  # a line may have no key
             values.setdefault(key[1], bare[key.end() : end].strip())
     if values:
         yield line, values
