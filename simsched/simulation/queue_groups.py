@@ -42,7 +42,7 @@ class WaitingLimits(StartLimits, Protocol):
     """The barred jobs whose allocation was too large."""
 
     def reconsider(self) -> None:
-        """Let jobs whose allocation was too large back into view where something was released."""
+        """Let jobs whose allocation was too large back into view if they may get another one now."""
 
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""

@@ -132,6 +132,23 @@ def test_a_start_whose_allocation_would_break_the_limit_does_not_happen(ran, pol
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_is_tried_again_once_it_may_get_other_nodes(ran, load, policy):
+    """Jobs that start after it in the same pass, or a drain, leave smaller nodes as the first free ones."""
+    options = {"queue_policy": policy, "match_policy": "firstnodex", "limits": [{"user": "u", "cores": 7}]}
+    small = job("a", 0, "slot=1/core", 10, user="u")
+    found = ran(LARGE_FIRST, small, job("all", 0, "slot=4/[core=8]", 50, user="w"), **options)
+    assert [found[name][:2] for name in ("a", "all")] == [[0, 4], [0, 32]]
+    sim = ss.Simulation(load(LARGE_FIRST), **options)
+    waits = sim.submit("slot=1/core", 10, user="u")
+    sim.run(until=20)
+    assert waits.start is None
+    sim.drain("0-3")
+    sim.run()
+    assert waits.start == 20
+    assert sim.audit()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_limits_on_nodes_count_the_nodes_that_cores_are_on(ran, policy):
     """Two jobs of 6 cores on nodes of 4: two nodes each, of at most three."""
     jobs = [job(name, 0, "slot=6/core", 10, user="u") for name in ("a", "b")]
