@@ -173,3 +173,13 @@ def test_an_open_simulation_counts_alike(policy, load):
         sim.submit(one)
     sim.run()
     assert starts(sim.result()) == starts(whole)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_that_overran_its_request_uses_up_a_limit_at_its_end(ran, policy):
+    """It requested 10 core-seconds and used 30, so that 5 of the 20 are left that the next job asks for."""
+    jobs = [job("a", 0, "slot=1/core", 30, 10), job("b", 1, "slot=1/core", 20)]
+    options = {"queue_policy": policy, "overrun": "allow", "limits": [{"core-hours": 35 / 3600}]}
+    found = ran(machine(1, 1), *jobs, **options)
+    assert [found[name][2] for name in ("a", "b")] == ["COMPLETED", "PENDING"]
+    assert "may use 0.00972222 core-hours" in found["b"][3]
