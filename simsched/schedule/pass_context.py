@@ -58,7 +58,7 @@ class StartLimits(Protocol):
         """End the pass."""
 
     def allows(self, job: int, selection: Selection, now: float) -> bool:
-        """Whether the limits allow a job with this allocation; if not, bar it until something is released."""
+        """Whether the limits allow a job with this allocation; if not, bar it for a time."""
 
     def started(self, job: int, now: float) -> None:
         """Count a job that the pass started now (seconds), and bar waiting jobs that are over a limit now."""
@@ -144,6 +144,10 @@ class PassContext:
         """Return free resources on which the job may start now, or None."""
         return None if job in self.queue.barred else self.supply.fit(job)
 
+    def allows(self, job: int, selection: Selection) -> bool:
+        """Whether limits allow the job with this allocation; if not, it is out of view for a time."""
+        return self.limits is None or self.limits.allows(job, selection, self.now)
+
     def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> bool:
         """Start a waiting job now; its expected end is now + its requested duration.
 
@@ -157,7 +161,7 @@ class PassContext:
             raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
-        if self.limits is not None and not self.limits.allows(job, selection, self.now):
+        if not self.allows(job, selection):
             return False
         selection = self.supply.claim(job, selection)
         queue.remove(job)

@@ -38,11 +38,12 @@ class QueueGroup(NamedTuple):
 class WaitingLimits(StartLimits, Protocol):
     """Keeps waiting jobs that are over a limit out of view."""
 
-    refused: Mapping[int, Any]
-    """The barred jobs whose allocation was too large."""
+    @property
+    def refused(self) -> Mapping[int, Any]:
+        """The barred jobs whose allocation was too large."""
 
     def reconsider(self) -> None:
-        """Let jobs whose allocation was too large back into view where something was released."""
+        """Let jobs whose allocation was too large back into view if they may get another one now."""
 
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""

@@ -71,9 +71,14 @@ class LimitReplay:
         demand = self._demand(self._own, duration)
         if demand is None:
             return None
+        # Its allocation may be larger than the least that it may get: what it got is the best that is known.
+        got = [units for job, _, _, _, units in self._rows if job is self._own]
         for number, found in enumerate(self._scopes):
             counter = self._counter_at(number, found, time)
             at = counter.first_over(demand, time)
+            if at is None and got:
+                actual = demand_of((*got[0], demand[MEASURES.index("memory")]), duration)
+                at = counter.first_over(actual, time)
             if at is not None:
                 using = sorted(counter.running, key=lambda row: -counter.running[row][0][at])
                 culprit = str(self._rows[using[0]][0].id) if using else None

@@ -258,7 +258,9 @@ class LimitAudit:
                 yield _Bound((kind, scope), quantity, most, names)
 
     def _amounts(self, name: str, start: float, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-        found = dict(zip(_UNITS, self._attempts.amounts.get((name, start), (0, 0, 0, 0)), strict=True))
+        found: dict[str, float] = dict(
+            zip(_UNITS, self._attempts.amounts.get((name, start), (0, 0, 0, 0)), strict=True)
+        )
         row = rows.get(name, {})
         if row.get("start") == start:  # R does not tell whether a unit is shared
             found |= {unit: row[unit] for unit in _UNITS[:3]}

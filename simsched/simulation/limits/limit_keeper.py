@@ -5,8 +5,8 @@ job and gets no reservation.  It comes back into view when the use of that limit
 use up a limit for the next job of the same pass, the jobs are looked at again after each start.
 
 Where the allocation depends on the placement, a job is in view as long as the least that it may get is within
-its limits.  Its start decides: if the allocation is too large, the job is barred until something is released,
-since only then it may get another one.
+its limits.  Its start decides: if the allocation is too large, the job is barred until a job starts or
+something is released, since only then it may get another one.
 
 A limit may block instead (`LimitRule.blocks`).  Then the jobs behind a barred one in its queue are kept out
 of view as well, from the beginning of each pass.
@@ -54,6 +54,7 @@ class LimitKeeper:
         self._allocated: dict[int, Demand] = {}  # running job → amounts, where they depend on the placement
         self.refused: dict[int, tuple[str, float]] = {}
         """Barred job → why its allocation is too large, and when the use has fallen enough (or inf)."""
+        self._begun = True  # whether a job has started since refused jobs were looked at
         self._running: dict[int, tuple[float, float]] = {}  # running job → (start, expected end)
         self._durations = engine.prepared.table.durations
         self.blocks = any(rule.blocks for rule in engine.config.limits)
@@ -170,7 +171,7 @@ class LimitKeeper:
             self._engine.queues.barred = sum(len(group.queue.barred) for group in self._engine.queues)
 
     def allows(self, job: int, selection: Selection, now: float) -> bool:
-        """Whether the limits allow a job with this allocation; if not, bar it until something is released."""
+        """Whether the limits allow a job with this allocation; if not, bar it until it may get another."""
         cohort = self._jobs.of[job]
         if cohort is None or not cohort.varies:
             return True
@@ -208,9 +209,12 @@ class LimitKeeper:
         return tuple(actual[at] if at in cohort.varies else least for at, least in enumerate(cohort.demand))
 
     def reconsider(self) -> None:
-        """Let jobs whose allocation was too large back into view where something was released."""
+        """Let jobs whose allocation was too large back into view if they may get another one now."""
+        changed, self._begun = self._begun, False
         for queue, context, _ in self._engine.queues.groups:
-            jobs = {job for job in self.refused if job in queue.barred} if context.released else set[int]()
+            jobs = set[int]()
+            if changed or context.released or context.moved:
+                jobs = {job for job in self.refused if job in queue.barred}
             for job in jobs:
                 del self.refused[job]
             queue.unbar(jobs)
@@ -218,7 +222,7 @@ class LimitKeeper:
 
     def started(self, job: int, now: float) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
-        cohort = self._jobs.of[job]
+        cohort, self._begun = self._jobs.of[job], True
         if cohort is None:
             return
         cohort.jobs.discard(job)
@@ -452,6 +456,7 @@ class LimitKeeper:
             "outside": list(self._outside.items()),
             "inside": sorted(self.inside),
             "wake": self._wake,
+            "begun": self._begun,
             "allocated": list(self._allocated.items()),
             "refused": [(job, *why) for job, why in self.refused.items()],
         }
@@ -460,6 +465,7 @@ class LimitKeeper:
         """Take over the state of an equal part; the queues are restored before."""
         counters, queues = self._jobs.counters, self._engine.queues
         self._allocated = {job: tuple(amounts) for job, amounts in state.get("allocated", ())}
+        self._begun = state.get("begun", True)
         for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
             counter.used[:] = used  # the cohorts hold the list
             for job, start, end in running:

@@ -275,7 +275,7 @@ def test_an_honest_story_is_clean(story):
             "job G: is allocated rank 3 despite its drain from 12 until 20",
         ),
         (lambda r, x: move(r, x, "G", 96, "2"), "is allocated rank 2 despite its maintenance from 100 until"),
-        (lambda r, x: move(r, x, "G", 57, "3"), "job G: ran through the failure from 60 until 70 of rank 3"),
+        (lambda r, x: move(r, x, "G", 57, "3"), "job G: ran through the failure of rank 3 at 60"),
         (
             lambda r, x: r["B"].update(result="COMPLETED"),
             "job B: is COMPLETED: its limit is 4 s, its run time 9 s",

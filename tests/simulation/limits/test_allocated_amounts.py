@@ -132,6 +132,23 @@ def test_a_start_whose_allocation_would_break_the_limit_does_not_happen(ran, pol
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_is_tried_again_once_it_may_get_other_nodes(ran, load, policy):
+    """Jobs that start after it in the same pass, or a drain, leave smaller nodes as the first free ones."""
+    options = {"queue_policy": policy, "match_policy": "firstnodex", "limits": [{"user": "u", "cores": 7}]}
+    small = job("a", 0, "slot=1/core", 10, user="u")
+    found = ran(LARGE_FIRST, small, job("all", 0, "slot=4/[core=8]", 50, user="w"), **options)
+    assert [found[name][:2] for name in ("a", "all")] == [[0, 4], [0, 32]]
+    sim = ss.Simulation(load(LARGE_FIRST), **options)
+    waits = sim.submit("slot=1/core", 10, user="u")
+    sim.run(until=20)
+    assert waits.start is None
+    sim.drain("0-3")
+    sim.run()
+    assert waits.start == 20
+    assert sim.audit()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 def test_limits_on_nodes_count_the_nodes_that_cores_are_on(ran, policy):
     """Two jobs of 6 cores on nodes of 4: two nodes each, of at most three."""
     jobs = [job(name, 0, "slot=6/core", 10, user="u") for name in ("a", "b")]
@@ -156,3 +173,13 @@ def test_an_open_simulation_counts_alike(policy, load):
         sim.submit(one)
     sim.run()
     assert starts(sim.result()) == starts(whole)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_job_that_overran_its_request_uses_up_a_limit_at_its_end(ran, policy):
+    """It requested 10 core-seconds and used 30, so that 5 of the 20 are left that the next job asks for."""
+    jobs = [job("a", 0, "slot=1/core", 30, 10), job("b", 1, "slot=1/core", 20)]
+    options = {"queue_policy": policy, "overrun": "allow", "limits": [{"core-hours": 35 / 3600}]}
+    found = ran(machine(1, 1), *jobs, **options)
+    assert [found[name][2] for name in ("a", "b")] == ["COMPLETED", "PENDING"]
+    assert "may use 0.00972222 core-hours" in found["b"][3]
