@@ -11,6 +11,7 @@ from simsched.errors import ConfigError, RunError, SimschedError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
     from pathlib import Path
 
     from simsched.simulation.record.run_origin import Origin
@@ -66,7 +67,10 @@ def _refuse_changed_inputs(args: argparse.Namespace, origin: Origin, folder: Pat
     from simsched.simulation.record.file_digests import digest_of
     from simsched.workload.load import resolve_workload
 
-    find = {"cluster": partial(resolve, "clusters"), "workload": resolve_workload}
+    find: dict[str, Callable[[str], Path]] = {
+        "cluster": partial(resolve, "clusters"),
+        "workload": resolve_workload,
+    }
     for name, finder in find.items():
         if getattr(args, name) == "-":
             raise RunError(

@@ -90,8 +90,10 @@ class Slurm:
         if changed or queue.fresh:
             self._main_due = self._backfill_due = True
         if options.min_age_reserve:
+            # A limit may have kept a job out of view since its submission.
+            submits = None if context.limits is None else context.table.submits
             for job in (*queue.new_jobs(), *queue.barred):
-                self._since.setdefault(job, now)
+                self._since.setdefault(job, now if submits is None else float(submits[job]))
         if self._main_due and now >= self._last_main + options.sched_interval:
             self._last_main, self._main_due = now, False
             self._start_in_order(context)

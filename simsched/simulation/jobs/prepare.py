@@ -110,7 +110,9 @@ def prepare(
         table = replace(table, starts=recorded.starts, places=recorded.places)
     if admission is not None:
         numbers_of = partition_numbers(config.queues)
-        queues = np.array([numbers_of[queue and queue.name] for queue in admission.of], dtype=np.int64)
+        queues = np.array(
+            [numbers_of[None if queue is None else queue.name] for queue in admission.of], dtype=np.int64
+        )
         table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64), partitions=queues)
         if config.schedules_as_slurm:
             table = replace(table, partition_targets=partition_targets(config.queues, index))

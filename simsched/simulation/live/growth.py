@@ -178,7 +178,7 @@ class Growth:
         if self._admission is not None:
             job, tier = self._admit(number, job)
             queue = self._admission.of[number]
-            partition = partition_numbers(self._config.queues)[queue and queue.name]
+            partition = partition_numbers(self._config.queues)[None if queue is None else queue.name]
         if self._config.reservations:
             self._reserve(number, job)
         self.jobs.append(job)
