@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from simsched.arguments import check, check_real, check_whole
+from simsched.arguments import check, check_real, check_whole, options_named
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import as_jobspec
@@ -76,6 +76,7 @@ class Matcher:
     >>> matcher.release(answer.id)
     """
 
+    @options_named
     def __init__(
         self,
         cluster: ClusterLike,

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.arguments import check, check_path, check_real
+from simsched.arguments import check, check_path, check_real, options_named
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc.duration import format_duration
+from simsched.graph.cluster import SITE_QUEUES
 from simsched.match.explain.reason_codes import Reason
 from simsched.match.explain.suggestions import named_part
 from simsched.match.matcher import Matcher
@@ -35,7 +37,6 @@ from simsched.simulation.queues import INF, Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
@@ -80,6 +81,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
     return QueueRules(queues, no_limit, options.get("limits", ()))
 
 
+@options_named
 def feasible(
     cluster: ClusterLike,
     jobspec: Jobspec,
@@ -91,6 +93,8 @@ def feasible(
     duration: float | None = None,
 ) -> Outcome:
     """Whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state.
+
+    `cluster` may be a site, whose queues are then the `config`.
 
     With `config`, a configuration of queues (`queue_rules`), the answer is that of the request's queue: the
     one named here, or by the jobspec, or the default.  `duration` (seconds) is for a jobspec without one.
@@ -108,6 +112,8 @@ def feasible(
     >>> bool(answer), [reason.code for reason in answer.reasons.coded]
     (False, ['limit-nodes-max'])
     """
+    if config is None:
+        config = _config_of_site(cluster)
     check("queue", queue, str | None, "the name of a queue")
     if duration is not None:
         check_real("duration", duration, 0)
@@ -119,6 +125,14 @@ def feasible(
     return QueueFeasibility(matcher, queue_rules(config)).answer(
         jobspec, queue=queue, duration=duration, now=now
     )
+
+
+def _config_of_site(cluster: ClusterLike) -> Mapping[str, Any] | Path | None:
+    """Return the configuration of a site, or of its folder; None for any other cluster."""
+    if isinstance(cluster, str | Path):
+        file = Path(cluster) / SITE_QUEUES
+        return file if file.is_file() else None
+    return getattr(cluster, "config", None) or None
 
 
 class _Verdict(NamedTuple):

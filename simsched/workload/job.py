@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,8 @@ class Workload:
 
     ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
     change `jobs` and add a line to `history`.  `notes` are sentences about information of the source
-    that the jobs do not hold.
+    that the jobs do not hold.  `jobs` may be given as any iterable, in any order, of jobs and of mappings
+    with the keys of jobs.yaml.
     """
 
     jobs: tuple[Job, ...]
@@ -142,6 +144,27 @@ class Workload:
     kind: str = ""
     history: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given as `jobs` is wider than what they are
+
+        def __init__(
+            self,
+            jobs: Iterable[Job | Mapping[str, Any]],
+            name: str = "",
+            source: str = "",
+            header: Mapping[str, str] = {},
+            skipped: tuple[Skip, ...] = (),
+            skipped_counts: Mapping[str, int] = {},
+            total_records: int = 0,
+            kind: str = "",
+            history: tuple[str, ...] = (),
+            notes: tuple[str, ...] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if type(self.jobs) is not tuple or not set(map(type, self.jobs)) <= {Job}:
+            reader = import_module("simsched.workload.readers.jobs_yaml")  # it imports this module
+            object.__setattr__(self, "jobs", reader.given_jobs(self.jobs))
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -180,8 +203,6 @@ class Workload:
         A frame with our names needs no column map: ``submit``, ``shape`` or ``jobspec``, and any of ``id``,
         ``duration``, ``runtime``, ``user``, ``queue`` …, so that ``run.jobs`` can be run again.
         """
-        from importlib import import_module  # `load` imports this module
-
         workload: Workload = import_module("simsched.workload.load").load_workload(frame, map=map, **options)
         return workload
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from simsched.cli import VERBS, build_parser
-from tests.manual.pages import DOCS
+from tests.manual.test_pages import DOCS
 
 pytest.importorskip("furo", reason="the extra docs is not installed")
 

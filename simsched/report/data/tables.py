@@ -96,8 +96,13 @@ class RunTables:
         """Return the tables of a run that is still in memory."""
         return cls.from_columns(result.jobs, result.timeline, result.meta)
 
+    @property
+    def folder(self) -> Path | None:
+        """The directory with the files of the run; None for tables that were made without one."""
+        return self.path
+
     def __repr__(self) -> str:
-        return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
+        return f"<Run {self.name}: {len(self.jobs):,} jobs on {self.cluster_name}>"
 
     @property
     def cluster_name(self) -> str:
@@ -207,7 +212,7 @@ class RunTables:
         """The alloc and release records of ``allocations.jsonl``, one row per record and R_lite entry."""
         from simsched.report.data.allocations import no_shards, read_shards
 
-        file = self.path / "allocations.jsonl" if self.path else None
+        file = self.folder / "allocations.jsonl" if self.has_allocations and self.folder else None
         return read_shards(file) if file and file.is_file() else no_shards()
 
     @cached_property
@@ -229,7 +234,7 @@ class RunTables:
         """One row per node and outage, planned or by chance; columns are `columns.OUTAGES`."""
         from simsched.report.data.run_outages import outages_of
 
-        return outages_of(self.path, self.config)
+        return outages_of(self.folder, self.config)
 
     @cached_property
     def window(self) -> tuple[float, float]:

@@ -206,9 +206,10 @@ def _rest(whole: float, part: float) -> float:
 
 def summary_text(figures: Mapping[str, float]) -> str:
     """Return the text of ``summary.json``; a figure that is not finite is null."""
-    plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
+    plain = {name: rounded(value) if math.isfinite(value) else None for name, value in figures.items()}
     return json.dumps(plain, indent=1) + "\n"
 
 
-def _short(value: float) -> float | int:
-    return int(value) if value.is_integer() else float(f"{value:.12g}")
+def rounded(value: float) -> float:
+    """Return a figure with the digits that ``summary.json`` has."""
+    return int(value) if float(value).is_integer() else float(f"{value:.12g}")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, FormatError, SimschedError, first_line
-from simsched.files import glob_free
+from simsched.files import glob_free, scratch_folder
 from simsched.formats.text.decompression import opened
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set
+    from pathlib import Path
 
     from duckdb import DuckDBPyConnection
 
@@ -71,9 +70,8 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     """
     import duckdb
 
-    folder = Path(tempfile.mkdtemp(prefix="simsched-"))
-    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
-    try:
+    with scratch_folder() as folder:
+        config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
         with duckdb.connect(config=config) as con:
             try:
                 con.execute("set TimeZone = 'UTC'")
@@ -84,8 +82,6 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
                 raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
             relation = Relation(con, _types(found), form, name)
             yield relation if columns is None else _with_rows_of(relation, columns)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
