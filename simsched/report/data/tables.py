@@ -197,6 +197,19 @@ class RunTables:
         )
         return run
 
+    #: ids of the jobs whose allocations are read; None: all
+    _only: Sequence[str] | None = None
+
+    def of_jobs(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the run with the jobs in some rows of `jobs` alone, and with their allocations."""
+        run = copy(self)
+        for name in ("queues", "users", "reasons", "shards", "allocations"):  # made of the jobs
+            run.__dict__.pop(name, None)
+        run.__dict__["jobs"] = self.jobs.iloc[rows].reset_index(drop=True)
+        run.__dict__["summary"] = self.summary
+        run._only = run.jobs["id"].astype(str).tolist()
+        return run
+
     @cached_property
     def allocations(self) -> pd.DataFrame:
         """One row per job and pool (or node) that it held; columns are `columns.ALLOCATIONS`.
@@ -213,7 +226,7 @@ class RunTables:
         from simsched.report.data.allocations import no_shards, read_shards
 
         file = self.folder / "allocations.jsonl" if self.has_allocations and self.folder else None
-        return read_shards(file) if file and file.is_file() else no_shards()
+        return read_shards(file, self._only) if file and file.is_file() else no_shards()
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
