@@ -149,7 +149,7 @@ class ProcessWorkers(Workers):
     def kill(self) -> None:
         """End the processes, and wait for nothing else."""
         if self._context is not None:
-            from multiprocessing.util import _run_finalizers
+            from multiprocessing.util import _run_finalizers  # type: ignore[attr-defined]
 
             self._context.kill()
             _run_finalizers(0)  # as at the end of a program: its semaphores have names, which would stay
