@@ -108,9 +108,9 @@ class SimulatedRun(Run):
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name, rounded as in ``summary.json``."""
-        from simsched.report.metrics.summary import rounded
+        from simsched.report.metrics.summary import Summary, rounded
 
-        return {name: rounded(value) for name, value in self._tables.summary.items()}
+        return Summary({name: rounded(value) for name, value in self._tables.summary.items()})
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

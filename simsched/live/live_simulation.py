@@ -10,6 +10,8 @@ from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.site.given_site import rules_on, site_given
+from simsched.text_table import html_table
+from simsched.workload.job import FIRST_JOBS
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
@@ -129,6 +131,20 @@ class Simulation(OpenSimulation):
         jobs = f"{len(self.queue)} waiting, {len(self.running)} running"
         title = f"{name_of(self.config.queue_policy)} on {self.cluster.name!r}"
         return f"<Simulation {title}: at {self.now:g} s, {jobs}>"
+
+    def _repr_html_(self) -> str:
+        """Return the free units, and the first jobs that run and wait, as tables for a notebook."""
+        free = html_table(repr(self)[1:-1], [(kind, f"{units:,}") for kind, units in self.free().items()],
+                          ("type", "free"))  # fmt: skip
+        tables = [free]
+        for state, jobs in (("running", self.running), ("waiting", self.queue)):
+            if jobs:
+                rows = [(str(job.id), *job._facts().values()) for job in jobs[:FIRST_JOBS]]
+                head = ("job", *jobs[0]._facts())
+                shown = "" if len(jobs) <= FIRST_JOBS else f", the first {FIRST_JOBS}"
+                rows = [(*row, *[""] * (len(head) - len(row)))[: len(head)] for row in rows]
+                tables.append(html_table(f"{len(jobs):,} {state}{shown}", rows, head))
+        return "".join(tables)
 
     def submit_all(self, workload: Workload | str | Path | Iterable[Job]) -> list[LiveJob]:
         """Submit each job of a workload, a file or several jobs at its own submit time."""

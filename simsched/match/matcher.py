@@ -103,6 +103,14 @@ class Matcher:
         held = len(self._claims)
         return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
 
+    def _repr_html_(self) -> str:
+        """Return the units of the machine, and how many nodes are idle, as a table for a notebook."""
+        from simsched.text_table import html_table
+
+        idle = int(self.available.idle_targets().sum())
+        rows = [(kind, f"{total:,}") for kind, total in self.index.totals.items()]
+        return html_table(repr(self)[1:-1], [("idle nodes", f"{idle:,}"), *rows])
+
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
         """Whether the jobspec can ever match here: with nothing claimed and everything up (M11).
 

@@ -83,6 +83,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, repr_omit_default
     nodelist: str | None = None
     array_task: ArrayTask | None = None
 
+    def _repr_html_(self) -> str:
+        """Return what is known of the job as a table, for a notebook."""
+        from simsched.text_table import html_table
+
+        known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
+        known["jobspec"] = self.jobspec.to_shape()
+        return html_table(f"job {self.id}", [(name, str(value)) for name, value in known.items()])
+
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
     """A record that did not become a job: its place, the reason and its text (cut short)."""

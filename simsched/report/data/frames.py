@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report.data.column_arrays import open_parquet, quoted, select_item
+from simsched.report.data.column_arrays import open_parquet, quoted, refuse_types, select_item
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]
     """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
     with open_parquet(file, required) as (con, have):
         known = {c.name: c for c in columns}
+        refuse_types(have, {c.name: c.kind for c in columns}, file)
         items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
         frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
     return shaped(frame, columns)

@@ -19,7 +19,7 @@ from simsched.errors import FormatError, RunError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
-from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
+from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped
 
 if TYPE_CHECKING:
@@ -132,18 +132,18 @@ class RunTables:
         """One row per instant at which something changed; each row holds until the next one."""
         file = self._file("timeline.parquet")
         frame = read_frame(file, TIMELINE, frozenset({"time"}))
-        check_times(frame["time"].to_numpy(), file)
+        check_timeline(frame, file)
         return frame
 
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
-        from simsched.report.metrics.summary import summarise
+        from simsched.report.metrics.summary import Summary, summarise
 
         stored = self.path / "summary.json" if self.path else None
         if stored and stored.is_file():
-            return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
-        return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+            return Summary({k: _number(v) for k, v in read_record(stored).items() if _is_number(v)})
+        return Summary(summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up))
 
     @cached_property
     def clock(self) -> Clock | None:

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.fairness import jain_of_users
@@ -17,6 +18,7 @@ from simsched.report.metrics.metric_plugins import (
     installed_metrics,
 )
 from simsched.report.metrics.plain_columns import PlainColumns, floats, objects
+from simsched.text_table import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -202,6 +204,18 @@ def _rest(whole: float, part: float) -> float:
     """Return the difference of two shares; a remainder of rounding is 0."""
     left = whole - part
     return 0.0 if left < ROUNDING else left
+
+
+class Summary(dict[str, float]):
+    """Figures by name, which a notebook shows as a table with units."""
+
+    def _repr_html_(self) -> str:
+        """Return one row per figure: its name, its value, its meaning."""
+        rows = [
+            (name.replace("_", " "), human.quantity(value, metric(name).unit), metric(name).meaning)
+            for name, value in self.items()
+        ]
+        return html_table("figures", rows, ("figure", "value", "meaning"))
 
 
 def summary_text(figures: Mapping[str, float]) -> str:

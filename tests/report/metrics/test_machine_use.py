@@ -212,7 +212,7 @@ def test_a_run_in_memory_knows_its_nodes_too():
     ("query", "told"),
     [
         ("select 1 as rank from range(2)", "two nodes have the same rank"),
-        ("select 'a' as host", "has no column rank"),
+        ("select 'a' as host", "there is no column 'rank'"),
         ("select 1 as rank, 3 as properties", "cannot be read"),
     ],
 )
