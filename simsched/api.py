@@ -70,7 +70,8 @@ class SimulatedRun(Run):
     @property
     def folder(self) -> Path | None:
         """The run directory once the run is saved, and a temporary one until then."""
-        return self.path or self._temporary.path / "run"
+        saved = self.path is not None and (self.path / "run.json").is_file()  # it may have been removed
+        return self.path if saved else self._temporary.path / "run"
 
     @cached_property
     def _temporary(self) -> _Temporary:

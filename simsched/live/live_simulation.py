@@ -11,7 +11,7 @@ from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.site.given_site import rules_on, site_given
 from simsched.text_table import html_table
-from simsched.workload.job import FIRST_JOBS
+from simsched.workload.job import FIRST_JOBS, Job
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from simsched.simulation.preemption.preemption_rules import PreemptionRules
     from simsched.simulation.queues import Queues
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation
-    from simsched.workload.job import Job, Workload
     from simsched.workload.load import WorkloadLike
 
 __all__ = ["Simulation"]
@@ -146,9 +145,10 @@ class Simulation(OpenSimulation):
                 tables.append(html_table(f"{len(jobs):,} {state}{shown}", rows, head))
         return "".join(tables)
 
-    def submit_all(self, workload: Workload | str | Path | Iterable[Job]) -> list[LiveJob]:
-        """Submit each job of a workload, a file or several jobs at its own submit time."""
-        return super().submit_all(workload if isinstance(workload, list | tuple) else as_workload(workload))
+    def submit_all(self, workload: WorkloadLike) -> list[LiveJob]:
+        """Submit each job of a workload, a file or several jobs, as values or mappings, at its own submit time."""
+        several = isinstance(workload, list | tuple) and all(isinstance(job, Job) for job in workload)
+        return super().submit_all(workload if several else as_workload(workload))  # type: ignore[arg-type]
 
     def result(self) -> SimulatedRun:  # type: ignore[override]
         """Return the records so far, with data frames and `save`; the run may continue afterwards.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -217,6 +218,13 @@ def test_the_files_of_a_run_in_memory_end_with_it():
     del run
     gc.collect()
     assert not folder.exists()
+
+
+def test_a_saved_run_whose_folder_is_gone_still_has_its_allocations(tmp_path):
+    run = ss.simulate("tiny", "first-steps")
+    run.save(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")
+    assert len(run.allocations) == 26
 
 
 def test_a_run_without_allocations_has_none_in_memory_either(tmp_path):

@@ -138,6 +138,10 @@ def test_jobs_as_mappings_and_values_in_any_order(jobs):
         ([TWO[0], TWO[0]], "job id 'late' occurs twice"),
         ([{"shape": "core"}], "jobs[0]: a job needs a runtime or a duration"),
         ([{"shape": "core", "runtime": 1, "depends": "afterok:x"}], "jobs[0]: depends on 'x'"),
+        (
+            [{"shape": "core", "runtime": 1, "submit": float("nan")}],
+            "jobs[0].submit: there is no submit time",
+        ),
         ([3], "jobs[0]: 3 is not a job"),
         ("core", "jobs is 'core'"),
         ({"shape": "core"}, "jobs is {'shape': 'core'}"),
@@ -158,6 +162,19 @@ def test_an_error_of_the_programs_generator_is_its_own():
     with pytest.raises(ZeroDivisionError):
         ss.simulate("tiny", jobs())
     assert len(ss.simulate("tiny", []).jobs) == 0
+
+
+def test_a_frame_without_a_submit_time_in_a_row_is_refused():
+    frame = pd.DataFrame({"submit": [0, np.nan], "shape": "core", "runtime": 5})
+    with pytest.raises(ss.WorkloadError, match="data frame:2: there is no submit time"):
+        ss.simulate("tiny", frame)
+
+
+def test_mappings_are_submitted_to_an_open_simulation():
+    sim = ss.Simulation("tiny", expect=TWO)
+    jobs = sim.submit_all(TWO)
+    sim.run()
+    assert {job.id: job.start for job in jobs} == {"early": 0, "late": 100}
 
 
 # --- sites ----------------------------------------------------------------------------------

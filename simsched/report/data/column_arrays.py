@@ -99,7 +99,7 @@ def check_jobs(jobs: Any, dropped: Any, file: Path) -> None:
 _UNKNOWN = np.array(None, dtype=object)
 _TIMES = ("submit", "eligible", "start", "end")
 _COUNTS = ("nodes", "cores", "gpus", "procs")
-_TEXTS = ("id", "result", "shape")
+_TEXTS = ("id", "result")
 """Columns of the jobs that always have a value."""
 MOST = 2.0**53
 """The largest number of a table."""

@@ -104,6 +104,8 @@ def given_jobs(given: Any) -> tuple[Job, ...]:
             maker.ids.setdefault(str(one.id), place)
         elif isinstance(one, Mapping):
             entries = True
+            if one.get("submit") is not None and not _is_given(one["submit"]):
+                raise WorkloadError("there is no submit time", where=f"{place}.submit", expected="seconds")
             entry = {str(key): _plain_value(value) for key, value in one.items() if _is_given(value)}
             drafts.extend((place, job, entry.get("depends")) for job in maker.jobs(entry, {}, place))
         else:

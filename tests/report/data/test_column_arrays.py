@@ -82,7 +82,7 @@ def test_columns_that_a_file_lacks_are_empty(run):
 @pytest.mark.parametrize(
     ("select", "message"),
     [
-        (f"select {REQUIRED.format(submit='null', end=3)}", "no submit time"),
+        (f"select {REQUIRED.format(submit='null', end=3)}", "column 'submit', row 1: nan"),
         (f"select {REQUIRED.format(submit=1, end=chr(39) + 'inf' + chr(39))}", "column 'end', row 1: inf"),
         ("select 1 id", "there is no column 'end', 'result', 'start', 'submit'"),
     ],
