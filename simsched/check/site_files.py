@@ -15,10 +15,11 @@ from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_grap
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.rfc.idset import Idset
+from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
 from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
-from simsched.site.site_folder import CLUSTER_FILES, QUEUES, load_site
+from simsched.site.site_folder import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -156,8 +157,8 @@ def _add_folder(found: SiteFiles, folder: Path) -> None:
     from simsched.formats.text.input_files import read_text
     from simsched.formats.text.toml_text import load_toml, toml_lines
 
-    files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
-    if len(files) != 2 or files[-1].name != QUEUES:
+    files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
+    if len(files) != 2 or files[-1].name != SITE_QUEUES:
         load_site(folder)  # raises the error that names the missing file
     machine, queues = files
     _add_file(found, machine)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
+from simsched.cli.support.signals import ending_with
 
 if TYPE_CHECKING:
     import argparse
@@ -94,23 +95,20 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     for text in (*planned.notes, *planned.log_use):
         note(text, of_input=True)
     INPUTS.forget()  # usually other processes perform the runs
-    try:
-        with _progress(quiet=args.quiet) as progress:
-            result = sweep(
-                study,
-                args.output,
-                workers=args.workers,
-                scheduler=args.scheduler,
-                hpc=args.hpc,
-                resume=args.resume,
-                retries=args.retries,
-                report=not args.no_report,
-                progress=progress,
-                log_use=planned.log_use,
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; finished runs are kept, and --resume continues\n")
-        raise
+    kept = "interrupted; finished runs are kept, and --resume continues"
+    with ending_with(kept), _progress(quiet=args.quiet) as progress:
+        result = sweep(
+            study,
+            args.output,
+            workers=args.workers,
+            scheduler=args.scheduler,
+            hpc=args.hpc,
+            resume=args.resume,
+            retries=args.retries,
+            report=not args.no_report,
+            progress=progress,
+            log_use=planned.log_use,
+        )
     if earlier is not None and result.path == earlier.path:
         note(f"replaced the earlier study in {args.output}")
     for failure in result.failures:

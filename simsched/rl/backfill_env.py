@@ -98,7 +98,7 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         self._cluster = as_cluster(cluster if site is None else _site(site).cluster)  # type: ignore[arg-type]
         if workload is None:
             raise ConfigError("there is no workload", expected="a workload, a file or a bundled name")
-        self._log: Sequence[Job] = as_workload(workload).jobs  # type: ignore[arg-type]
+        self._log: Sequence[Job] = as_workload(workload).jobs
         if not self._log:
             raise WorkloadError("the workload has no jobs", expected="at least one job")
         self.jobs = min(jobs, len(self._log))

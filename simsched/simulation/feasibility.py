@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from math import floor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from simsched import human
-from simsched.arguments import check, check_path, check_real
+from simsched.arguments import check, check_path, check_real, options_named
 from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.clock import Clock
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.graph.cluster import SITE_QUEUES
 from simsched.match.explain.reason_codes import Reason
 from simsched.match.explain.reasons import Suggestion
 from simsched.match.explain.suggestions import named_part, other_counts
@@ -44,7 +46,6 @@ from simsched.simulation.queues import INF, Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
@@ -114,6 +115,7 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
     )
 
 
+@options_named
 def feasible(
     cluster: ClusterLike,
     jobspec: Jobspec,
@@ -125,6 +127,8 @@ def feasible(
     duration: float | None = None,
 ) -> Outcome:
     """Whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state.
+
+    `cluster` may be a site, whose queues are then the `config`.
 
     With `config`, a configuration of queues (`queue_rules`), the answer is that of the request's queue: the
     one named here, or by the jobspec, or the default.  `duration` (seconds) is for a jobspec without one.
@@ -142,6 +146,8 @@ def feasible(
     >>> bool(answer), [reason.code for reason in answer.reasons.coded]
     (False, ['limit-nodes-max'])
     """
+    if config is None:
+        config = _config_of_site(cluster)
     check("queue", queue, str | None, "the name of a queue")
     if duration is not None:
         check_real("duration", duration, 0)
@@ -153,6 +159,14 @@ def feasible(
     return QueueFeasibility(matcher, queue_rules(config)).answer(
         jobspec, queue=queue, duration=duration, now=now
     )
+
+
+def _config_of_site(cluster: ClusterLike) -> Mapping[str, Any] | Path | None:
+    """Return the configuration of a site, or of its folder; None for any other cluster."""
+    if isinstance(cluster, str | Path):
+        file = Path(cluster) / SITE_QUEUES
+        return file if file.is_file() else None
+    return getattr(cluster, "config", None) or None
 
 
 class _Verdict(NamedTuple):

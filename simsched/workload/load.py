@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from simsched import bundled
-from simsched.arguments import check, check_callable, check_whole, texts, wrong
+from simsched.arguments import check, check_callable, check_whole, options_named, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
 from simsched.garbage import collector_paused
-from simsched.workload.job import Workload
+from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
 from simsched.workload.source import Source
 
+
+class Frame(Protocol):
+    """A data frame, of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
     from simsched.formats.rfc.clock import DateText
     from simsched.formats.sss import Names
     from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 
+    WorkloadLike: TypeAlias = Workload | str | Path | Source | Frame | Iterable[Job | Mapping[str, Any]]
+    """A workload as an argument: the value, a file or bundled name, a data frame, or several jobs."""
     ColumnMapLike: TypeAlias = str | Path | Mapping[str, Any] | ColumnMap
 
 
@@ -93,11 +106,19 @@ STATED = ("jobs", "jsonl", "sss", "model")
 UNUSED_MAP = "the map is not used, since the jobs state their requests"
 
 
-def as_workload(value: Workload | str | Path) -> Workload:
-    """Return a workload as it is, or the one of this file or bundled name; errors as `load_workload`."""
-    return value if isinstance(value, Workload) else load_workload(value)
+def as_workload(value: WorkloadLike, on_site: Mapping[str, Any] | None = None) -> Workload:
+    """Return the workload that an argument is or names; errors as `load_workload`."""
+    if isinstance(value, Workload):
+        return value
+    if isinstance(value, str | PathLike | Source) or is_frame(value):
+        return load_workload(value, on_site=on_site)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return Workload(value, name="jobs")
+    expected = "a workload, a file or a bundled name, a data frame, or several jobs"
+    raise wrong("workload", value, expected)
 
 
+@options_named
 def load_workload(
     path_or_bundled: str | Path | Source | Any,
     *,

@@ -19,7 +19,7 @@ from simsched.errors import FormatError, RunError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
-from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
+from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped
 from simsched.simulation.record.run_directory import check_format
 
@@ -96,8 +96,13 @@ class RunTables:
         """Return the tables of a run that is still in memory."""
         return cls.from_columns(result.jobs, result.timeline, result.meta)
 
+    @property
+    def folder(self) -> Path | None:
+        """The directory with the files of the run; None for tables that were made without one."""
+        return self.path
+
     def __repr__(self) -> str:
-        return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
+        return f"<Run {self.name}: {len(self.jobs):,} jobs on {self.cluster_name}>"
 
     @property
     def cluster_name(self) -> str:
@@ -129,18 +134,18 @@ class RunTables:
         """One row per instant at which something changed; each row holds until the next one."""
         file = self._file("timeline.parquet")
         frame = read_frame(file, TIMELINE, frozenset({"time"}))
-        check_times(frame["time"].to_numpy(), file)
+        check_timeline(frame, file)
         return frame
 
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
-        from simsched.report.metrics.summary import summarise
+        from simsched.report.metrics.summary import Summary, summarise
 
         stored = self.path / "summary.json" if self.path else None
         if stored and stored.is_file():
-            return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
-        return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+            return Summary({k: _number(v) for k, v in read_record(stored).items() if _is_number(v)})
+        return Summary(summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up))
 
     @cached_property
     def clock(self) -> Clock | None:
@@ -194,6 +199,19 @@ class RunTables:
         )
         return run
 
+    #: ids of the jobs whose allocations are read; None: all
+    _only: Sequence[str] | None = None
+
+    def of_jobs(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the run with the jobs in some rows of `jobs` alone, and with their allocations."""
+        run = copy(self)
+        for name in ("queues", "users", "reasons", "shards", "allocations"):  # made of the jobs
+            run.__dict__.pop(name, None)
+        run.__dict__["jobs"] = self.jobs.iloc[rows].reset_index(drop=True)
+        run.__dict__["summary"] = self.summary
+        run._only = run.jobs["id"].astype(str).tolist()
+        return run
+
     @cached_property
     def allocations(self) -> pd.DataFrame:
         """One row per job and pool (or node) that it held; columns are `columns.ALLOCATIONS`.
@@ -209,8 +227,8 @@ class RunTables:
         """The alloc and release records of ``allocations.jsonl``, one row per record and R_lite entry."""
         from simsched.report.data.allocations import no_shards, read_shards
 
-        file = self.path / "allocations.jsonl" if self.path else None
-        return read_shards(file) if file and file.is_file() else no_shards()
+        file = self.folder / "allocations.jsonl" if self.has_allocations and self.folder else None
+        return read_shards(file, self._only) if file and file.is_file() else no_shards()
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -231,7 +249,7 @@ class RunTables:
         """One row per node and outage, planned or by chance; columns are `columns.OUTAGES`."""
         from simsched.report.data.run_outages import outages_of
 
-        return outages_of(self.path, self.config)
+        return outages_of(self.folder, self.config)
 
     @cached_property
     def window(self) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -129,14 +130,16 @@ def _style(dark: bool, paper: bool) -> dict[str, Any]:
 
 @contextmanager
 def matplotlib_figures(dark: bool, *, paper: bool = False) -> Iterator[Any]:
-    """Yield matplotlib's class of figures, in our style; ConfigError without matplotlib."""
+    """Yield the function that makes figures in our style; ConfigError without matplotlib."""
     try:
         import matplotlib as mpl
-        from matplotlib.figure import Figure
+
+        from simsched.report.figures.shown_figure import ShownFigure
     except ModuleNotFoundError as error:
         raise needs("a figure", error, extra="plot") from None
-    with mpl.rc_context(cast("Any", _style(dark, paper))):
-        yield Figure
+    style = _style(dark, paper)
+    with mpl.rc_context(cast("Any", style)):
+        yield partial(ShownFigure, style=style)
 
 
 def draw(
@@ -253,9 +256,7 @@ def save(
     """Draw a kind of figure into a .png, .svg or .pdf file; the same runs give the same bytes."""
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    figure = draw(kind, runs, dark=dark, view=view, paper=paper, grey=grey)
-    with matplotlib_figures(dark, paper=paper is not None):
-        save_figure(figure, path, dpi, stamp)
+    save_figure(draw(kind, runs, dark=dark, view=view, paper=paper, grey=grey), path, dpi, stamp)
 
 
 def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> None:

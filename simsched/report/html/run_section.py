@@ -12,7 +12,7 @@ from simsched.report import palette
 from simsched.report.data.series import curve
 from simsched.report.html import machine_section, markup, waits_section
 from simsched.report.html.charts import Charts, cdf_chart, heat_chart
-from simsched.report.html.time_section import over_time
+from simsched.report.html.time_section import MOST_JOBS, over_time
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
@@ -40,7 +40,7 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
         ]
         parts += [
             waits_section.section(run, done, prefix),
-            machine_section.section(run, prefix, drawn),
+            "" if len(run.jobs) > MOST_JOBS else machine_section.section(run, prefix, drawn),
             _groups(run, done, prefix),
         ]
         charts[-1].update(drawn.as_json(run.name))

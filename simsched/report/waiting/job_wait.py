@@ -98,7 +98,7 @@ class _Inquiry:
     """One question, and the tables that it takes."""
 
     def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
-        assert run.path is not None
+        assert run.folder is not None
         licences = read_licences(run.config.get("licenses"), "run.json")
         cluster = with_licences(cluster, licences)
         requested, _ = with_requests(workload.jobs, licences)
@@ -113,7 +113,7 @@ class _Inquiry:
         self.request = self._request(name)
         ranks = cluster.index.ranks.tolist()
         self.reserved = ReservedTimes(run.meta.get("reservations", ()), jobs[name], ranks)
-        self.records = read_records(run.path / "allocations.jsonl")
+        self.records = read_records(run.folder / "allocations.jsonl")
         self.limits = LimitReplay(run.config, self.table, jobs[name], jobs, cluster, whole=self.whole)
         self.timeline = timeline_arrays(run)
         self.times = self.timeline["time"]
@@ -121,7 +121,7 @@ class _Inquiry:
         self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
         eligible = float(self.row["eligible"])
         self.end = self._end()
-        self.outages = outages_within(run.path, run.config, self.submit, self.end)
+        self.outages = outages_within(run.folder, run.config, self.submit, self.end)
         self.replay = self._replay()
         self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
 

@@ -133,7 +133,7 @@ def _has_whole_nodes(run: RunTables, jobs: pd.DataFrame) -> npt.NDArray[np.bool_
     if run.meta.get("whole_nodes"):
         return np.ones(len(jobs), dtype=bool)
     shapes = jobs["shape"].astype(str)
-    whole = {shape: _WHOLE_NODE.search(shape) is not None for shape in shapes.unique()}
+    whole = {shape: _WHOLE_NODE.search(str(shape)) is not None for shape in shapes.unique()}
     return shapes.map(whole).to_numpy(dtype=bool)
 
 

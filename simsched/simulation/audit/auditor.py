@@ -109,7 +109,7 @@ def read_jobs(path: Path) -> list[dict[str, Any]]:
     table = read_table(path)
     lacking = sorted(REQUIRED - table[0].keys()) if table else []
     if lacking:
-        raise RunError(f"has no column {', '.join(lacking)}", where=str(path))
+        raise RunError(f"there is no column {', '.join(map(repr, lacking))}", where=str(path))
     return table
 
 

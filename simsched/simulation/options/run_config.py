@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import ConfigError, SimschedError
+from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.formats.rfc.idset import Idset
 from simsched.match.named_targets import targets_of
@@ -136,7 +136,8 @@ class RunConfig:
         for option, accepted in CHOICES.items():
             value = getattr(self, option)
             if value not in accepted:
-                raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
+                meant = did_you_mean(value, accepted) if isinstance(value, str) else ""
+                raise ConfigError(f"unknown value {value!r} of {option}{meant}", expected=", ".join(accepted))
         if self.candidates == "actual" and self.predictor != "limit":
             raise ConfigError(
                 f"candidates=actual with the predictor {name_of(self.predictor)}", expected="one of the two"

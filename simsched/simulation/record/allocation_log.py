@@ -233,6 +233,11 @@ class AllocationLog:
         """Put the log into a state."""
         self._texts = {job: text.decode() for job, text in state.items()}
 
+    @property
+    def readable(self) -> bool:
+        """Whether all lines so far can be read: they are in memory, or in a sink that can be read."""
+        return self.sink is None or (self.sink.readable() and self.sink.seekable())
+
     def so_far(self) -> Iterator[bytes]:
         """Yield all lines written so far, from the sink too.
 
@@ -243,7 +248,7 @@ class AllocationLog:
         """
         self.flush()
         if self.sink is not None:
-            if not (self.sink.readable() and self.sink.seekable()):
+            if not self.readable:
                 raise RunError("the lines written so far cannot be read back", where="allocations")
             self.sink.seek(0)
             yield from self.sink

@@ -161,10 +161,13 @@ class RunDirectory:
 
     def _write_allocations(self, result: RunResult) -> None:
         log = result.log
-        if log is None:
+        if log is None or not log.readable:
             return
         sink = self._sink or self.allocations()
-        log.flush_to(sink)
+        if log.sink in (None, sink):
+            log.flush_to(sink)
+        else:  # the program has the lines in a file of its own
+            sink.writelines(log.so_far())
         sink.close()
 
 

@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.arguments import check_whole, texts
 from simsched.errors import ConfigError
+from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import in_use
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
@@ -40,6 +39,7 @@ from simsched.study.stats import CONFIDENCE, check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.calibration.knobs import Knob, KnobSetting
@@ -155,8 +155,8 @@ def _folder_of(runs: Path | None) -> Iterator[Path]:
     if runs is not None:
         yield runs
         return
-    with TemporaryDirectory(prefix="simsched-calibrate-") as folder:
-        yield Path(folder)
+    with scratch_folder("simsched-calibrate-") as folder:
+        yield folder
 
 
 class _Search:

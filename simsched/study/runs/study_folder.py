@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from simsched._version import version
 from simsched.arguments import check_path
 from simsched.errors import RunError
-from simsched.files import leftovers, lock, through_links, write_file
+from simsched.files import leftovers, lock, through_links, undone, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
 from simsched.study.runs.run_row import RunRow
@@ -131,10 +131,11 @@ class StudyFolder:
     @contextmanager
     def tidied(self) -> Iterator[None]:
         """Remove in the end the unfinished files of workers that were killed."""
-        try:
-            yield
-        finally:
-            self._clear()
+        with undone(self._clear):
+            try:
+                yield
+            finally:
+                self._clear()
 
     @contextmanager
     def writing(self) -> Iterator[None]:

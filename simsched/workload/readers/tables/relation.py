@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, FormatError, SimschedError, first_line
-from simsched.files import glob_free
+from simsched.files import glob_free, undone
 from simsched.formats.text.decompression import opened
 from simsched.workload.source import Source
 
@@ -70,24 +70,35 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     ConfigError
         for a key of rows that is not in the document, or is not a list of objects.
     """
-    import duckdb
-
     # DuckDB makes the folder once it needs it, so that a kill before leaves nothing behind.
     folder = Path(tempfile.gettempdir(), f"simsched-{secrets.token_hex(8)}")
-    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
-    try:
-        with tempfile.TemporaryFile() as copy, duckdb.connect(config=config) as con:
-            try:
-                con.execute("set TimeZone = 'UTC'")
-                form, places = _create(con, given, columns, _Copy(copy, folder))
-                _confine(con, places)
-                found = con.execute(f"describe {VIEW}").fetchall()
-            except (duckdb.Error, RuntimeError, ValueError) as error:
-                raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
-            relation = Relation(con, _types(found), form, name)
-            yield relation if columns is None else _with_rows_of(relation, columns)
-    finally:
+
+    def remove() -> None:
         shutil.rmtree(folder, ignore_errors=True)
+
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
+    with undone(remove):
+        try:
+            yield from _opened(given, name, columns, config, folder)
+        finally:
+            remove()
+
+
+def _opened(
+    given: Source | Any, name: str, columns: ColumnMap | None, config: dict[str, Any], folder: Path
+) -> Iterator[Relation]:
+    import duckdb
+
+    with tempfile.TemporaryFile() as copy, duckdb.connect(config=config) as con:
+        try:
+            con.execute("set TimeZone = 'UTC'")
+            form, places = _create(con, given, columns, _Copy(copy, folder))
+            _confine(con, places)
+            found = con.execute(f"describe {VIEW}").fetchall()
+        except (duckdb.Error, RuntimeError, ValueError) as error:
+            raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
+        relation = Relation(con, _types(found), form, name)
+        yield relation if columns is None else _with_rows_of(relation, columns)
 
 
 def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
