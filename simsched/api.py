@@ -111,7 +111,7 @@ class SimulatedRun(Run):
         """Figures by name, rounded as in ``summary.json``."""
         from simsched.report.metrics.summary import Summary, rounded
 
-        return Summary({name: rounded(value) for name, value in self._tables.summary.items()})
+        return Summary({name: float(rounded(value)) for name, value in self._tables.summary.items()})
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

@@ -146,7 +146,7 @@ class Simulation(OpenSimulation):
         return "".join(tables)
 
     def submit_all(self, workload: WorkloadLike) -> list[LiveJob]:
-        """Submit each job of a workload, a file or several jobs (values or mappings) at its own submit time."""
+        """Submit each job of a workload, a file, or several jobs or mappings at its own submit time."""
         several = isinstance(workload, list | tuple) and all(isinstance(job, Job) for job in workload)
         return super().submit_all(workload if several else as_workload(workload))  # type: ignore[arg-type]
 
