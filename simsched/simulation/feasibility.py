@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.arguments import check, check_path, check_real
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
 from simsched.match.explain.reason_codes import Reason
 from simsched.match.explain.suggestions import named_part
@@ -30,7 +31,8 @@ from simsched.simulation.admission import (
     wrong_sizes,
 )
 from simsched.simulation.jobs.sizes import Sizes
-from simsched.simulation.limits.limit_counters import ANY, LimitTable
+from simsched.simulation.limits.limit_counters import LimitTable
+from simsched.simulation.limits.limit_rules import ANY
 from simsched.simulation.queues import INF, Queues
 
 if TYPE_CHECKING:
@@ -203,7 +205,7 @@ class QueueFeasibility:
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         duration = self._duration(queue, requested)
         seconds = INF if duration is None else duration
-        names = (ANY, ANY, None if queue is None else queue.name, ANY, None)
+        names = (ANY, ANY, None if queue is None else queue.name, ANY, None, gpu_type_of(spec.constraint))
         name = "" if queue is None else queue.name
         for breach in self._limits.breaches(names, self._limits.demand(request, seconds), seconds):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)

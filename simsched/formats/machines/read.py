@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
-from simsched.formats.machines.limits.qos_priorities import with_qos
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
@@ -174,7 +173,7 @@ def read_description(
         formats = " and ".join(part.format for part in parts) or "nothing"
         where = ", ".join(map(name_of, given))
         raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
-    return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
+    return on_known_nodes(merge(parts, notes), NoteCollector(strict=strict))
 
 
 def files_of(given: Sequence[Path]) -> list[Path]:

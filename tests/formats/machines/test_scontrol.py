@@ -115,9 +115,7 @@ def test_nodes_of_three_versions(form):
 def test_nodes_alone_have_queues_without_limits():
     found = read_scontrol(f"{MIDDLE}\n{NEW}", "nodes.txt")
     assert found.config == {"queues": {"gpu": {"requires": ["gpu"]}, "debug": {"requires": ["debug"]}}}
-    assert ": the limits of the partitions gpu, debug, which this file does not state" in texts(
-        found, "left out"
-    )
+    assert ": the limits of the partitions gpu, debug, which no file states" in texts(found, "left out")
 
 
 @pytest.mark.parametrize("form", [str, one_line], ids=["lines", "oneliner"])

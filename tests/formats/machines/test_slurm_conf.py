@@ -373,7 +373,7 @@ def test_notes_of_one_key_are_one_note():
     lines = "".join(f"PartitionName=p{i} Nodes=n1 QOS=q{i}\n" for i in range(5))
     found = read(f"NodeName=n1\n{lines}", {})
     assert texts(found, "left out") == [
-        "slurm.conf:2: partition p0: QOS=q0 (the limits of its QOS) (and 4 more lines)"
+        "slurm.conf:2: partition p0: QOS=q0 (the limits of its QOS, which no file states) (and 4 more lines)"
     ]
 
 

@@ -41,7 +41,6 @@ LEFT_OUT = {
     "maxmempercpu": "the most memory per CPU",
     "maxmempernode": "the most memory per node",
     "overtimelimit": "the time that a job may run beyond its limit",
-    "qos": "the limits of its QOS",
     "reqresv": "jobs need a reservation of Slurm",
     "rootonly": "only root submits to it",
 }

@@ -1,31 +1,41 @@
-"""`SlurmRecords`: nodes, partitions and settings as they are read, and the description that they make.
+"""`SlurmRecords`: what the files of a site say about Slurm, and `describe`, which understands it.
 
 All readers of Slurm's files collect the same records, whose keys are those of slurm.conf in lower case.
+The records of files that are given together are joined first, and understood afterwards: the partitions of
+one file may decide what the settings of another mean.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import LimitError
+from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import by_kind, property_for
+from simsched.formats.machines.limits.slurm_limits import SlurmLimits
+from simsched.formats.machines.shared.node_groups import by_kind, differences, property_for
+from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.slurm.gres_file import GresTypes
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
-from simsched.formats.machines.slurm.notation import EVERY_NODE, NameReader, comma_parts, stated, whole_number
+from simsched.formats.machines.slurm.notation import (
+    EVERY_NODE,
+    NameReader,
+    comma_parts,
+    stated,
+    time_limit,
+    whole_number,
+)
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
-from simsched.formats.machines.slurm.preemption_lines import preemption_of, qos_preemption
+from simsched.formats.machines.slurm.preemption_lines import preemption_of
 from simsched.formats.machines.slurm.reservation_lines import reservation_of
 from simsched.formats.machines.slurm.settings import WHOLE_NODES, Settings
+from simsched.formats.machines.slurm.switches import SwitchLines
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from simsched.formats.cluster.recipe import SwitchTree
-    from simsched.formats.machines.shared.note_collector import NoteCollector
 
 MAX_WEIGHT = 2**32
 _INSIDE_KEYS = """
@@ -33,17 +43,22 @@ _INSIDE_KEYS = """
     socketsperboard threadspercore tmpdisk
 """
 _INSIDE = frozenset(_INSIDE_KEYS.split())
+_KEPT = _INSIDE | {"feature", "features", "partitions", "state", "weight"}
 MAX_WORDS = 1000
 """The most features or partitions of a node."""
 MAX_PARTITIONS = 10_000
-UNSTATED_LIMITS = "the limits of the partitions"
-"""Begins the note on partitions of which only the nodes are known."""
-"""The nodes of a partition that has all nodes, in a file that names none of them."""
+
+
+class Line(NamedTuple):
+    """The keys of one line or record, and its place."""
+
+    values: Mapping[str, str]
+    where: str
 
 
 @dataclass(slots=True)
 class NodeFacts:
-    """One node.
+    """One node, understood.
 
     kind : its inside, shared between equal nodes.
     partitions : those that its own record names (scontrol, JSON).
@@ -55,46 +70,48 @@ class NodeFacts:
     weight: int
     status: str
     partitions: tuple[str, ...]
-    where: str
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionFacts:
-    """One partition: its keys and the place of its line."""
-
-    values: Mapping[str, str]
-    where: str
 
 
 @dataclass(slots=True)
 class SlurmRecords:
-    """The content of the files of one reading, in their order.
+    """The records of one reading, in their order.
 
-    switches : the network, or None.
+    form : the name of the format.
+    defaults : the keys of the lines ``NodeName=DEFAULT`` and ``PartitionName=DEFAULT``, which apply to
+        the lines of further files as well.
+    down : the lines ``DownNodes``.
+    qos, associations : the records of the accounting database; their keys are those of sacctmgr.
+    without_default : the file, if it lists partitions and does not state which is the default.
     """
 
     notes: NoteCollector
-    settings: Settings
-    nodes: dict[str, NodeFacts] = field(default_factory=dict)
-    partitions: dict[str, PartitionFacts] = field(default_factory=dict)
-    node_sets: dict[str, PartitionFacts] = field(default_factory=dict)
+    form: str = ""
+    settings: Settings = field(init=False)
+    defaults: dict[str, dict[str, str]] = field(default_factory=lambda: {"nodename": {}, "partitionname": {}})
+    nodes: dict[str, Line] = field(default_factory=dict)
+    partitions: dict[str, Line] = field(default_factory=dict)
+    node_sets: dict[str, Line] = field(default_factory=dict)
     reservations: dict[str, dict[str, Any]] = field(default_factory=dict)
-    switches: SwitchTree | None = None
+    down: list[tuple[list[str], str, str]] = field(default_factory=list)
+    qos: list[Line] = field(default_factory=list)
+    associations: list[Line] = field(default_factory=list)
+    without_default: str = ""
     reader: NameReader = field(init=False)
-    _planned: set[str] = field(default_factory=set)
-    _kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = field(default_factory=dict)
-    _groups: dict[NodeGroup, NodeGroup] = field(default_factory=dict)
+    gres: GresTypes = field(init=False)
+    switches: SwitchLines = field(init=False)
+    _known: dict[tuple[tuple[str, str], ...], dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.settings = Settings(self.notes)
         self.reader = NameReader(self.notes)
+        self.gres = GresTypes(self.notes)
+        self.switches = SwitchLines(self.notes, self.reader)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was understood."""
+        """Whether nothing was found."""
         found = self.nodes or self.partitions or self.node_sets or self.reservations
-        return not (found or self.settings.values)
-
-    # --- reading
+        return not (found or self.settings.are_stated)
 
     def hosts(self, text: str, where: str, key: str) -> list[str]:
         """Return the names of a node list; a fault is noted and gives no names."""
@@ -108,29 +125,23 @@ class SlurmRecords:
         again : a node that is known already is in further partitions (sinfo lists nodes by partition);
             otherwise a second record of a node is a fault, and the first one counts.
         """
-        state = stated(values, "state")
-        status = status_of(state) if state else "up"
-        if status is None:
-            text = f"nodes in the state {state.upper()} are only planned and not in the graph"
-            self.notes.left_out(text, where, cause="future nodes")
-            self._planned.update(hosts)
-            return
-        if "CLOUD" in state.upper():
-            self.notes.assumed("nodes in the cloud are up; the time to start them is left out", where)
-        kind, cpus_per_core = self._kind(values, where)
-        features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
-        partitions = self._words(stated(values, "partitions"), where, "partitions")
-        weight = self._weight(values, where)
         if len(self.nodes) + len(hosts) > MAX_NODES:
             raise LimitError("too many nodes", where=where, expected=f"at most {MAX_NODES:,}")
-        self.reader.count(len(hosts) * (len(features) + len(partitions)), where)
+        kept = {key: values[key] for key in sorted(_KEPT & values.keys())}
+        kept = self._known.setdefault(tuple(kept.items()), kept)
+        words = len(comma_parts(kept.get("features", ""))) + len(comma_parts(kept.get("partitions", "")))
+        self.reader.count(len(hosts) * words, where)
+        line = Line(kept, where)
         twice = []
         for host in hosts:
             known = self.nodes.get(host)
             if known is None:
-                self.nodes[host] = NodeFacts(kind, cpus_per_core, features, weight, status, partitions, where)
+                self.nodes[host] = line
             elif again:
-                known.partitions = tuple(dict.fromkeys((*known.partitions, *partitions)))
+                both = ",".join(
+                    part for part in (known.values.get("partitions"), kept.get("partitions")) if part
+                )
+                self.nodes[host] = Line({**known.values, "partitions": both}, known.where)
             else:
                 twice.append(host)
         if twice:
@@ -138,6 +149,199 @@ class SlurmRecords:
             if len(twice) > 1:
                 text += f" (other nodes of this line too: {len(twice) - 1:,})"
             self.notes.fault(text, where, cause="a node twice")
+
+    def add_partition(self, name: str, values: Mapping[str, str], where: str) -> None:
+        """Add a partition; a second record of a name is a fault, and the first one counts."""
+        if not name:
+            self.notes.fault("a partition without a name", where)
+            return
+        if name in self.partitions:
+            text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
+            self.notes.fault(text, where, cause="a partition twice")
+            return
+        if len(self.partitions) >= MAX_PARTITIONS:
+            raise LimitError("too many partitions", where=where, expected=f"at most {MAX_PARTITIONS:,}")
+        self.partitions[name] = Line(dict(values), where)
+
+    def add_reservation(self, name: str, values: Mapping[str, str], where: str) -> None:
+        """Add an advance reservation; of a name twice, the first one counts."""
+        if name in self.reservations:
+            text = f"the reservation {clip(name)!r} occurs twice; the first one counts"
+            self.notes.fault(text, where, cause="a reservation twice")
+            return
+        text = stated(values, "nodes")
+        hosts = [] if text.lower() == EVERY_NODE else self.hosts(text, where, "nodes")
+        found = reservation_of(name, values, self.notes, where, hosts)
+        if found is not None:
+            self.reservations[name] = found
+
+
+# --- joining ----------------------------------------------------------------------------------
+
+
+def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str, str, Line]]]:
+    """Return the records of several files as those of one, which has a copy of their notes.
+
+    Of a value that several files state, the first counts; a difference is noted.  The second result has
+    (format, host, record) for the nodes that a later file describes again.
+    """
+    first = next((part for part in parts if part.nodes), parts[0])
+    whole = SlurmRecords(NoteCollector.joined(part.notes for part in parts), first.form)
+    again: list[tuple[str, str, Line]] = []
+    for part in parts:
+        below = {kind: dict(values) for kind, values in whole.defaults.items()}
+        for kind, values in part.defaults.items():
+            whole.defaults[kind] |= values
+        _join_settings(whole, part)
+        unknown = []
+        for host, line in part.nodes.items():
+            own = Line({**below["nodename"], **line.values}, line.where) if below["nodename"] else line
+            if host in whole.nodes:
+                again.append((part.form, host, own))
+            elif part.form == first.form:
+                whole.nodes[host] = own
+            elif status_of(own.values.get("state", "")) == "up":  # a list leaves out nodes that are excluded
+                unknown.append(host)
+        if unknown:
+            names = clip(encode_hosts(unknown))
+            whole.notes.fault(f"nodes of {part.form} that {first.form} does not have: {names}")
+        for name, line in part.partitions.items():
+            values = {**below["partitionname"], **line.values}
+            known = whole.partitions.get(name)
+            whole.partitions[name] = (
+                Line(values, line.where)
+                if known is None
+                else _both(name, known, Line(values, line.where), whole)
+            )
+        for name, line in part.node_sets.items():
+            whole.node_sets.setdefault(name, line)
+        for name, table in part.reservations.items():
+            whole.reservations.setdefault(name, table)
+        whole.down += part.down
+        whole.without_default = whole.without_default or part.without_default
+        whole.qos += part.qos
+        whole.associations += part.associations
+        for host, types in part.gres.gpus.items():
+            whole.gres.gpus.setdefault(host, types)
+        whole.switches.join(part.switches)
+    return whole, again
+
+
+def _join_settings(whole: SlurmRecords, part: SlurmRecords) -> None:
+    mine, more = whole.settings, part.settings
+    for key, value in more.values.items():
+        if not stated(mine.values, key):
+            mine.add({key: value}, more.where(key))
+        elif stated(more.values, key) and _plain(value) != _plain(mine.values[key]):
+            text = f"{key}={clip(value)} is not used: {clip(mine.values[key])} of {mine.where(key)} counts"
+            whole.notes.assumed(text, more.where(key))
+
+
+def _both(name: str, first: Line, second: Line, whole: SlurmRecords) -> Line:
+    """Return two records of one partition as one; of a key in both, the first counts."""
+    values = dict(first.values)
+    for key, value in second.values.items():
+        if not stated(values, key):
+            values[key] = value
+        elif key != "nodes" and stated(second.values, key) and _plain(value) != _plain(values[key]):
+            counts = f"{clip(values[key])} of {first.where} counts"
+            text = f"partition {clip(name)}: {key}={clip(value)} is not used: {counts}"
+            whole.notes.assumed(text, second.where, cause=f"partition {key} differs")
+    return Line(values, first.where)
+
+
+def _plain(value: str) -> object:
+    """Return a value in a form that is equal where Slurm writes the same in two ways."""
+    try:
+        return time_limit(value)
+    except FormatError:
+        return value.lower().strip('"')
+
+
+# --- understanding ------------------------------------------------------------------------------
+
+
+def describe(parts: Sequence[SlurmRecords], *, strict: bool = False) -> MachineDescription:
+    """Return the description that the records of these files make together.
+
+    strict : the first fault is an error, as it is if one of the files was read so.
+    """
+    whole, again = joined(parts)
+    whole.notes.strict |= strict
+    form = ", ".join(dict.fromkeys(part.form for part in parts))
+    return replace(_Understanding(whole, again).description(form), records=tuple(parts))
+
+
+class _Understanding:
+    """The understanding of joined records; short-lived."""
+
+    def __init__(self, records: SlurmRecords, again: Sequence[tuple[str, str, Line]]) -> None:
+        self.notes = records.notes
+        self.settings = records.settings
+        self.reader = records.reader
+        self.partitions = records.partitions
+        self._records = records
+        self._kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = {}
+        self._groups: dict[NodeGroup, NodeGroup] = {}
+        self._facts: dict[tuple[int, str], NodeFacts | None] = {}
+        self._planned: set[str] = set()
+        self.nodes: dict[str, NodeFacts] = {}
+        for host, line in records.nodes.items():
+            facts = self._node(host, line)
+            if facts is None:
+                self._planned.add(host)
+            else:
+                self.nodes[host] = replace(facts)
+        self._add_again(again)
+        for hosts, status, where in records.down:
+            self._set_states(hosts, status, where)
+        self.switches = records.switches.tree(self.nodes) if self.nodes else None
+        plugin = self.settings.get("topologyplugin")
+        if not records.switches.hosts and plugin not in (
+            "", "topology/default", "topology/flat", "topology/none"
+        ):  # fmt: skip
+            text = f"TopologyPlugin={plugin}: no topology.conf was read"
+            self.notes.left_out(text, self.settings.where("topologyplugin"))
+
+    def _add_again(self, again: Sequence[tuple[str, str, Line]]) -> None:
+        """Add the features, partitions and states of further records of nodes; note amounts that differ."""
+        unlike: dict[tuple[str, str], list[str]] = {}
+        for form, host, line in again:
+            more, known = self._node(host, line), self.nodes.get(host)
+            if more is None or known is None:
+                continue
+            known.features = tuple(dict.fromkeys((*known.features, *more.features)))
+            known.partitions = tuple(dict.fromkeys((*known.partitions, *more.partitions)))
+            known.status = more.status if known.status == "up" else known.status
+            for difference in differences(known.kind, more.kind):
+                unlike.setdefault((form, difference), []).append(host)
+        for (form, difference), hosts in unlike.items():
+            text = f"{encode_hosts(hosts)}: {difference} in {self._records.form}, which counts"
+            self.notes.fault(text, form)
+
+    def _node(self, host: str, line: Line) -> NodeFacts | None:
+        """Return a node, None if it is only planned; nodes of one record are one object."""
+        values, where = line
+        gres = self._records.gres.typed(host, values.get("gres", ""), where)
+        place = id(values), gres
+        if place in self._facts:
+            return self._facts[place]
+        state = stated(values, "state")
+        status = status_of(state) if state else "up"
+        facts = None
+        if status is None:
+            text = f"nodes in the state {state.upper()} are only planned and not in the graph"
+            self.notes.left_out(text, where, cause="future nodes")
+        else:
+            if "CLOUD" in state.upper():
+                self.notes.assumed("nodes in the cloud are up; the time to start them is left out", where)
+            kind, cpus_per_core = self._kind({**values, "gres": gres}, where)
+            features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
+            partitions = self._words(stated(values, "partitions"), where, "partitions")
+            weight = self._weight(values, where)
+            facts = NodeFacts(kind, cpus_per_core, features, weight, status, partitions)
+        self._facts[place] = facts
+        return facts
 
     def _words(self, text: str, where: str, key: str) -> tuple[str, ...]:
         words = tuple(dict.fromkeys(comma_parts(text)))
@@ -156,39 +360,17 @@ class SlurmRecords:
         found = self._kinds.get(inside)
         if found is None:
             made = node_kind(dict(inside), self.notes, where, tmp_path=self.settings.tmp_path)
-            group = self._groups.setdefault(made.group, made.group)
+            group = made.group
+            if not self.settings.counts_memory:
+                group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
+            group = self._groups.setdefault(group, group)
             found = self._kinds[inside] = (group, made.cpus_per_core)
         return found
 
-    def add_partition(self, name: str, values: Mapping[str, str], where: str) -> None:
-        """Add a partition; a second record of a name is a fault, and the first one counts."""
-        if not name:
-            self.notes.fault("a partition without a name", where)
-            return
-        if name in self.partitions:
-            text = f"the partition {clip(name)!r} occurs twice; that of {self.partitions[name].where} counts"
-            self.notes.fault(text, where, cause="a partition twice")
-            return
-        if len(self.partitions) >= MAX_PARTITIONS:
-            raise LimitError("too many partitions", where=where, expected=f"at most {MAX_PARTITIONS:,}")
-        self.partitions[name] = PartitionFacts(dict(values), where)
-
-    def add_reservation(self, name: str, values: Mapping[str, str], where: str) -> None:
-        """Add an advance reservation; of a name twice, the first one counts."""
-        if name in self.reservations:
-            text = f"the reservation {clip(name)!r} occurs twice; the first one counts"
-            self.notes.fault(text, where, cause="a reservation twice")
-            return
-        text = stated(values, "nodes")
-        hosts = [] if text.lower() == EVERY_NODE else self.hosts(text, where, "nodes")
-        found = reservation_of(name, values, self.notes, where, hosts)
-        if found is not None:
-            self.reservations[name] = found
-
-    def set_states(self, text: str, state: str, where: str) -> None:
+    def _set_states(self, hosts: Sequence[str], state: str, where: str) -> None:
         """Give nodes another state (DownNodes)."""
         status = status_of(state)
-        for host in self.hosts(text, where, "downnodes"):
+        for host in hosts:
             if host in self._planned:
                 continue
             if host not in self.nodes:
@@ -196,10 +378,7 @@ class SlurmRecords:
             elif status is not None:
                 self.nodes[host].status = status
 
-    # --- describing
-
-    def describe(self, form: str) -> MachineDescription:
-        """Return the description that all records make."""
+    def description(self, form: str) -> MachineDescription:
         members = self._members()
         properties = self._property_names(members)
         recipe = Recipe(
@@ -208,21 +387,21 @@ class SlurmRecords:
             pools=self.settings.licences(),
             network=self.switches,
         )
-        config, cpus_per_core = self._config(members, properties), self._cpus_per_core()
+        limits = SlurmLimits(self._records, self.notes)
+        config, cpus_per_core = self._config(members, properties, limits), self._cpus_per_core()
         if recipe.pools:
             config["licenses"] = {pool.type: pool.amount.size for pool in recipe.pools}
-        if self.reservations:
-            config["reservations"] = list(self.reservations.values())
-        preemption = qos_preemption(self.settings)
-        awaits_qos = {**self.settings.awaits_qos, **({"preemption": preemption} if preemption else {})}
-        notes = self.notes.notes()
+        if self._records.reservations:
+            config["reservations"] = list(self._records.reservations.values())
+        tables = limits.tables(cpus_per_core, list(members))
+        if tables:
+            config["limits"] = tables
         return MachineDescription(
             recipe=recipe,
             config=config,
-            notes=notes,
+            notes=self.notes.notes(),
             format=form,
             cpus_per_core=cpus_per_core,
-            awaits_qos=awaits_qos,
         )
 
     def _cpus_per_core(self) -> int:
@@ -250,7 +429,8 @@ class SlurmRecords:
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
-            self.notes.left_out(f"{UNSTATED_LIMITS} {', '.join(missing)}, which this file does not state")
+            text = f"the limits of the partitions {', '.join(missing)}, which no file states"
+            self.notes.left_out(text)
         return {**found, **{name: named[name] for name in missing}}
 
     def _resolved(self, name: str, text: str, where: str) -> list[str]:
@@ -262,7 +442,11 @@ class SlurmRecords:
                 self.reader.count(len(self.nodes), where)
                 found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))
                 continue
-            hosts = self._set(part) if part in self.node_sets else self.hosts(part, where, "nodes")
+            hosts = (
+                self._set(part)
+                if part in self._records.node_sets
+                else self.reader.names(part, where, "nodes")
+            )
             for host in hosts:
                 if host in self.nodes or not self.nodes:
                     found[host] = None
@@ -276,11 +460,13 @@ class SlurmRecords:
 
     def _set(self, name: str) -> list[str]:
         """Return the nodes of a NodeSet: those that it lists, and those with its feature."""
-        facts = self.node_sets[name]
+        facts = self._records.node_sets[name]
         self.reader.count(len(self.nodes), facts.where)
         text, feature = stated(facts.values, "nodes"), stated(facts.values, "feature", "features")
         every = text.lower() == EVERY_NODE
-        found = dict.fromkeys(self.nodes if every else self.hosts(text, facts.where, "nodes") if text else ())
+        found = dict.fromkeys(
+            self.nodes if every else self.reader.names(text, facts.where, "nodes") if text else ()
+        )
         if feature:
             found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.features)
         return list(found)
@@ -329,40 +515,47 @@ class SlurmRecords:
             for host, facts in by_weight
         )
 
-    def _config(self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]) -> dict[str, Any]:
+    def _config(
+        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
+    ) -> dict[str, Any]:
         """Return the run options and the queues."""
         factors = {
             name: job_factor(facts.values, self.notes, facts.where) for name, facts in self.partitions.items()
         }
-        config = self.settings.run_options(factors)
+        config = self.settings.run_options(factors, limits.qos)
         queues: dict[str, dict[str, Any]] = {}
         defaults: list[str] = []
         for name, hosts in members.items():
-            facts = self.partitions.get(name, PartitionFacts({}, ""))
+            facts = self.partitions.get(name, Line({}, ""))
             nodes: dict[str, Any] = {"requires": [properties[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
             queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
             if is_default(facts.values, self.notes, facts.where):
                 defaults.append(name)
-        self._prioritise(queues, config)
+        self._prioritise(queues, config, limits)
         self._give_whole_nodes(config)
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
             self.notes.fault(text, self.partitions[defaults[-1]].where)
+        if self.partitions and not defaults and self._records.without_default:
+            text = "the default partition, which this JSON does not state"
+            self.notes.left_out(text, self._records.without_default)
         if defaults:
             config["policy"] = {"jobspec": {"defaults": {"system": {"queue": defaults[-1]}}}}
         if queues:
             config["queues"] = queues
         return config
 
-    def _prioritise(self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any]) -> None:
+    def _prioritise(
+        self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any], limits: SlurmLimits
+    ) -> None:
         """Mark the queues that preempt, and drop priorities that are all the same."""
         tiers = {name: queue["priority"] for name, queue in queues.items()}
-        partitions = {name: (facts.values, facts.where) for name, facts in self.partitions.items()}
-        preemption = preemption_of(self.settings, tiers, partitions)
+        preemption = preemption_of(self.settings, tiers, self.partitions, limits.qos)
         if preemption:
             config["preemption"] = preemption
+        if preemption and preemption.get("by") != "qos":
             for name, tier in tiers.items():
                 if tier > min(tiers.values()):
                     queues[name]["preempts"] = True
