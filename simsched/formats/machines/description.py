@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from simsched.formats.cluster.recipe import Recipe
-    from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 
     NoteKind = Literal["assumed", "left out", "fault"]
 
@@ -32,6 +31,23 @@ class Note:
         return {"assumed": "assumed: ", "left out": "left out: ", "fault": "ignored: "}[self.kind] + text
 
 
+@dataclass(frozen=True, slots=True)
+class QosRow:
+    """The values of a QOS that are not limits; `where` is its line.
+
+    preempts : the QOS whose jobs it may preempt.
+    victims : ``mode``, ``grace`` and ``exempt`` (seconds) of its own jobs that are preempted, as far as they
+        are stated.
+    """
+
+    name: str
+    priority: int = 0
+    usage_factor: float = 1.0
+    where: str = ""
+    preempts: tuple[str, ...] = ()
+    victims: Mapping[str, Any] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineDescription:
     """The hardware and the queues that one or several files of a site describe.
@@ -43,7 +59,7 @@ class MachineDescription:
         the files state no queues.
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
-    records : those of each file of Slurm, which `merging` understands together with those of other files.
+    records : the `SlurmRecords` of each file of Slurm, which `merging` understands together.
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
@@ -53,4 +69,4 @@ class MachineDescription:
     notes: tuple[Note, ...] = ()
     format: str = ""
     cpus_per_core: int = 1
-    records: tuple[SlurmRecords, ...] = field(default=(), compare=False, repr=False)
+    records: tuple[Any, ...] = field(default=(), compare=False, repr=False)

@@ -21,7 +21,7 @@ from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import joined
-from simsched.formats.machines.slurm.slurm_records import describe
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip
 

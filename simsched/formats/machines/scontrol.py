@@ -14,7 +14,8 @@ from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.slurm_records import SlurmRecords, describe
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:

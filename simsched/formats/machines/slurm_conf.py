@@ -11,8 +11,9 @@ from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.gres_file import read_gres
 from simsched.formats.machines.slurm.notation import stated
-from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords, describe
+from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.switches import read_switches
+from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

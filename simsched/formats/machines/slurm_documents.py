@@ -13,7 +13,8 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.slurm_records import SlurmRecords, describe
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.excerpts import clip
 

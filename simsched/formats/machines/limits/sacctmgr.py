@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.limits.limit_tables import UNLIMITED
 from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords, describe
+from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:

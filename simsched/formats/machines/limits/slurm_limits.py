@@ -10,9 +10,9 @@ waits, unless the QOS has the flag DenyOnLimit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.machines.description import QosRow
 from simsched.formats.machines.limits.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.slurm.notation import comma_parts, stated, time_limit
 from simsched.formats.machines.slurm.preemption_lines import grace_time, mode_of, note_words
@@ -76,23 +76,6 @@ _FLAGS: Mapping[str, str | None] = {
     "requiresreservation": "jobs need a reservation", "requiredreservation": "jobs need a reservation",
     "usagefactorsafe": "GrpTRESMins counts the time limit of a job times the UsageFactor",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class QosRow:
-    """The values of a QOS that are not limits; `where` is its line.
-
-    preempts : the QOS whose jobs it may preempt.
-    victims : ``mode``, ``grace`` and ``exempt`` (seconds) of its own jobs that are preempted, as far as they
-        are stated.
-    """
-
-    name: str
-    priority: int = 0
-    usage_factor: float = 1.0
-    where: str = ""
-    preempts: tuple[str, ...] = ()
-    victims: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SlurmLimits:

@@ -15,7 +15,7 @@ from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNG
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.limits.slurm_limits import QosRow
+    from simsched.formats.machines.description import QosRow
     from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
     from simsched.formats.machines.slurm.slurm_records import Line

@@ -18,7 +18,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from simsched.formats.machines.limits.slurm_limits import QosRow
+    from simsched.formats.machines.description import QosRow
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
 BASIC, MULTIFACTOR = "priority/basic", "priority/multifactor"

@@ -25,7 +25,7 @@ from simsched.formats.machines.slurm.scheduler_parameters import scheduler_optio
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.limits.slurm_limits import QosRow
+    from simsched.formats.machines.description import QosRow
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
