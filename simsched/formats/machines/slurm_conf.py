@@ -14,6 +14,7 @@ from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.switches import read_switches
 from simsched.formats.machines.slurm.understanding import describe
+from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -46,6 +47,7 @@ def read_slurm_conf(
     notes = NoteCollector(strict=strict)
     files = ConfigFiles(notes, where, open_file)
     reading = _Reading(SlurmRecords(notes, FORMAT), files)
+    reading.records.settings.lists_all = True
     lines = list(files.lines(text, where, (PurePath(where).name,)))
     if not any(reading.is_known(line) for line in lines):
         raise FormatError(
@@ -103,6 +105,10 @@ class _Reading:
 
     def _nodes(self, line: ConfigLine) -> None:
         keys.refuse_unknown(line.values, keys.NODE, self._notes, line.where)
+        for key, meaning in _NODE_LEFT_OUT.items():
+            if stated(line.values, key):
+                text = f"{keys.NODE[key]}={clip(line.values[key])} ({meaning})"
+                self._notes.left_out(text, line.where, cause=f"node {key}")
         values = self._with_defaults(line)
         if values is None:
             return
@@ -144,6 +150,14 @@ class _Reading:
                 return
 
 
+_NODE_LEFT_OUT = {
+    "cpubind": "how tasks are bound to CPUs",
+    "restrictedcorespergpu": "the cores that only jobs with gpus may use",
+    "suspendtime": "the time after which idle nodes are switched off",
+    "topology": "the places of nodes in a topology",
+    "tresweights": "the weights of resources in usage",
+}
+"""Keys of nodes that are not held → what they state."""
 _SAME = {"feature": "features", "shared": "oversubscribe"}
 """Keys with two names; a line may use the other name than the DEFAULT line before it."""
 

@@ -92,17 +92,18 @@ class SlurmLimits:
         for line in records.qos:  # of a QOS in two files, the first counts
             self._qos.setdefault(line.values["name"], line)
         self.qos = tuple(self._row(name, *line) for name, line in self._qos.items())
+        self._associations = self._of_this_cluster()
         self._parents = self._accounts_above()
 
     def tables(self, cpus_per_core: int, partitions: Sequence[str]) -> list[dict[str, Any]]:
         """Return the tables ``[[limits]]``; of Slurm's CPUs, `cpus_per_core` are a core."""
-        for line in (*self._qos.values(), *self._records.associations):
+        for line in (*self._qos.values(), *self._associations):
             for key, (name, meaning) in _LEFT_OUT.items():
                 self._leave_out(line, key, name, meaning)
             for key, value in line.values.items():
                 if key not in _USED and key not in _LEFT_OUT and value.lower() not in UNLIMITED:
                     self._notes.left_out(f"{key}={clip(value)}: not known", line.where, cause=key)
-        for line in self._records.associations:
+        for line in self._associations:
             for key, (name, meaning) in _DATABASE.items():
                 self._leave_out(line, key, name, meaning)
         with_qos: dict[str, list[str]] = {}
@@ -124,6 +125,10 @@ class SlurmLimits:
             self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, values, where, over)
         self._of_associations(partitions)
         tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
+        given = self._records.settings.get("accountingstorageenforce")
+        if given and not tables:
+            text = f"AccountingStorageEnforce={given}: no file states limits of associations and QOS"
+            self._notes.left_out(text, self._records.settings.where("accountingstorageenforce"))
         return self._levelled(tables) if tables and self._are_enforced(tables) else []
 
     def _are_enforced(self, tables: Sequence[Mapping[str, Any]]) -> bool:
@@ -252,9 +257,21 @@ class SlurmLimits:
 
     # --- associations ------------------------------------------------------------------------
 
+    def _of_this_cluster(self) -> list[Line]:
+        """Return the associations of the cluster: one accounting database may have those of several."""
+        name = self._records.settings.get("clustername")
+        lines = self._records.associations
+        others = [line for line in lines if line.values.get("cluster", name).lower() not in ("", name)]
+        if not name or not others:
+            return lines
+        names = ", ".join(sorted({line.values["cluster"] for line in others}))
+        text = f"{len(others):,} associations of other clusters than {name}: {clip(names)}"
+        self._notes.left_out(text, others[0].where)
+        return [line for line in lines if line not in others]
+
     def _accounts_above(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for values, _ in self._records.associations:
+        for values, _ in self._associations:
             if values.get("parentname"):
                 found.setdefault(values["account"], values["parentname"])
             elif not values["user"]:
@@ -269,10 +286,8 @@ class SlurmLimits:
         return found
 
     def _of_associations(self, partitions: Sequence[str]) -> None:
-        accounts = {
-            line.values["account"]: line for line in self._records.associations if not line.values["user"]
-        }
-        users = [line for line in self._records.associations if line.values["user"]]
+        accounts = {line.values["account"]: line for line in self._associations if not line.values["user"]}
+        users = [line for line in self._associations if line.values["user"]]
         below: dict[str, list[str]] = {}
         for name in self._parents:
             for above in self._line(name):

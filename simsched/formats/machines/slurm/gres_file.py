@@ -37,6 +37,9 @@ class GresTypes:
 
         slurm.conf decides how many gpus there are.
         """
+        if host in self.gpus and "gpu" not in gres.lower():
+            text = f"gres.conf lists gpus of {host}, and slurm.conf no Gres: they are not in the machine"
+            self.notes.assumed(text, where, cause="gres.conf alone")
         untyped = self._untyped(gres) if self.gpus else 0
         typed = self._typed(host, untyped, where) if untyped else ""
         return self._replaced(gres, typed) if typed else gres

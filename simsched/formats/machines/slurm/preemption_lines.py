@@ -44,6 +44,7 @@ def preemption_of(
         text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
         settings.notes.left_out(text, qos[0].where.rpartition(":")[0])
     if kind in ("", "preempt/none"):
+        _note_idle(settings, partitions)
         return {}
     if kind == BY_QOS:
         _note_rest(settings, mode)
@@ -73,6 +74,17 @@ def preemption_of(
     if "suspend" in used:
         settings.notes.assumed(SUSPENDS, where)
     return found
+
+
+def _note_idle(settings: Settings, partitions: Mapping[str, Line]) -> None:
+    """Note modes and grace times of a cluster without PreemptType, where no job is preempted."""
+    own = [(settings.get("preemptmode"), "", settings.where("preemptmode"))]
+    for name, (values, place) in partitions.items():
+        own.append((stated(values, "preemptmode"), f"partition {name}: ", place))
+    for mode, whose, where in own:
+        if mode.lower() not in ("", "off"):
+            text = f"{whose}PreemptMode={mode}: without PreemptType, no job is preempted"
+            settings.notes.left_out(text, where, cause="preemptmode without preempttype")
 
 
 def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:

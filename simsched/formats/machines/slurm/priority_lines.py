@@ -51,7 +51,7 @@ _FLAGS = {
     "max_tres_gres": "usage is that of cores",
 }  # fmt: skip
 """Flags in lower case → the effect of leaving them out; empty: it is held, or has no effect here."""
-_WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{1,15})?)\s*")
+_WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})\s*")
 
 
 class PriorityLines:

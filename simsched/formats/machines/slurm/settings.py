@@ -42,6 +42,12 @@ _OTHERS = {
     "jobsubmitplugins": "plugins that change jobs at submission",
     "resvoverrun": "the time that jobs may run beyond a reservation of Slurm",
     "suspendprogram": "nodes that are switched off while they are idle",
+    "fastschedule": "whether nodes count as they are or as they are configured: as configured here",
+    "inactivelimit": "the time after which jobs without a client end",
+    "killwait": "the time between the signals TERM and KILL at the end of a limit",
+    "maxarraysize": "the largest index of a job array",
+    "maxjobcount": "the jobs that the controller holds",
+    "schedulertimeslice": "the turns of jobs that share nodes",
     "prioritysitefactorplugin": "a priority that a plugin of the site computes",
 }
 
@@ -58,13 +64,27 @@ _SELECTION = {
 """Words of SelectTypeParameters, in lower case → the part of their meaning that is not held."""
 
 
+class _Read(dict[str, str]):
+    """Values by key, which remember the keys that were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: str = "") -> str:  # type: ignore[override]
+        self.asked.add(key)
+        return super().get(key, default)
+
+
 @dataclass(slots=True)
 class Settings:
     """Keys of the whole cluster, in lower case, with their places; of a key twice, the last one counts."""
 
     notes: NoteCollector
-    values: dict[str, str] = field(default_factory=dict)
+    values: _Read = field(default_factory=_Read)
     places: dict[str, str] = field(default_factory=dict)
+    lists_all: bool = False
+    """Whether a person chose the keys, so that each of them is named if it is not used."""
 
     def add(self, values: Mapping[str, str], where: str) -> None:
         """Add the keys of a line."""
@@ -203,3 +223,12 @@ class Settings:
         if self.get("enforcepartlimits") in ("", "no"):
             text = "jobs beyond a limit are rejected; Slurm keeps them waiting (EnforcePartLimits=NO)"
             self.notes.assumed(text, self.where("enforcepartlimits"))
+
+    def note_unused(self) -> None:
+        """Note the keys that nothing has asked for, once all is understood."""
+        left = [key for key in self.values if key not in self.values.asked and key in GLOBAL]
+        if left and self.lists_all:
+            names = ", ".join(GLOBAL[key] for key in left)
+            plural = "settings that do" if len(left) > 1 else "setting that does"
+            text = f"{len(left)} {plural} not affect the schedule here: {names}"
+            self.notes.left_out(text, self.where(left[0]).rpartition(":")[0])

@@ -200,11 +200,13 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
         for host, types in part.gres.gpus.items():
             whole.gres.gpus.setdefault(host, types)
         whole.switches.join(part.switches)
+    whole.settings.values.asked.clear()
     return whole, again
 
 
 def _join_settings(whole: SlurmRecords, part: SlurmRecords) -> None:
     mine, more = whole.settings, part.settings
+    mine.lists_all = all(one.lists_all for one in (mine, more)) if mine.values else more.lists_all
     for key, value in more.values.items():
         if not stated(mine.values, key):
             mine.add({key: value}, more.where(key))

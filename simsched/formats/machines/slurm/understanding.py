@@ -177,6 +177,7 @@ class _Understanding:
         tables = limits.tables(cpus_per_core, list(members))
         if tables:
             config["limits"] = tables
+        self.settings.note_unused()
         return MachineDescription(
             recipe=recipe,
             config=config,
@@ -312,6 +313,7 @@ class _Understanding:
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
             queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
+            self._note_unmet(name, facts, hosts)
             if is_default(facts.values, self.notes, facts.where):
                 defaults.append(name)
         self._prioritise(queues, config, limits)
@@ -327,6 +329,20 @@ class _Understanding:
         if queues:
             config["queues"] = queues
         return config
+
+    def _note_unmet(self, name: str, facts: Line, hosts: Sequence[str]) -> None:
+        """Note values of a partition that none of its nodes can meet."""
+        nodes = [self.nodes[host] for host in hosts if host in self.nodes]
+        least, memory = stated(facts.values, "minnodes"), stated(facts.values, "defmempernode")
+        if nodes and least.isdigit() and int(least) > len(nodes):
+            text = (
+                f"partition {clip(name)}: MinNodes={least}, and it has {len(nodes):,} nodes: no job can run"
+            )
+            self.notes.assumed(text, facts.where, cause="minnodes")
+        pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
+        if pools and memory.isdigit() and int(memory) > max(pools):
+            text = f"partition {clip(name)}: DefMemPerNode={memory}, and none of its nodes has so much memory"
+            self.notes.assumed(text, facts.where, cause="defmempernode")
 
     def _prioritise(
         self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any], limits: SlurmLimits
