@@ -135,6 +135,7 @@ def test_a_site_says_what_it_assumes_and_leaves_out():
     assert texts(found, "fault") == []
     assert texts(found, "left out") == [
         "slurm.conf:20: partition gpu: AllowAccounts=ml,chem (the accounts that may use it)",
+        "slurm.conf: 1 setting that does not affect the schedule here: SlurmctldHost",
     ]
     assert texts(found, "assumed")[0] == (
         "nodes.conf:3: a core is a physical core, for which Slurm counts 2 CPUs (ThreadsPerCore) "

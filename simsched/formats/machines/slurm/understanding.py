@@ -335,9 +335,7 @@ class _Understanding:
         nodes = [self.nodes[host] for host in hosts if host in self.nodes]
         least, memory = stated(facts.values, "minnodes"), stated(facts.values, "defmempernode")
         if nodes and least.isdigit() and int(least) > len(nodes):
-            text = (
-                f"partition {clip(name)}: MinNodes={least}, and it has {len(nodes):,} nodes: no job can run"
-            )
+            text = f"partition {clip(name)}: MinNodes={least} of {len(nodes):,} nodes: no job can run"
             self.notes.assumed(text, facts.where, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
         if pools and memory.isdigit() and int(memory) > max(pools):
