@@ -240,9 +240,9 @@ class LimitAudit:
             place = ("together", (("array", task.array),), "running-jobs")
             chosen[place] = min(chosen.get(place, inf), task.limit)
         for (kind, scope, quantity), most in chosen.items():
-            names = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
+            whose = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
             if most < inf:
-                yield _Bound((kind, scope), quantity, most, names)
+                yield _Bound((kind, scope), quantity, most, whose)
 
     def _amounts(self, job: Job) -> dict[str, float]:
         named = demand(job.jobspec)

@@ -431,7 +431,8 @@ def _flat(job: _Job) -> Flat:
     nodes = wanted.get("node") or job.allocation_nodes or given.get("node")
     gpus = wanted.get("gpu") or given.get("gpu")
     tres = job.tres.requested if wanted.get("gpu") else job.tres.allocated
-    types = [part.name[4:] for part in tres if part.type == "gres" and (part.name or "").startswith("gpu:")]
+    names = [part.name or "" for part in tres if part.type == "gres"]
+    types = [name.removeprefix("gpu:") for name in names if name.startswith("gpu:")]
     return Flat(
         procs=procs,
         nodes=nodes or None,
