@@ -155,6 +155,9 @@ class SlurmLimits:
             self._notes.left_out(text, where)
             return False
         quantities = {key for table in tables for key in table}
+        if "memory" in quantities and not settings.counts_memory:
+            text = "limits on memory do not count: Slurm does not count memory on this machine"
+            self._notes.left_out(text, settings.where("selecttypeparameters"))
         if quantities & {"core-hours", "node-hours", "gpu-hours"}:
             if not words & {"safe", "all"}:
                 text = (

@@ -207,7 +207,7 @@ class Settings:
             )
             self.notes.assumed(text, where)
         for word, meaning in _SELECTION.items():
-            if word in comma_parts(parameters):
+            if word in comma_parts(parameters) and self.get("selecttype") != "select/linear":
                 self.notes.left_out(f"SelectTypeParameters={word.upper()}: {meaning}", where)
         for word in ("cr_lln", "cr_pack_nodes"):
             if word in parameters:
