@@ -6,7 +6,7 @@ the index.  A region contains all units below one vertex that is neither an exec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -51,6 +51,7 @@ class ExecutionTarget:
 class Inventory:
     """All execution targets by rank; `type` is their type, mostly ``node``.
 
+    `kinds` is (type, kind) → rank → the units of that kind, where a target has units of several kinds.
     `written` are the properties that R lists, as the cluster spells them.  `regions` are the parts of
     the machine and of targets by type: racks, switches, sockets.  `above` are the types of regions
     that contain targets.
@@ -62,6 +63,7 @@ class Inventory:
     regions: Mapping[str, tuple[Region, ...]]
     above: frozenset[str]
     written: frozenset[str] = frozenset()
+    kinds: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -72,11 +74,17 @@ class Inventory:
         targets: dict[int, ExecutionTarget] = {}
         ranks: dict[str, int] = {}
         given: set[str] = set()
+        typed: dict[tuple[str, str], dict[int, int]] = {}
         for number, key in enumerate(keys):
             pool = pool_of(graph, key)
             rank = ranks[key] = number if pool.rank is None else pool.rank
             given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
+            for leaf in leaves:
+                for name in pool_of(graph, leaf.path[-1]).properties:
+                    if f"{name}@{leaf.type}" in pool.properties:
+                        masks = typed.setdefault((leaf.type, name), {})
+                        masks[rank] = masks.get(rank, 0) | leaf.mask
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
             up = any(leaf.up for leaf in leaves)
             targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable, up)
@@ -84,7 +92,7 @@ class Inventory:
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
         regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
         written = frozenset(name for name in given if not name.startswith("+"))
-        return cls(targets, kind, frozenset(kinds), regions, above, written)
+        return cls(targets, kind, frozenset(kinds), regions, above, written, typed)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
