@@ -282,3 +282,68 @@ def test_an_audit_keeps_the_hierarchy(site, tmp_path):
     )
     assert list(ss.load_run(run).jobs["start"]) == [0, 0, 60]
     assert main(["report", "--audit", run]) == 0
+
+
+# --- what is read and not used ----------------------------------------------------------------
+
+ODD_CONF = """\
+ClusterName=c
+ControlMachine=head
+AccountingStorageEnforce=limits
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Socket_Memory
+PriorityType=priority/multifactor
+PriorityWeightTRES=CPU=10,GRES/gpu=.03,Mem==5
+KillWait=30
+NodeName=DEFAULT CPUs=8 RealMemory=4000
+NodeName=n1 TRESWeights=CPU=1
+NodeName=n2 Sockets==2
+PartitionName=a Nodes=n1 MinNodes=2 DefaultTime=2-0 MaxTime=1-0 DefMemPerNode=8000 Shared=FORCE:4
+PartitionName=b Nodes=n2 TRESBillingWeights=CPU=1 PreemptMode=SUSPEND
+"""
+ODD_QOS = """\
+Name|Flags|GrpWall|MinTRES|LimitFactor|MaxTRES|MaxWall|Colour
+long|DenyOnLimit,NoReserve,Wobble|1-00:00:00|cpu=2|0.5|license/x=2,mem=1.5G|UNLIMITED|green
+"""
+ODD_DUMP = """\
+Cluster - 'c':Fairshare=1:Frobnicate=3
+Parent - 'root'
+Account - 'bio':Fairshare=1:MaxTRESPerNode=cpu=4:MaxCPUs=6
+"""
+ODD_ASSOC = "Cluster|Account|User|MaxJobs\nc|bio||-1\nelsewhere|bio|tom|1\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "3.txt:3: 1 associations of other clusters than c: elsewhere",
+        "0.txt:8: KillWait=30 (",
+        "0.txt: 1 setting that does not affect the schedule here: ControlMachine",
+        "0.txt:5: SelectTypeParameters=CR_SOCKET_MEMORY: jobs have whole sockets",
+        "0.txt:7: PriorityWeightTRES: 'Mem==5' is not a weight",
+        "0.txt:10: TRESWeights=CPU=1 (",
+        "0.txt:11: sockets: '=2' is not valid",
+        "0.txt:12: partition a: MinNodes=2 of 1 nodes: no job can run",
+        "0.txt:12: partition a: DefaultTime=2-0 is above MaxTime",
+        "0.txt:12: partition a: DefMemPerNode=8000, and none of its nodes has so much memory",
+        "0.txt:12: partition a: OverSubscribe=FORCE:4 (",
+        "0.txt:13: partition b: TRESBillingWeights=CPU=1 (",
+        "0.txt:13: partition b: PreemptMode=SUSPEND: without PreemptType",
+        "1.txt:2: Flags=NoReserve of QOS long (",
+        "1.txt:2: Flags=Wobble of QOS long: not known",
+        "1.txt:2: GrpWall=1-00:00:00 (",
+        "1.txt:2: MinTRES=cpu=2 (",
+        "1.txt:2: LimitFactor=0.5 of QOS long (",
+        "1.txt:2: colour=green: not known",
+        "1.txt:2: the limit license/x=2",
+        "2.txt:1: frobnicate=3: not known",
+        "2.txt:3: MaxTRESPerNode=cpu=4 (",
+    ],
+)
+def test_what_is_read_and_not_used_leaves_a_note(tmp_path, said):
+    site = imported(tmp_path, ODD_CONF, ODD_QOS, ODD_DUMP, ODD_ASSOC)
+    found = [f"{note.where.rpartition('/')[2]}: {note.text}" for note in site.notes]
+    assert any(text.startswith(said) for text in found), "\n".join(found)
+    assert {"account": "bio", "each": "job", "cores": 6, "over": "hold", "level": 5} in site.config["limits"]
+    assert any(table.get("memory") == "1536 MiB" for table in site.config["limits"])
+    assert site.config["priority"]["factors"]["gpus"]["weight"] == 0.03

@@ -261,16 +261,28 @@ class SlurmLimits:
     # --- associations ------------------------------------------------------------------------
 
     def _of_this_cluster(self) -> list[Line]:
-        """Return the associations of the cluster: one accounting database may have those of several."""
+        """Return the associations of the cluster: one accounting database may have those of several.
+
+        Of a value that two files state, the first counts.
+        """
         name = self._records.settings.get("clustername")
         lines = self._records.associations
         others = [line for line in lines if line.values.get("cluster", name).lower() not in ("", name)]
-        if not name or not others:
-            return lines
-        names = ", ".join(sorted({line.values["cluster"] for line in others}))
-        text = f"{len(others):,} associations of other clusters than {name}: {clip(names)}"
-        self._notes.left_out(text, others[0].where)
-        return [line for line in lines if line not in others]
+        if name and others:
+            names = ", ".join(sorted({line.values["cluster"] for line in others}))
+            text = f"{len(others):,} associations of other clusters than {name}: {clip(names)}"
+            self._notes.left_out(text, others[0].where)
+            lines = [line for line in lines if line.values.get("cluster", name).lower() in ("", name)]
+        found: dict[tuple[str, str, str], Line] = {}
+        for line in lines:
+            values, place = line.values, line.where
+            key = values["account"], values["user"], values.get("partition", "")
+            if key in found:
+                known, place = found[key]
+                before = {name: value for name, value in known.items() if value.lower() not in UNLIMITED}
+                values = {**known, **values, **before}
+            found[key] = line._replace(values=values, where=place)
+        return list(found.values())
 
     def _accounts_above(self) -> dict[str, str]:
         found: dict[str, str] = {}

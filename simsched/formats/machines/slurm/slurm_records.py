@@ -206,7 +206,8 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
 
 def _join_settings(whole: SlurmRecords, part: SlurmRecords) -> None:
     mine, more = whole.settings, part.settings
-    mine.lists_all = all(one.lists_all for one in (mine, more)) if mine.values else more.lists_all
+    if more.values:
+        mine.lists_all = more.lists_all and (mine.lists_all or not mine.values)
     for key, value in more.values.items():
         if not stated(mine.values, key):
             mine.add({key: value}, more.where(key))
