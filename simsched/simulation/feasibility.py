@@ -21,6 +21,7 @@ from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.clock import Clock
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.graph.cluster import SITE_QUEUES
@@ -40,7 +41,8 @@ from simsched.simulation.admission import (
     unknown_queue,
     wrong_sizes,
 )
-from simsched.simulation.limits.limit_counters import ANY, LimitTable
+from simsched.simulation.limits.limit_counters import LimitTable
+from simsched.simulation.limits.limit_rules import ANY
 from simsched.simulation.outages.outages import MAINTENANCE
 from simsched.simulation.queues import INF, Queues
 
@@ -259,7 +261,7 @@ class QueueFeasibility:
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         duration = self._duration(queue, requested)
         seconds = INF if duration is None else duration
-        names = (ANY, ANY, None if queue is None else queue.name, ANY, None)
+        names = (ANY, ANY, None if queue is None else queue.name, ANY, None, gpu_type_of(spec.constraint))
         name = "" if queue is None else queue.name
         for breach in self._limits.breaches(names, request, seconds):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, SimschedError
 from simsched.formats import recognition
-from simsched.formats.machines.limits.qos_priorities import with_qos
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
@@ -309,7 +308,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
             clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
         )
         raise lacking(parts, where)
-    return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
+    return on_known_nodes(merge(parts, notes), NoteCollector(strict=strict))
 
 
 def _noting(path: Path, taken: set[Path]) -> OpenFile | None:

@@ -14,8 +14,8 @@ from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
         the first fault if `strict`.
     """
     notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, Settings(notes))
+    records = SlurmRecords(notes, FORMAT)
     licences: list[tuple[str, str]] = []
     for kind, values, place in _records(text, where, notes):
         if kind == "setting":
@@ -68,7 +68,7 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
     if records.is_empty and _NOTHING.search(text) is None:
         expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
-    return records.describe(FORMAT)
+    return describe([records])
 
 
 def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:

@@ -8,15 +8,14 @@ such as ``maximums``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.excerpts import clip
 
@@ -122,7 +121,7 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
         expected = "an object with a list nodes, partitions, reservations, licenses or sinfo"
         raise FormatError("this is not a document of Slurm", where=where, expected=expected)
     notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, Settings(notes))
+    records = SlurmRecords(notes, FORMAT)
     add = {
         "nodes": _add_node,
         "partitions": _add_partition,
@@ -144,11 +143,12 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     for key in document:
         if key not in LISTS and key not in _AROUND:
             notes.left_out(f"the key {clip(str(key))!r} is not used", where, cause=str(key))
-    if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
-        notes.left_out("the default partition, which this JSON does not state", where)
-    found = records.describe(FORMAT)
+    if records.partitions and not any("default" in line.values for line in records.partitions.values()):
+        records.without_default = where
     cluster = _text(_value(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
-    return replace(found, recipe=replace(found.recipe, name=cluster)) if cluster else found
+    if cluster:
+        records.settings.add({"clustername": cluster}, where)
+    return describe([records])
 
 
 def _list_of(document: Mapping[str, Any], key: str) -> Any:

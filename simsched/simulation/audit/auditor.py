@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError, SimschedError
+from simsched.formats.rfc.constraint import kinds_of_units
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.simulation.audit.audit_report import AuditReport
 from simsched.simulation.audit.inventory import Inventory, ids_of, lowest, mask_of, touches
@@ -64,7 +65,7 @@ from simsched.simulation.audit.r_documents import (
     wrong_slots,
 )
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
-from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
+from simsched.simulation.audit.request_check import ClaimRules, misplaced, other_kind, shortfall
 from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
 from simsched.simulation.audit.rules.unit_holders import UnitHolders
 from simsched.simulation.audit.tolerance import SLACK, differs, later
@@ -385,6 +386,12 @@ class _Auditor:
         if rules.allowed is not None and not rules.allowed.issuperset(units):
             wrong = sorted(set(units) - rules.allowed)[:5]
             self.report.add("A6", name, f"ranks {wrong} do not satisfy {rules.spec.constraint}")
+        if not (rules.alone or rules.partly or rules.apart or self.recorded.whole_targets):
+            for type_ in {type_ for type_, _ in self.inventory.kinds}:
+                rank = other_kind(type_, kinds_of_units(rules.spec.constraint, type_), units, self.inventory)
+                if rank is not None:
+                    text = f"rank {rank}: its {type_} units do not satisfy {rules.spec.constraint}"
+                    self.report.add("A6", name, text)
         fault = shortfall(
             rules.spec.resources, units, self.inventory, whole_targets=self.recorded.whole_targets
         ) or misplaced(rules, units, self.inventory)

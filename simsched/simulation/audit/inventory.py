@@ -51,6 +51,7 @@ class ExecutionTarget:
 class Inventory:
     """All execution targets by rank; `type` is their type, mostly ``node``.
 
+    `kinds` is (type, kind) → rank → the units of that kind, where a target has units of several kinds.
     `written` are the properties that R lists, as the cluster spells them.  `regions` are the parts of
     the machine and of targets by type: racks, switches, sockets.  `above` are the types of regions
     that contain targets.  `memory` is the unit of memory ("" for none), None without memory.
@@ -66,6 +67,7 @@ class Inventory:
     written: frozenset[str] = frozenset()
     memory: str | None = None
     pools: Mapping[str, tuple[int, str, int]] = field(default_factory=dict)
+    kinds: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -80,11 +82,17 @@ class Inventory:
         above = {child: key for key, children in below.items() for child in children}
         sizes = (pool_of(graph, key) for key in graph.nodes)
         wide = {pool.type for pool in sizes if pool.size >= WIDE}
+        typed: dict[tuple[str, str], dict[int, int]] = {}
         for number, key in enumerate(keys):
             pool = pool_of(graph, key)
             rank = ranks[key] = number if pool.rank is None else pool.rank
             given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
+            for leaf in leaves:
+                for name in pool_of(graph, leaf.path[-1]).properties:
+                    if f"{name}@{leaf.type}" in pool.properties:
+                        masks = typed.setdefault((leaf.type, name), {})
+                        masks[rank] = masks.get(rank, 0) | leaf.mask
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
             up = any(leaf.up for leaf in leaves)
             for leaf in leaves:
@@ -98,7 +106,7 @@ class Inventory:
         written = frozenset(name for name in given if not name.startswith("+"))
         units_of = (pool_of(graph, key) for key in graph.nodes)
         memory = next((pool.unit or "" for pool in units_of if pool.type == "memory"), None)
-        return cls(targets, kind, frozenset(kinds), regions, outer, written, memory, pools)
+        return cls(targets, kind, frozenset(kinds), regions, outer, written, memory, pools, typed)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.simulation.limits.limit_rules import memory_in
+from simsched.formats.rfc.constraint import gpu_type_of
+from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_in_force, memory_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ _NAMES: Mapping[str, Callable[[Job], str | None]] = {
     "queue": lambda job: job.queue,
     "qos": lambda job: job.qos,
     "array": lambda job: None if job.array_task is None else job.array_task.array,
+    GPU_TYPE: lambda job: gpu_type_of(job.jobspec.constraint),
 }
 _HOURS = ("node-hours", "core-hours", "gpu-hours")
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
@@ -231,31 +233,23 @@ class LimitAudit:
         return any(rule.over == "hold" for rule in about)
 
     def _bounds_of(self, job: Job) -> Iterator[_Bound]:
-        """Yield the limits of a job: of the rules about one kind of scope that with the most names counts."""
-        chosen: dict[tuple[Any, ...], tuple[int, float]] = {}
-        for rule in self._rules:
-            if not _about(rule, job):
+        """Yield the limits of a job."""
+        chosen: dict[tuple[Any, ...], float] = {}
+        names = {dimension: name_of(job) for dimension, name_of in _NAMES.items()}
+        for rule, scope, quantity, value in limits_in_force(self._rules, names):
+            if quantity == "memory" and self._memory is None:
                 continue
-            named = {name: ", ".join(given) for name, given in rule.names}
-            scope = tuple((name, named.get(name, _NAMES[name](job))) for name in rule.scope)
-            if any(value is None for _, value in scope):
-                continue
-            for quantity, value in rule.most:
-                if quantity == "memory" and self._memory is None:
-                    continue
-                most = inf if value == -1 else memory_in(value, self._memory or "", rule.where)
-                single = rule.each == ("job",) or quantity == "duration"
-                place = ("job" if single else "together", scope, quantity)
-                entry = (-len(rule.names), most)
-                chosen[place] = min(chosen.get(place, entry), entry)
+            most = inf if value == -1 else memory_in(value, self._memory or "", rule.where)
+            place = ("job" if rule.is_single(quantity) else "together", scope, quantity)
+            chosen[place] = min(chosen.get(place, inf), most)
         task = job.array_task
         if self._arrays and task is not None and task.limit is not None:
             place = ("together", (("array", task.array),), "running-jobs")
-            chosen[place] = min(chosen.get(place, (0, inf)), (0, task.limit))
-        for (kind, scope, quantity), (_, most) in chosen.items():
-            names = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
+            chosen[place] = min(chosen.get(place, inf), task.limit)
+        for (kind, scope, quantity), most in chosen.items():
+            whose = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
             if most < inf:
-                yield _Bound((kind, scope), quantity, most, names)
+                yield _Bound((kind, scope), quantity, most, whose)
 
     def _amounts(self, name: str, start: float, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         found: dict[str, float] = dict(

@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
 from simsched.simulation.jobs.sizes import Extent, Sizes
 from simsched.simulation.limits.limit_rules import (
     AHEAD,
+    ANY,
     DIMENSIONS,
     DURATION,
+    GPU_TYPE,
     NO_LIMIT,
     RUNNING,
     SPENT,
     SUBMITTED,
     UNITS,
     LimitRule,
+    limits_in_force,
     memory_in,
 )
 
@@ -46,9 +50,6 @@ FEW = 4
 
 NAMED = 3
 """Users that a reason names at most."""
-
-ANY = "*"
-"""A name in a dimension that no rule names: any user, any account."""
 
 Demand = tuple[float, ...]
 """The amounts of a job: 1 job, units, and unit-seconds by its requested duration."""
@@ -113,6 +114,7 @@ class LimitTable:
         self._index = index
         self.sizes = Sizes(index, whole=whole)
         self._by_array = any("array" in rule.scope for rule in rules)
+        self._by_gpu_type = any(GPU_TYPE in rule.scope for rule in rules)
         tasks = [job.array_task for job in jobs if job.array_task is not None]
         self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
@@ -123,7 +125,8 @@ class LimitTable:
         array = None if job.array_task is None else job.array_task.array
         if not self._by_array and array not in self._arrays:
             array = None
-        return job.user, job.bank, job.queue, job.qos, array
+        kind = gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None
+        return job.user, job.bank, job.queue, job.qos, array, kind
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
         """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
@@ -136,21 +139,15 @@ class LimitTable:
         return found
 
     def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
-        best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
-        for rule in (*self.rules, *self._own_rule(names["array"])):
-            scope = rule.scope_of(names)
-            if scope is None:
-                continue
-            for quantity, value in rule.most:
-                place = (rule.per_job or quantity == DURATION, scope)
-                entry = (-len(rule.names), self._amount(quantity, value, rule), rule)
-                mine = best.setdefault(place, {})
-                if quantity not in mine or entry[:2] < mine[quantity][:2]:
-                    mine[quantity] = entry
+        best: dict[tuple[bool, Scope], dict[str, tuple[float, LimitRule]]] = {}
+        rules = (*self.rules, *self._own_rule(names["array"]))
+        for rule, scope, quantity, value in limits_in_force(rules, names):
+            mine = best.setdefault((rule.is_single(quantity), scope), {})
+            most = self._amount(quantity, value, rule)
+            if quantity not in mine or most < mine[quantity][0]:
+                mine[quantity] = (most, rule)
         for (per_job, scope), chosen in sorted(best.items(), key=lambda item: (len(item[0][1]), item[0])):
-            limits = [
-                Limit(key, most, rule) for key, (_, most, rule) in chosen.items() if most < float("inf")
-            ]
+            limits = [Limit(key, most, rule) for key, (most, rule) in chosen.items() if most < float("inf")]
             if limits:
                 yield ScopeLimits(scope, tuple(limits), per_job)
 

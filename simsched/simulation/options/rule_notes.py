@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import did_you_mean, nearest
+from simsched.formats.rfc.constraint import gpu_type_of
+from simsched.simulation.limits.limit_rules import GPU_TYPE
 from simsched.simulation.options.run_config import make_config, options_note
 
 if TYPE_CHECKING:
@@ -85,6 +87,8 @@ def _known(config: RunConfig, workload: Workload) -> dict[str, set[str]]:
         dimension: {str(name) for name in {getattr(job, field) for job in workload.jobs} if name is not None}
         for dimension, field in (("user", "user"), ("account", "bank"), ("queue", "queue"), ("qos", "qos"))
     }
+    requests = {id(job.jobspec): job.jobspec for job in workload.jobs}.values()
+    known[GPU_TYPE] = {kind for spec in requests if (kind := gpu_type_of(spec.constraint)) is not None}
     known["array"] = {job.array_task.array for job in workload.jobs if job.array_task is not None}
     if config.queues is not None:
         known["queue"].update(config.queues.queues)

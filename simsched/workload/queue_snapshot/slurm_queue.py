@@ -101,7 +101,8 @@ class _Reader:
     def _holds(self, job: QueuedJob, hosts: Hostlist) -> Spread:
         """Return the cores, gpus and memory of a running job; on a site, its cpus are whole cores."""
         cpus, flat = positive(job.cpus), queued_flat(job)
-        more = {"gpu": flat.gpus or 0}
+        kind = self.map.gpu_types.get((flat.gpu_type or "").lower(), "@")
+        more = {"gpu" if "@" in kind else kind: flat.gpus or 0}
         if self.site is None:
             cores = cpus
         else:

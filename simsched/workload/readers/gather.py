@@ -98,6 +98,7 @@ class Gather:
     unknown_states: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     array_limits: dict[str, int] = field(default_factory=dict)
+    other_types: Counter[str] = field(default_factory=Counter)
     has_tasks: bool = False
     unread_values: dict[tuple[str, str], dict[str, tuple[str, int]]] = field(default_factory=dict)
 
@@ -212,6 +213,8 @@ class Gather:
         """Remember which parts of requests the log has, and whether the map leaves gpus out."""
         parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
         self.seen.update(name for name, value in parts.items() if value)
+        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
+            self.other_types[flat.gpu_type] += 1
         if flat.gpus and not self.job_map.asks("gpus", queue, partition):
             self.seen.add("gpus")
 
@@ -242,7 +245,7 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
-            notes=(*self.notes, *self._unknown(), *self._unread(), *self.unused()),
+            notes=(*self.notes, *self._unknown(), *self._unread(), *self._types(), *self.unused()),
         )
 
     def _note_arrays(self) -> None:
@@ -254,6 +257,13 @@ class Gather:
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
                 f"at a time for {limited:,} of them"
             )
+
+    def _types(self) -> Iterator[str]:
+        """Yield one sentence on the types of gpus that requests do not name."""
+        if self.other_types:
+            listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
+            why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
+            yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
 
     def _unknown(self) -> Iterator[str]:
         """Yield one sentence on the states that mean no result."""

@@ -456,7 +456,16 @@ def _flat(job: _Job) -> Flat:
     procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")
     nodes = wanted.get("node") or job.allocation_nodes or given.get("node")
     gpus = wanted.get("gpu") or given.get("gpu")
-    return Flat(procs=procs, nodes=nodes or None, gpus=gpus, memory=_memory(job, procs, nodes, wanted))
+    tres = job.tres.requested if wanted.get("gpu") else job.tres.allocated
+    names = [part.name or "" for part in tres if part.type == "gres"]
+    types = [name.removeprefix("gpu:") for name in names if name.startswith("gpu:")]
+    return Flat(
+        procs=procs,
+        nodes=nodes or None,
+        gpus=gpus,
+        gpu_type=types[0] if len(types) == 1 and gpus else None,
+        memory=_memory(job, procs, nodes, wanted),
+    )
 
 
 def _memory(job: _Job, procs: int | None, nodes: int | None, wanted: dict[str, int]) -> int | None:

@@ -280,7 +280,7 @@ def test_nodes_and_partitions_of_two_documents_are_one_site():
     assert found.config["queues"]["gpu"] == {"requires": ["gpu"], "priority": 9}
     assert found.config["queues"]["cpu"]["requires"] == ["cpu"]
     assert [note.text for note in found.notes if note.kind == "fault"] == [
-        "partition cpu: there is no node c2"
+        "partition cpu: there is no node c2 (expected a NodeName before it)"
     ]
 
 
