@@ -32,7 +32,7 @@ class MachineReplay:
     cluster : the cluster of the run.
     records : the records of the run, ascending in time.
     requests : id → compiled request of the job; it shows the units that a job holds besides those in its R.
-    outages : the planned outages; targets that fail or are drained are down in the states.
+    outages : the outages; their targets are down in the states.
     """
 
     def __init__(
@@ -46,7 +46,15 @@ class MachineReplay:
         self._records = records
         self._times = [record.time for record in records]
         self._requests = requests
-        self._outages = [outage for outage in outages if outage.kind != "maintenance"]
+        self._down = ~self._index.up
+        self._changes = sorted(
+            (time, up, tuple(targets_of_ranks(self._index, outage.ranks)))
+            for outage in outages
+            for time, up in ((outage.start, False), (outage.end, True))
+        )
+        self._changed = 0
+        self._open = np.zeros(len(self._index), dtype=np.int64)
+        """How many outages each target is in."""
         self._claims = ClaimsFromR(self._index)
         self._next = 0
         self._due: dict[str, list[AllocationRecord]] = {}
@@ -59,7 +67,7 @@ class MachineReplay:
         return self._times
 
     def state_at(self, time: float) -> Availability:
-        """Return the state after all records up to a time; it changes with the next call.
+        """Return the state after all records up to a time; read-only, and it changes with the next call.
 
         Raises
         ------
@@ -102,12 +110,14 @@ class MachineReplay:
             raise RunError(fault, where="allocations.jsonl") from None
 
     def _with_outages(self, time: float) -> Availability:
-        """Return the state with targets down as the cluster and the planned outages say."""
+        """Return the state with targets down as the cluster and the outages say."""
+        while self._changed < len(self._changes) and self._changes[self._changed][0] <= time:
+            _, up, targets = self._changes[self._changed]
+            np.add.at(self._open, list(targets), -1 if up else 1)
+            self._changed += 1
+        down = self._down | (self._open > 0)
+        if not down.any():
+            return self._claims.left
         state = self._claims.left.copy()
-        down = ~self._index.up
-        for outage in self._outages:
-            if outage.start <= time < outage.end:
-                down[targets_of_ranks(self._index, outage.ranks)] = True
-        if down.any():
-            state.set_status(np.flatnonzero(down), up=False)
+        state.set_status(np.flatnonzero(down), up=False)
         return state

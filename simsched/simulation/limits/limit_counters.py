@@ -84,12 +84,17 @@ class LimitBreach(NamedTuple):
     per_job: bool
 
     @property
+    def who(self) -> str:
+        """The jobs that the limit is on: each by itself, or those of a scope together."""
+        if not self.per_job:
+            return scope_text(self.scope)
+        return f"a job of {scope_text(self.scope)}" if self.scope else "a job"
+
+    @property
     def text(self) -> str:
         """A sentence with the names and numbers."""
         quantity, most, _ = self.limit
-        who = scope_text(self.scope)
-        if self.per_job:
-            who = f"a job of {who}" if self.scope else "a job"
+        who = self.who
         may = "may request" if quantity == DURATION else "may use"
         asked = "no limit" if self.asked == float("inf") else amount_text(quantity, self.asked)
         return f"{who} {may} at most {amount_text(quantity, most)}, the job asks for {asked}"
