@@ -57,8 +57,6 @@ class MachineReplay:
         """How many outages each target is in."""
         self._claims = ClaimsFromR(self._index)
         self._next = 0
-        self._due: dict[str, list[AllocationRecord]] = {}
-        """Job → its records that are not applied yet."""
         self._claimed: set[str] = set()
 
     @property
@@ -75,30 +73,30 @@ class MachineReplay:
             If an R does not belong to the cluster.
         """
         end = bisect_right(self._times, time)
-        for record in self._records[self._next : end]:
-            self._note(record)
+        due: dict[str, list[int]] = {}
+        for place in range(self._next, end):
+            self._note(place, due)
         self._next = end
-        for name, records in self._due.items():
-            for record in records:
-                self._apply(name, record)
-        self._due.clear()
+        for place in sorted(place for places in due.values() for place in places):
+            self._apply(self._records[place])
         return self._with_outages(time)
 
     def claims(self) -> dict[str, Selection]:
         """Return the claims of the state that was asked for last, by job."""
         return self._claims.by_name()
 
-    def _note(self, record: AllocationRecord) -> None:
-        """Keep a record for later, or forget the records of a job that came and went in between."""
+    def _note(self, place: int, due: dict[str, list[int]]) -> None:
+        """Note a record as due, or forget the records of a job that came and went in between."""
+        record = self._records[place]
         name = str(record.id)
-        waiting = self._due.setdefault(name, [])
-        waiting.append(record)
-        whole = len(waiting) == 2 and waiting[0].R == record.R
+        waiting = due.setdefault(name, [])
+        waiting.append(place)
+        whole = len(waiting) == 2 and self._records[waiting[0]].R == record.R
         if record.event == "release" and name not in self._claimed and whole:
-            del self._due[name]
+            del due[name]
 
-    def _apply(self, name: str, record: AllocationRecord) -> None:
-        granted = record.resources()
+    def _apply(self, record: AllocationRecord) -> None:
+        name, granted = str(record.id), record.resources()
         try:
             if record.event == "alloc":
                 self._claims.exact(name, granted, self._requests(name), rest=True)
