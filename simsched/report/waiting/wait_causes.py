@@ -186,6 +186,8 @@ class WaitCauses:
         self._requests: dict[int, Request] = {}
         self._parts: dict[int, list[Part]] = {}
         self._windows: dict[str | None, ReservedTimes] = {}
+        self._sums_by_request: dict[int, tuple[list[Sum], list[Sum]]] = {}
+        self._places: dict[bytes, int] = {}
 
     # --- facts on jobs ---------------------------------------------------------------------------
 
@@ -356,9 +358,11 @@ class WaitCauses:
     def _classify(self, row: int, classes: dict[object, _Class]) -> None:
         """Add an eligible job to its class."""
         queue = self.table["queue"][row] or ""
+        if queue not in self.run.meta.get("queue_stops", {}):
+            queue = ""  # that it is in this queue does not matter
         if self.cluster is None:
             needs = self._held_by_row[row]
-            key: object = (tuple(needs), queue if queue in self.run.meta.get("queue_stops", {}) else "")
+            key: object = (tuple(needs), queue)
             if key not in classes:
                 units = dict(zip(self.types, needs.tolist(), strict=True))
                 classes[key] = _Class(units, decided=True, queue=queue)
@@ -433,23 +437,23 @@ class WaitCauses:
         place = np.concatenate(places)
         times = np.concatenate([one.starts[at] for one, at in zip(swept, places, strict=True)])
         replay = self.replay()
-        view: _View | None = None
+        view: View | None = None
         for at in np.argsort(times, kind="stable").tolist():
             time, one = float(times[at]), swept[number[at]]
             if view is None or view.time != time:
-                view = _View(time, replay.state_at(time))
+                view = View(time, replay.state_at(time))
             here = int(place[at])
             one.codes[here] = self._cause_in(view, one, here)
 
-    def _cause_in(self, view: _View, swept: _Swept, at: int) -> int:
+    def _cause_in(self, view: View, swept: _Swept, at: int) -> int:
         """Return the cause of a piece of a class in the state of the machine then."""
         request, jobs = swept.of.request, swept.of
         assert request is not None
-        if not view.fits(request):
-            if view.fits_up(request):
-                return self.code(UNAVAILABLE)
-            type_ = self.short_type(request, view.state)
-            return self.code(PLACEMENT if type_ is None else f"{SHORT} of {type_}")
+        refusal = view.refusals.get(id(request), "")
+        if refusal == "":
+            refusal = view.refusals[id(request)] = self._refusal(view, request)
+        if refusal is not None:
+            return self.code(refusal)
         middle = float(swept.starts[at] + swept.ends[at]) / 2
         closed = self.under_maintenance(middle, jobs.duration)
         if closed and not self.fits_without(request, view.state, closed):
@@ -458,6 +462,18 @@ class WaitCauses:
         if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, jobs.reserved, closed):
             return self.code(ADVANCE)
         return int(swept.held_back[at])
+
+    def _refusal(self, view: View, request: Request) -> str | None:
+        """Return why a request does not fit, or None if it does."""
+        if not view.all_up:
+            if view.fits(request):
+                return None
+            if view.fits_up(request):
+                return UNAVAILABLE
+        type_ = self.short_type(request, view)  # a sum tells without a search
+        if type_ is not None:
+            return f"{SHORT} of {type_}"
+        return None if view.fits(request) else PLACEMENT
 
     def under_maintenance(self, time: float, limit: float) -> set[int]:
         """Return the ranks that are closed for maintenance within a time from now."""
@@ -493,68 +509,128 @@ class WaitCauses:
         without.set_status(targets, up=False)
         return can_match(request, without)
 
-    def short_type(self, request: Request, state: Availability) -> str | None:
+    def short_type(self, request: Request, view: View) -> str | None:
         """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
 
         Units within nodes that are taken whole count only on idle nodes, and only if enough of these are.
         """
-        parts = self.parts(request)
-        for within in (False, True):
-            lacking = self._lacking(request, [part for part in parts if part.within == within], state)
-            if lacking:
-                target = state.index.target_type
-                return max(lacking, key=lambda type_: (round(lacking[type_], 9), type_ == target))
+        for sums in self._sums_of(request):
+            lacking = {one.type: lack for one in sums if (lack := one.units - view.free(one)) > 0}
+            if len(lacking) < 2:
+                found = next(iter(lacking), None)
+            else:
+                totals, target = view.state.index.totals, view.state.index.target_type
+                share = {
+                    type_: round(lack / max(totals.get(type_, 1), 1), 9) for type_, lack in lacking.items()
+                }
+                found = max(share, key=lambda type_: (share[type_], type_ == target))
+            if found is not None:
+                return found
         return None
 
-    def _lacking(self, request: Request, parts: Sequence[Part], state: Availability) -> dict[str, float]:
-        """Return type → the missing units as a share of the machine."""
-        groups: dict[str, dict[bytes, tuple[float, Any]]] = {}
-        for part in parts:
-            free = _free(part, request, state)
-            alike = groups.setdefault(part.type, {})
-            key = free.astype(bool).tobytes() if len(parts) > 1 else b""
-            units, _ = alike.get(key, (0.0, free))
-            alike[key] = units + part.units, free
-        lacking: dict[str, float] = {}
-        for type_, alike in groups.items():
-            total = max(self.run.totals.get(type_, 0), state.index.totals.get(type_, 0), 1)
-            sums = [(units, free) for units, free in alike.values()]
-            if len(sums) > 1:
-                sums.append((sum(units for units, _ in sums), np.maximum.reduce([free for _, free in sums])))
-            missing = max(units - int(free.sum()) for units, free in sums)
-            if missing > 0:
-                lacking[type_] = missing / total
-        return lacking
+    def _sums_of(self, request: Request) -> tuple[list[Sum], list[Sum]]:
+        """Return the sums of free units that a request needs at least: anywhere, and within idle nodes.
+
+        Parts of a request may be for different nodes, so each part has a sum, and all together have one.
+        """
+        found = self._sums_by_request.get(id(request))
+        if found is None:
+            found = [], []
+            for within in (False, True):
+                groups: dict[str, dict[int, Sum]] = {}
+                for part in self.parts(request):
+                    if part.within == within:
+                        one = self._sum(part, request)
+                        alike = groups.setdefault(part.type, {})
+                        before = alike.get(one.place)
+                        alike[one.place] = (
+                            one if before is None else one._replace(units=one.units + before.units)
+                        )
+                for alike in groups.values():
+                    found[within].extend(alike.values())
+                    if len(alike) > 1:
+                        union = np.logical_or.reduce([one.may for one in alike.values()])
+                        units = sum(one.units for one in alike.values())
+                        one = next(iter(alike.values()))
+                        found[within].append(Sum(one.type, units, within, union, self._place(union)))
+            self._sums_by_request[id(request)] = found
+        return found
+
+    def _sum(self, part: Part, request: Request) -> Sum:
+        assert self.cluster is not None
+        index, need = self.cluster.index, part.need
+        eligible = need.eligible if need.content is None else need.content.eligible
+        if part.type == index.target_type:
+            may = request.eligible if request.alone else eligible
+        elif part.type in index.vertex_types:
+            vertices = index.vertex_types[part.type]
+            below = vertices.level == BELOW
+            may = eligible[vertices.target] if below else np.ones(len(vertices), dtype=np.bool_)
+        else:
+            target = index.pool_types[part.type].target
+            may = (target < 0) | eligible[target]
+        return Sum(part.type, part.units, part.within, may, self._place(may))
+
+    def _place(self, may: Bools) -> int:
+        """Return a number for some vertices or leaf pools; equal ones have the same."""
+        return self._places.setdefault(may.tobytes(), len(self._places))
 
 
-def _free(part: Part, request: Request, state: Availability) -> Any:
-    """Return the free units of each leaf pool, or which vertices are idle, where they may serve a request."""
-    index, need = state.index, part.need
-    eligible = need.eligible if need.content is None else need.content.eligible
-    if part.type == index.target_type:
-        if request.alone:
-            eligible = request.eligible
-        return is_idle(part.type, None, state) & state.up & eligible
-    if part.type in index.vertex_types:
-        vertices = index.vertex_types[part.type]
-        idle = is_idle(part.type, None, state) & state.is_up(part.type)
-        return idle & eligible[vertices.target] if vertices.level == BELOW else idle
-    pool = index.pool_types[part.type]
-    may: Bools = (pool.target < 0) | eligible[pool.target]
-    if part.within:
-        may = may & ((pool.target < 0) | is_idle(index.target_type, None, state)[pool.target])
-    return np.where(may, state.free[part.type], 0)
+class Sum(NamedTuple):
+    """Units of a type that must be free, or vertices that must be idle, among those that `may` serve.
+
+    `place` is a number for these.  `within` counts units on idle nodes only.
+    """
+
+    type: str
+    units: int
+    within: bool
+    may: Bools
+    place: int
 
 
-class _View:
-    """The machine at one instant, and the requests that were asked for in it."""
+class View:
+    """The machine at one instant, and the answers on it so far."""
 
     def __init__(self, time: float, state: Availability) -> None:
         self.time, self.state = time, state
+        self.refusals: dict[int, str | None] = {}
+        """Request → why it does not fit; None: it does."""
         self._fits: dict[int, bool] = {}
         self._fits_up: dict[int, bool] = {}
+        self._free: dict[tuple[str, int, bool], int] = {}
+        self._idle: dict[str, Bools] = {}
+
+    def free(self, wanted: Sum) -> int:
+        """Return how many units are free, or how many vertices are idle and up, where they may serve."""
+        key = wanted.type, wanted.place, wanted.within
+        found = self._free.get(key)
+        if found is None:
+            pool = self.state.index.pool_types.get(wanted.type)
+            if pool is None:
+                found = int(np.count_nonzero(self.idle(wanted.type) & wanted.may))
+            else:
+                may = wanted.may
+                if wanted.within:
+                    may = may & ((pool.target < 0) | self.idle(self.state.index.target_type)[pool.target])
+                found = int(self.state.free[wanted.type][may].sum())
+            self._free[key] = found
+        return found
+
+    def idle(self, kind: str) -> Bools:
+        """Return which vertices of a type are up and have nothing claimed in them."""
+        found = self._idle.get(kind)
+        if found is None:
+            found = self._idle[kind] = is_idle(kind, None, self.state) & self.state.is_up(kind)
+        return found
+
+    @property
+    def all_up(self) -> bool:
+        """Whether no target is down."""
+        return self._up is None
 
     def fits(self, request: Request) -> bool:
+        """Whether the request fits."""
         found = self._fits.get(id(request))
         if found is None:
             found = self._fits[id(request)] = can_match(request, self.state)
