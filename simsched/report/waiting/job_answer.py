@@ -98,6 +98,29 @@ class ReservedWindow:
     end: float
 
 
+@dataclass(frozen=True, slots=True)
+class IdleNode:
+    """A node when the free units were not arranged as requested: its free units, and who holds what it lacks.
+
+    `idle` is type → free units, and `held` has (job, type, units) of the types that are too few on it.
+    """
+
+    host: str
+    idle: dict[str, int]
+    held: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUser:
+    """A running job that used a limit: the cause, and its amount as text."""
+
+    cause: str
+    id: str
+    user: str
+    amount: str
+    until: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWait:
     """The answer of `why`.
@@ -111,6 +134,8 @@ class JobWait:
     outages : outages of the time in which the job would have fitted if all nodes were up, and maintenance
         that was to begin before its end.
     reservations : the windows of advance reservations that kept the nodes from it.
+    idle : nodes with free units, when these were first not arranged as it requests.
+    limit_users : the jobs that used most of a limit, when the job first waited for it.
     holders : jobs that held most of the types that were short, by unit-seconds.
     ahead : how many jobs waited before it at its submission, and their requested node-seconds.
     running : how many jobs ran then, and their remaining requested node-seconds.
@@ -134,6 +159,8 @@ class JobWait:
     sooner: tuple[str, ...]
     outages: tuple[NodeOutage, ...] = ()
     reservations: tuple[ReservedWindow, ...] = ()
+    idle: tuple[IdleNode, ...] = ()
+    limit_users: tuple[LimitUser, ...] = ()
     clock: Clock | None = None
 
     @property
@@ -163,6 +190,10 @@ def job_text(answer: JobWait) -> str:
         lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer)], indent="  ")]
     if answer.holders:
         lines += ["", "resources that were short were held by", *_holders(answer)]
+    if answer.idle:
+        lines += ["", "nodes with free units", *_idle(answer)]
+    if answer.limit_users:
+        lines += ["", "the limit was used by", *_limit_users(answer)]
     if answer.outages:
         lines += ["", "nodes that were unavailable", *_outages(answer)]
     if answer.reservations:
@@ -253,6 +284,25 @@ def _outages(answer: JobWait) -> list[str]:
     return table_lines(rows, indent="  ")
 
 
+def _idle(answer: JobWait) -> list[str]:
+    rows = [("node", "free", "held by")]
+    for node in answer.idle:
+        free = ", ".join(f"{units or 'no'} {_unit(type_, units)}" for type_, units in node.idle.items())
+        held = ", ".join(f"job {name} ({units:,} {_unit(type_, units)})" for name, type_, units in node.held)
+        rows.append((node.host, free, held))
+    return table_lines(rows, indent="  ")
+
+
+def _unit(type_: str, units: int) -> str:
+    return type_ if units == 1 or type_ == "memory" else f"{type_}s"
+
+
+def _limit_users(answer: JobWait) -> list[str]:
+    rows = [("job", "user", "amount", "until")]
+    rows += [(one.id, one.user, one.amount, _moment(answer.clock, one.until)) for one in answer.limit_users]
+    return table_lines(rows, indent="  ")
+
+
 def _windows(answer: JobWait) -> list[str]:
     rows = [("name", "from", "until")]
     rows += [
@@ -287,7 +337,7 @@ def job_document(answer: JobWait) -> dict[str, Any]:
     found["wait"], found["by_cause"] = answer.wait, answer.by_cause()
     found["clock"] = None if answer.clock is None else answer.clock.to_dict()
     found["limit"] = None if answer.limit == float("inf") else answer.limit
-    for holder in found["holders"]:
+    for holder in (*found["holders"], *found["limit_users"]):
         holder["until"] = None if holder["until"] == float("inf") else holder["until"]
     for outage in (*found["outages"], *found["reservations"]):
         outage["end"] = None if outage["end"] == float("inf") else outage["end"]

@@ -6,15 +6,19 @@ the changes with which the job would have fitted sooner.
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched import human
 from simsched.errors import ConfigError, RunError, did_you_mean
+from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.explain.explanation import explain_later
 from simsched.match.explain.occupancy import Occupancy
+from simsched.match.search.counts import beneath
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER
@@ -26,7 +30,9 @@ from simsched.report.waiting.job_answer import (
     RESERVATION,
     SHORT,
     UNAVAILABLE,
+    IdleNode,
     JobWait,
+    LimitUser,
     NodeOutage,
     ReservedWindow,
     UnitHolder,
@@ -34,6 +40,10 @@ from simsched.report.waiting.job_answer import (
 )
 from simsched.report.waiting.limit_replay import LIMIT
 from simsched.report.waiting.wait_causes import WaitCauses
+from simsched.simulation.forecast.start_times import started_at
+from simsched.simulation.limits.limit_counters import amount_text
+from simsched.simulation.options.run_config import from_document
+from simsched.workload.queue_snapshot.snapshot import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -52,6 +62,10 @@ ONE_HEAD = ("fcfs", "easy", "easy+", "easy++")
 """Policies in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""
+MOST_LETTERS = 60
+"""Letters of a constraint that is printed."""
+PATIENCE = 10.0
+"""Seconds for which a run is simulated again to find a limit with which a job would start."""
 
 
 def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
@@ -76,7 +90,7 @@ class _Inquiry:
     """One question, and the tables that it takes."""
 
     def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
-        self.run, self.name = run, name
+        self.run, self.name, self.inputs = run, name, (cluster, workload)
         self.causes = causes = WaitCauses(run, (cluster, workload))
         self.table = causes.table
         self.row = self._row()
@@ -122,6 +136,8 @@ class _Inquiry:
             sooner=tuple(self._sooner(periods)),
             outages=self._met(periods),
             reservations=self._reserved(periods),
+            idle=self._idle(periods),
+            limit_users=tuple(self._limit_users(periods)),
             clock=self.run.clock,
         )
 
@@ -145,9 +161,23 @@ class _Inquiry:
                     if state is not None:
                         job = self.table["id"][state.jobs[0][0]] if state.jobs else None
                         detail = state.text
+                elif cause.startswith(f"{SHORT} of ") and not self.request.every:
+                    detail = f"{cause} ({self._allowed})"
+                elif cause == ADVANCE:
+                    windows = causes.reserved_for(self.job).in_the_way((start + end) / 2, self.duration)
+                    names = " and ".join(dict.fromkeys(name for name, _, _ in windows))
+                    detail = f"fitted, but the advance reservation {names} is in the way" if names else ""
                 elif cause in (RESERVATION, ORDER):
                     job = self._head_at(start)
                 yield WaitPeriod(start, end, cause, job, detail)
+
+    @cached_property
+    def _allowed(self) -> str:
+        """The nodes that may serve the job, in words."""
+        constraint, queue = str(self.job.jobspec.constraint), self.table["queue"][self.row]
+        if KEY not in self.job.jobspec.system and len(constraint) <= MOST_LETTERS:
+            return f"with {constraint}"
+        return f"on the nodes that its constraint{f' or the queue {queue}' if queue else ''} allows"
 
     def _head_at(self, time: float) -> str | None:
         """Return the first job of the queue if only it can be in the way and submissions decide the order."""
@@ -260,6 +290,60 @@ class _Inquiry:
         assert self.causes.cluster is not None
         return self.causes.cluster.index
 
+    def _idle(self, periods: list[WaitPeriod]) -> tuple[IdleNode, ...]:
+        """Return the nodes with most free units when these were first not arranged as the job requests."""
+        first = next((p for p in periods if p.cause == PLACEMENT), None)
+        if first is None:
+            return ()
+        causes, index = self.causes, self.request_index
+        replay = causes.replay()
+        state = replay.state_at(first.start)
+        claims: dict[int | str, Selection] = dict(replay.claims().items())
+        occupancy = Occupancy(state, claims, {})
+        each = self._each()
+        free = {
+            type_: beneath(index.target_type, type_, None, index).sum(state.free[type_]) for type_ in each
+        }
+        share = sum(
+            (units / max(index.totals[type_], 1) for type_, units in free.items()), np.zeros(len(index))
+        )
+        share[~(self.request.eligible & state.up)] = 0
+        found = []
+        for target in np.argsort(-share, kind="stable")[:MOST].tolist():
+            if not share[target]:
+                break
+            only = np.arange(len(index)) == target
+            held = [
+                (str(holder.id), type_, holder.units)
+                for type_, units in each.items()
+                if free[type_][target] < units
+                for holder in occupancy.holders_of_targets(only, type_)[:2]
+                if holder.units
+            ]
+            idle = {type_: int(units[target]) for type_, units in free.items()}
+            found.append(IdleNode(index.hosts[target], idle, tuple(held)))
+        return tuple(found)
+
+    def _each(self) -> dict[str, int]:
+        """Return the units of each pool type that one copy of the request takes on a node."""
+        found: dict[str, int] = {}
+        pools = self.request_index.pool_types
+        for part in self.causes.parts(self.request):
+            if part.type in pools and (pools[part.type].target >= 0).all():
+                found[part.type] = max(found.get(part.type, 0), part.need.amount)
+        return found
+
+    def _limit_users(self, periods: list[WaitPeriod]) -> Iterator[LimitUser]:
+        """Yield the jobs that used most of each limit when the job first waited for it."""
+        table, limits = self.table, self.causes.limits
+        for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
+            start = next(p.start for p in periods if p.cause == cause)
+            state = limits.state_of(cause, self.job, self.duration, start)
+            for row, amount in () if state is None else state.jobs[:MOST]:
+                text = amount_text(state.quantity, amount) if state else ""
+                name, user = str(table["id"][row]), table["user"][row] or ""
+                yield LimitUser(cause, name, user, text, float(table["until"][row]))
+
     def _met(self, periods: list[WaitPeriod]) -> tuple[NodeOutage, ...]:
         """Return the outages in the way: nodes that were missing, and maintenance that was to begin."""
         found = []
@@ -291,7 +375,7 @@ class _Inquiry:
         """
         replay = self.causes.replay()
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
-        held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
+        held_back = next((p for p in periods if p.cause == RESERVATION), None)
         closed = next((p for p in periods if p.cause in (MAINTENANCE, ADVANCE)), None)
         for period in sorted(filter(None, (refused, held_back, closed)), key=lambda period: period.start):
             state, clock = replay.state_at(period.start), self.run.clock
@@ -303,7 +387,11 @@ class _Inquiry:
             if period is closed:
                 limit = self._until_closed(period.start, state)
             else:
-                limit = self._gap(period, state, replay.claims())
+                limit = self._startable(period.start)
+                if limit is None and period.job is not None:
+                    limit = self._gap(period, state, replay.claims())
+            if limit is None:
+                continue
             if 0 < limit < self.duration:
                 yield f"at {time}: with a limit of at most {human.seconds(limit)}"
 
@@ -324,6 +412,36 @@ class _Inquiry:
                 return limit
         return 0.0
 
+    def _startable(self, time: float) -> float | None:
+        """Return the longest limit (s) with which the run starts the job at a time, or 0 for none.
+
+        The run is simulated again up to this time with one limit after another.  None if that takes too
+        long, or the run is not one that can be repeated.
+        """
+        command = self.run.meta.get("command")
+        longest = int(min(self.duration, MAX_SECONDS)) - 1
+        wall = self.run.meta.get("wall_seconds")
+        if command is None or longest < 1 or not isinstance(wall, int | float):
+            return None
+        if wall * longest.bit_length() > PATIENCE:
+            return None
+        options = from_document(command["rules"], self.run.name)
+        jobs, at = self.inputs[1].jobs, 0
+        at = next(at for at, job in enumerate(jobs) if str(job.id) == self.name)
+
+        def starts(limit: float) -> bool:
+            changed = (*jobs[:at], with_fields(jobs[at], duration=limit), *jobs[at + 1 :])
+            workload = replace(self.inputs[1], jobs=changed)
+            return started_at(self.inputs[0], workload, at, time, **options) == time
+
+        if not starts(1):
+            return 0.0
+        low, high = 1, longest + 1  # with its own limit it did not start
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if starts(middle) else (low, middle)
+        return float(low)
+
     def _gap(self, period: WaitPeriod, state: Availability, claims: Mapping[str, Selection]) -> float:
         """Return the seconds until the job with the reservation was expected to start."""
         assert period.job is not None
@@ -335,11 +453,16 @@ class _Inquiry:
         return ends[str(ended[-1])] - period.start if ended else 0.0
 
 
+def _alike(one: WaitPeriod, other: WaitPeriod) -> bool:
+    """Whether two periods of a cause have one sentence; the use of a limit may change within a period."""
+    return one.detail == other.detail or one.cause.startswith(f"{LIMIT} ")
+
+
 def _joined(parts: Iterable[WaitPeriod]) -> list[WaitPeriod]:
     """Return the parts with neighbours of one cause as one period."""
     found: list[WaitPeriod] = []
     for part in parts:
-        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job):
+        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job) and _alike(found[-1], part):
             last = found[-1]
             found[-1] = WaitPeriod(last.start, part.end, part.cause, part.job, last.detail)
         else:
