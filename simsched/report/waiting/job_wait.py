@@ -384,6 +384,7 @@ class _Inquiry:
                 reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
                 yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])
                 continue
+            limit: float | None
             if period is closed:
                 limit = self._until_closed(period.start, state)
             else:

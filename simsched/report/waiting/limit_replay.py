@@ -184,7 +184,8 @@ class LimitReplay:
         """Scope → places in the times that jobs ran (row, start, end, requested end), and their demands."""
         causes, by_scope = self._causes, dict[Any, list[int]]()
         known: dict[object, list[Scope]] = {}
-        runs, demands = [], []
+        runs: list[tuple[int, float, float, float]] = []
+        demands: list[Demand] = []
         durations, ids = causes.table["duration"], causes.table["id"]
         for row, start, end in causes.attempts:
             job = causes.jobs.get(ids[row])
@@ -204,7 +205,8 @@ class LimitReplay:
         if isinstance(steps, _Steps):
             return steps.at(times)
         product, rate = steps
-        return product.at(times) - rate.at(times) * times
+        left: Floats = product.at(times) - rate.at(times) * times
+        return left
 
     def _steps_of(self, scope: Scope, at: int) -> Any:
         """Return the use of a quantity in a scope as steps.
