@@ -243,7 +243,7 @@ def test_a_limit_says_who_uses_it_up(story):
 
 
 def test_hours_ahead_fall_while_jobs_run(story):
-    """C asks for 20 of at most 45 core-seconds; A has 30 ahead at 5, and at most 25 from the whole second 8."""
+    """C asks for 20 of 45 core-seconds; A has 30 ahead at 5, and at most 25 from the whole second 8 on."""
     jobs = [job("A", 0, "slot=2/core", 20, user="uma"), job("C", 5, "slot=2/core", 10, user="uma")]
     limits = [{"each": "user", "running-core-hours": 0.0125}]
     answer = story(machine(1, cores=4), jobs, limits=limits)("C")
