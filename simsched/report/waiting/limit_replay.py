@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,11 +22,13 @@ from simsched.simulation.limits.limited_jobs import NAMELESS
 from simsched.simulation.options.run_config import RECORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
-    from simsched.report.waiting.wait_causes import WaitCauses
+    from simsched.graph.cluster import Cluster
+    from simsched.match.requests.request import Request
+    from simsched.report.data.column_arrays import Arrays
     from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Scope, ScopeLimits
     from simsched.workload.job import Job
 
@@ -36,6 +38,25 @@ LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
 ROUNDING = 1e-3
 """Unit-seconds that the sum of the hours ahead may be off: it is a difference of large sums."""
+
+
+class RunFacts(Protocol):
+    """What is read of a run: see `wait_causes.WaitCauses`."""
+
+    config: Mapping[str, Any]
+    cluster: Cluster | None
+    jobs: Mapping[str, Job]
+    table: Arrays
+
+    @property
+    def attempts(self) -> list[tuple[int, float, float]]:
+        """Row, start and end of each time that a job ran."""
+
+    def request_of(self, name: str) -> Request:
+        """Return the compiled request of a job."""
+
+    def code(self, cause: str) -> int:
+        """Return the code of a cause."""
 
 
 class LimitState(NamedTuple):
@@ -74,7 +95,7 @@ class _Steps(NamedTuple):
 class LimitReplay:
     """The limits of a run."""
 
-    def __init__(self, causes: WaitCauses) -> None:
+    def __init__(self, causes: RunFacts) -> None:
         assert causes.cluster is not None
         self._causes = causes
         self.rules = read_limits(causes.config.get("limits", ()), "run.json")

@@ -153,7 +153,8 @@ class WaitCauses:
     """
 
     def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
-        self.run, self.config = run, run.config
+        self.run = run
+        self.config: Mapping[str, Any] = run.config
         self.table = table = job_arrays(run, COLUMNS)
         table["until"] = np.nan_to_num(table["end"], nan=inf)
         self.timeline = timeline_arrays(run)
