@@ -90,7 +90,7 @@ class NodeOutage:
 
 
 @dataclass(frozen=True, slots=True)
-class ReservedWindow:
+class ReservedHours:
     """The hours of an advance reservation in which a job might run, in seconds."""
 
     name: str
@@ -158,7 +158,7 @@ class JobWait:
     passed: tuple[int, int]
     sooner: tuple[str, ...]
     outages: tuple[NodeOutage, ...] = ()
-    reservations: tuple[ReservedWindow, ...] = ()
+    reservations: tuple[ReservedHours, ...] = ()
     idle: tuple[IdleNode, ...] = ()
     limit_users: tuple[LimitUser, ...] = ()
     clock: Clock | None = None

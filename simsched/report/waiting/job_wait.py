@@ -34,7 +34,7 @@ from simsched.report.waiting.job_answer import (
     JobWait,
     LimitUser,
     NodeOutage,
-    ReservedWindow,
+    ReservedHours,
     UnitHolder,
     WaitPeriod,
 )
@@ -358,12 +358,12 @@ class _Inquiry:
                 found.append(NodeOutage(str(one.ranks), one.kind, one.start, one.end))
         return tuple(found[:MOST])
 
-    def _reserved(self, periods: list[WaitPeriod]) -> tuple[ReservedWindow, ...]:
+    def _reserved(self, periods: list[WaitPeriod]) -> tuple[ReservedHours, ...]:
         """Return the windows of advance reservations in the way."""
         times = [(p.start + p.end) / 2 for p in periods if p.cause == ADVANCE]
         reserved = self.causes.reserved_for(self.job)
         found = dict.fromkeys(one for time in times for one in reserved.in_the_way(time, self.duration))
-        return tuple(ReservedWindow(*one) for one in found)[:MOST]
+        return tuple(ReservedHours(*one) for one in found)[:MOST]
 
     # --- changes --------------------------------------------------------------------------------------
 

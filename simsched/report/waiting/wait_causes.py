@@ -86,7 +86,7 @@ _WHOLE_NODE = re.compile(r"\bnode(?:=[^/;\]{]*)?(?:\{x|\Z|[;\]])")
 _OPEN = -1
 
 
-class Pieces(NamedTuple):
+class WaitPieces(NamedTuple):
     """The wait of one job: starts and ends of its pieces (s), and the code of the cause of each."""
 
     row: int
@@ -94,16 +94,16 @@ class Pieces(NamedTuple):
     ends: Floats
     codes: Ints
 
-    def joined(self) -> Pieces:
+    def joined(self) -> WaitPieces:
         """Return the pieces with neighbours of one cause as one."""
         if len(self.codes) < 2:
             return self
         first = np.concatenate(([True], self.codes[1:] != self.codes[:-1]))
         last = np.concatenate((first[1:], [True]))
-        return Pieces(self.row, self.starts[first], self.ends[last], self.codes[first])
+        return WaitPieces(self.row, self.starts[first], self.ends[last], self.codes[first])
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """Units of a type that a request takes: of a pool, or whole vertices; `need` says which may serve.
 
     `within` are units inside of nodes that are taken whole: they have to be on idle nodes.
@@ -185,9 +185,9 @@ class WaitCauses:
         self.outages = outages_within(self.run.path, self.config, -inf, inf)
         self.limits = LimitReplay(self)
         self._requests: dict[int, Request] = {}
-        self._parts: dict[int, list[Part]] = {}
+        self._parts: dict[int, list[RequestPart]] = {}
         self._windows: dict[str | None, ReservedTimes] = {}
-        self._sums_by_request: dict[int, tuple[list[Sum], list[Sum]]] = {}
+        self._sums_by_request: dict[int, tuple[list[FreeSum], list[FreeSum]]] = {}
         self._places: dict[bytes, int] = {}
 
     # --- facts on jobs ---------------------------------------------------------------------------
@@ -322,7 +322,7 @@ class WaitCauses:
         return found
 
     @cached_property
-    def waits(self) -> list[Pieces]:
+    def waits(self) -> list[WaitPieces]:
         """The waits of all jobs that waited, joined."""
         return [wait.joined() for wait in self.pieces(self.waiting.tolist())]
 
@@ -335,7 +335,7 @@ class WaitCauses:
             names = [NOT_ELIGIBLE, *(name for name in names if name != POLICY), POLICY]
         return list(dict.fromkeys(names))
 
-    def pieces(self, rows: Iterable[int]) -> Iterator[Pieces]:
+    def pieces(self, rows: Iterable[int]) -> Iterator[WaitPieces]:
         """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
         whole: dict[int, int] = {}
         classes: dict[object, _Class] = {}
@@ -350,7 +350,7 @@ class WaitCauses:
             else:
                 whole[row] = self.code(self.before(row)[0])
         for row, code in whole.items():
-            yield Pieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
+            yield WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
         swept = [_Swept(self, one) for one in classes.values()]
         self._ask_the_machine(swept)
         for one in swept:
@@ -407,24 +407,28 @@ class WaitCauses:
         simple = request.plain is not None and request.plain.unit is not None and not request.alone
         return found, bool(found) and (simple or (request.whole > 0 and not request.alone))
 
-    def parts(self, request: Request) -> list[Part]:
+    def parts(self, request: Request) -> list[RequestPart]:
         """Return the units that a request takes, type by type and place by place."""
         found = self._parts.get(id(request))
         if found is None:
             found = []
             if request.alone:  # whatever it asks for, it gets whole nodes
                 assert self.cluster is not None
-                found.append(Part(self.cluster.index.target_type, request.nodes, request.needs[0], False))
+                found.append(
+                    RequestPart(self.cluster.index.target_type, request.nodes, request.needs[0], False)
+                )
             self._add_parts(request.needs, 1, found, within=request.alone)
             self._parts[id(request)] = found
         return found
 
-    def _add_parts(self, needs: Sequence[Need], times: int, found: list[Part], *, within: bool) -> None:
+    def _add_parts(
+        self, needs: Sequence[Need], times: int, found: list[RequestPart], *, within: bool
+    ) -> None:
         for need in needs:
             number = times * need.amount
             taken = need.kind == VERTEX and need.exclusive
             if (taken or (need.kind == POOL and need.exclusive)) and not (taken and within):
-                found.append(Part(need.type, number, need, within))
+                found.append(RequestPart(need.type, number, need, within))
             self._add_parts(need.children, number, found, within=within or taken)
 
     # --- pieces of a class that the timeline does not decide ---------------------------------------
@@ -438,15 +442,15 @@ class WaitCauses:
         place = np.concatenate(places)
         times = np.concatenate([one.starts[at] for one, at in zip(swept, places, strict=True)])
         replay = self.replay()
-        view: View | None = None
+        view: MachineView | None = None
         for at in np.argsort(times, kind="stable").tolist():
             time, one = float(times[at]), swept[number[at]]
             if view is None or view.time != time:
-                view = View(time, replay.state_at(time))
+                view = MachineView(time, replay.state_at(time))
             here = int(place[at])
             one.codes[here] = self._cause_in(view, one, here)
 
-    def _cause_in(self, view: View, swept: _Swept, at: int) -> int:
+    def _cause_in(self, view: MachineView, swept: _Swept, at: int) -> int:
         """Return the cause of a piece of a class in the state of the machine then."""
         request, jobs = swept.of.request, swept.of
         assert request is not None
@@ -464,7 +468,7 @@ class WaitCauses:
             return self.code(ADVANCE)
         return int(swept.held_back[at])
 
-    def _refusal(self, view: View, request: Request) -> str | None:
+    def _refusal(self, view: MachineView, request: Request) -> str | None:
         """Return why a request does not fit, or None if it does."""
         if not view.all_up:
             if view.fits(request):
@@ -510,7 +514,7 @@ class WaitCauses:
         without.set_status(targets, up=False)
         return can_match(request, without)
 
-    def short_type(self, request: Request, view: View) -> str | None:
+    def short_type(self, request: Request, view: MachineView) -> str | None:
         """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
 
         Units within nodes that are taken whole count only on idle nodes, and only if enough of these are.
@@ -529,7 +533,7 @@ class WaitCauses:
                 return found
         return None
 
-    def _sums_of(self, request: Request) -> tuple[list[Sum], list[Sum]]:
+    def _sums_of(self, request: Request) -> tuple[list[FreeSum], list[FreeSum]]:
         """Return the sums of free units that a request needs at least: anywhere, and within idle nodes.
 
         Parts of a request may be for different nodes, so each part has a sum, and all together have one.
@@ -538,7 +542,7 @@ class WaitCauses:
         if found is None:
             found = [], []
             for within in (False, True):
-                groups: dict[str, dict[int, Sum]] = {}
+                groups: dict[str, dict[int, FreeSum]] = {}
                 for part in self.parts(request):
                     if part.within == within:
                         one = self._sum(part, request)
@@ -553,11 +557,11 @@ class WaitCauses:
                         union = np.logical_or.reduce([one.may for one in alike.values()])
                         units = sum(one.units for one in alike.values())
                         one = next(iter(alike.values()))
-                        found[within].append(Sum(one.type, units, within, union, self._place(union)))
+                        found[within].append(FreeSum(one.type, units, within, union, self._place(union)))
             self._sums_by_request[id(request)] = found
         return found
 
-    def _sum(self, part: Part, request: Request) -> Sum:
+    def _sum(self, part: RequestPart, request: Request) -> FreeSum:
         assert self.cluster is not None
         index, need = self.cluster.index, part.need
         eligible = need.eligible if need.content is None else need.content.eligible
@@ -570,14 +574,14 @@ class WaitCauses:
         else:
             target = index.pool_types[part.type].target
             may = (target < 0) | eligible[target]
-        return Sum(part.type, part.units, part.within, may, self._place(may))
+        return FreeSum(part.type, part.units, part.within, may, self._place(may))
 
     def _place(self, may: Bools) -> int:
         """Return a number for some vertices or leaf pools; equal ones have the same."""
         return self._places.setdefault(may.tobytes(), len(self._places))
 
 
-class Sum(NamedTuple):
+class FreeSum(NamedTuple):
     """Units of a type that must be free, or vertices that must be idle, among those that `may` serve.
 
     `place` is a number for these.  `within` counts units on idle nodes only.
@@ -590,7 +594,7 @@ class Sum(NamedTuple):
     place: int
 
 
-class View:
+class MachineView:
     """The machine at one instant, and the answers on it so far."""
 
     def __init__(self, time: float, state: Availability) -> None:
@@ -602,7 +606,7 @@ class View:
         self._free: dict[tuple[str, int, bool], int] = {}
         self._idle: dict[str, Bools] = {}
 
-    def free(self, wanted: Sum) -> int:
+    def free(self, wanted: FreeSum) -> int:
         """Return how many units are free, or how many vertices are idle and up, where they may serve."""
         key = wanted.type, wanted.place, wanted.within
         found = self._free.get(key)
@@ -678,7 +682,7 @@ class _Swept:
             causes.limits.fill(self.codes, self.starts, of.job, of.duration)
         self._short()
 
-    def pieces(self) -> Iterator[Pieces]:
+    def pieces(self) -> Iterator[WaitPieces]:
         """Yield the wait of each job of the class, with the time before it was eligible."""
         causes = self.causes
         low, high = np.searchsorted(self.kept, self.first), np.searchsorted(self.kept, self.last)
@@ -695,7 +699,7 @@ class _Swept:
                 starts = np.concatenate(([causes.submit[row]], starts))
                 ends = np.concatenate(([causes.eligible[row]], ends))
                 codes = np.concatenate(([code], codes))
-            yield Pieces(row, starts, ends, codes)
+            yield WaitPieces(row, starts, ends, codes)
 
     def _grid(self, begin: float, end: float) -> Floats:
         """Return the times at which the cause may change, from `begin` or before to `end` or later."""
