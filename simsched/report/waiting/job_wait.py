@@ -30,6 +30,7 @@ from simsched.report.waiting.job_answer import (
     RESERVATION,
     SHORT,
     UNAVAILABLE,
+    UNDECIDED,
     IdleNode,
     JobWait,
     LimitUser,
@@ -375,7 +376,7 @@ class _Inquiry:
         """
         replay = self.causes.replay()
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
-        held_back = next((p for p in periods if p.cause == RESERVATION), None)
+        held_back = next((p for p in periods if p.cause in (RESERVATION, UNDECIDED)), None)
         closed = next((p for p in periods if p.cause in (MAINTENANCE, ADVANCE)), None)
         for period in sorted(filter(None, (refused, held_back, closed)), key=lambda period: period.start):
             state, clock = replay.state_at(period.start), self.run.clock
