@@ -11,13 +11,14 @@ from simsched.bundled import resolve
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
+from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
     import argparse
     import threading
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 DEFAULT_POLICY = "easy"
+MINUTE = 60.0
+"""A rest of fewer seconds is not announced."""
 EXIT_FAULTS = 1
 EXIT_LEFT_OUT = 1
 
@@ -264,7 +267,12 @@ def _simulate(
     from simsched.workload.load import resolve_workload
 
     inputs = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
-    with _progress(len(workload), quiet=args.quiet) as progress:
+    engines: list[Engine] = []
+    once = sys.stderr.isatty()  # from the first line on, the bar shows the rest
+    with (
+        _progress(len(workload), quiet=args.quiet) as progress,
+        heartbeat("run", lambda spent: _state(engines, spent), quiet=args.quiet, first=FIRST, once=once),
+    ):
         return simulate(
             cluster,
             workload,
@@ -273,9 +281,21 @@ def _simulate(
             eventlog=args.eventlog,
             sink=sink,
             progress=progress,
+            begun=engines.append,
             stop=stop,
             **options,
         )
+
+
+def _state(engines: Sequence[Engine], spent: float) -> str:
+    """Return how many jobs have ended, the rate, and how long the rest takes at it; "" if that is soon."""
+    if not engines:
+        return ""
+    done, jobs = engines[0].done, len(engines[0].progress.states)
+    if done and spent / done * (jobs - done) < MINUTE:
+        return ""
+    rate = f"{done / spent:,.0f} jobs/s" if done >= spent else f"{done / spent:.2g} jobs/s"
+    return f"{done:,} of {jobs:,} jobs ended, {rate}{expected(spent, done, jobs - done)}"
 
 
 def _rules(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def simulate(
     resume: str | Path | None = None,
     env: Environment | None = None,
     progress: Callable[[Engine], None] | None = None,
+    begun: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
 ) -> RunResult:
@@ -92,6 +93,7 @@ def simulate(
     resume : a checkpoint of this very run; the run continues from it as if never interrupted.
     env : a simpy environment to share, at second 0 of the workload; it runs until this run is over.
     progress : called every few hundred passes with the engine.
+    begun : called with the engine before the first event; it may be read from another thread.
     stop : once set, the run ends after the current pass; ``meta["complete"]`` is then false.
 
     Raises
@@ -114,6 +116,8 @@ def simulate(
         if checkpoints or resume is not None:
             identity = identity_of(cluster, workload, config, files)
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
+        if begun is not None:
+            begun(engine)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
         return session.records(times)

@@ -199,3 +199,11 @@ def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:
     clusters = bundled("clusters")
     for name in dict.fromkeys(request.label for request in refused if request.label in clusters):
         note(f"{name} was read as a request, but it is the name of a bundled cluster; {hint.format(name)}")
+
+
+def note_sharing(requests: Iterable[NamedRequest]) -> None:
+    """Note requests that claim nothing, and the shapes that would."""
+    from simsched.match.explain.suggestions import notes_on_sharing
+
+    for text in notes_on_sharing((request.jobspec for request in requests), "request"):
+        note(text)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from simsched.arguments import check, check_path, check_real, wrong
-from simsched.errors import FormatError, RunError, did_you_mean
+from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from simsched.graph.cluster import Cluster
     from simsched.simulation.record.run_directory import RunResult
+    from simsched.workload.job import Workload
 
 #: the newest layout of a run directory that this version reads
 
@@ -118,6 +120,30 @@ class RunTables:
     def config(self) -> dict[str, Any]:
         """The configuration of the run: policies, seed, options."""
         return dict(self.meta.get("config", {}))
+
+    def inputs(self) -> tuple[Cluster, Workload]:
+        """Read the cluster and the workload of the run again; the jobs are in their queues.
+
+        Raises
+        ------
+        RunError
+            if an input has changed since the run, or ``run.json`` does not say how it was read.
+        """
+        from simsched.simulation.record.run_origin import unchanged_inputs
+
+        try:
+            return unchanged_inputs(self.meta, self.name)
+        except RunError:
+            raise
+        except SimschedError:  # an input cannot be read
+            names = [str(one.get("name")) for one in self.meta.get("inputs", [])]
+            missing = next((name for name in names if not Path(name).exists()), None)
+            if missing is None:
+                raise
+            fault = f"the input {missing} of the run is not here"
+            raise RunError(
+                fault, where=self.name, expected="the directory in which the run was made, and its inputs"
+            ) from None
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

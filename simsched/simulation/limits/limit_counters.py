@@ -86,12 +86,17 @@ class LimitBreach(NamedTuple):
     """The amount that the request names; an allocation may be larger, and have whole nodes."""
 
     @property
+    def who(self) -> str:
+        """The jobs that the limit is on: each by itself, or those of a scope together."""
+        if not self.per_job:
+            return scope_text(self.scope)
+        return f"a job of {scope_text(self.scope)}" if self.scope else "a job"
+
+    @property
     def may(self) -> str:
         """The limit as a sentence."""
         quantity, most, _ = self.limit
-        who = scope_text(self.scope)
-        if self.per_job:
-            who = f"a job of {who}" if self.scope else "a job"
+        who = self.who
         may = "may request" if quantity == DURATION else "may use"
         return f"{who} {may} at most {amount_text(quantity, most)}"
 
