@@ -488,7 +488,10 @@ class _Auditor:
             return
         recorded = self.recorded
         others = (
-            recorded.live or recorded.preemption is not None or recorded.reservations or recorded.cut == -INF
+            bool(recorded.live or recorded.renewals)
+            or recorded.preemption is not None
+            or recorded.reservations
+            or recorded.cut == -INF
         )
         if others or recorded.on_failure is None or (recorded.queues and self._preemptible):
             return
@@ -570,7 +573,8 @@ class _Auditor:
             text = f"releases its nodes at {span.first:g}, before its epilog of at least {least:g} s is over"
             self.report.add("A8", name, text)
         attempts = self._attempts.attempts_of(name, row)
-        starts = [start for start, _ in attempts]
+        # A running job that a program changed has another allocation, and did not start again.
+        starts = [] if self.recorded.renewals else [start for start, _ in attempts]
         faults = (
             *wrong_eligible(self.recorded, job, row, self._others),
             *while_closed(self.recorded, row, starts),

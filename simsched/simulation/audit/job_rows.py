@@ -121,6 +121,7 @@ def wrong_backfills(
         and not recorded.limits  # a job that waits for a limit is passed by others
         and not any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
         and recorded.queue_policy in TELL_BACKFILLS
+        and recorded.preemption is None  # the job that took its nodes has not passed it
     ):
         yield from _passed_a_job(waits, started, place, ordered, firsts)
 

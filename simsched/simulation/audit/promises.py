@@ -54,7 +54,12 @@ def check_promises(
     """Add the promises that were broken, or could not be made, to a report."""
     silent = recorded.replans or (recorded.queue_policy in PROMISES_NOTHING and not recorded.queues)
     # Under conservative backfilling each job is promised a start when it is first considered.
-    rebuilt = recorded.live or recorded.preemption is not None or recorded.checkpoints is not None
+    rebuilt = (
+        recorded.live
+        or recorded.renewals
+        or recorded.preemption is not None
+        or recorded.checkpoints is not None
+    )
     each = recorded.queue_policy == "conservative" and not silent and not rebuilt
     at_once = each and not recorded.each_event and not any(row["start"] == row["end"] for row in table)
     for row in table:
