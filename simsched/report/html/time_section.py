@@ -107,8 +107,9 @@ def largest_jobs(run: RunTables) -> tuple[RunTables, str]:
     sentence = (
         f"This run has {count:,} jobs. The chart of the nodes has the {MOST_JOBS:,} that held most {kind}s"
         f" for longest, which is {share} of all {kind} hours, so that it shows less use than there was; the"
-        " charts and tables below are of all jobs. The machine room, the tables of the machine and the waits of single jobs are left out: see"
-        " <code>simsched plot room RUN</code> and <code>simsched why RUN JOB</code>."
+        " charts and tables below are of all jobs. The machine room, the tables of the"
+        " machine and the waits of single jobs are left out:"
+        " see <code>simsched plot room RUN</code> and <code>simsched why RUN JOB</code>."
     )
     return run.of_jobs(rows), sentence
 
