@@ -109,9 +109,9 @@ class SimulatedRun(Run):
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name, rounded as in ``summary.json``."""
-        from simsched.report.metrics.summary import Summary, rounded
+        from simsched.report.metrics.summary import RunFigures, rounded
 
-        return Summary({name: float(rounded(value)) for name, value in self._tables.summary.items()})
+        return RunFigures({name: float(rounded(value)) for name, value in self._tables.summary.items()})
 
     @cached_property
     def nodes(self) -> pd.DataFrame:

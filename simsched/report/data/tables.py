@@ -166,12 +166,12 @@ class RunTables:
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
-        from simsched.report.metrics.summary import Summary, summarise
+        from simsched.report.metrics.summary import RunFigures, summarise
 
         stored = self.path / "summary.json" if self.path else None
         if stored and stored.is_file():
-            return Summary({k: _number(v) for k, v in read_record(stored).items() if _is_number(v)})
-        return Summary(summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up))
+            return RunFigures({k: _number(v) for k, v in read_record(stored).items() if _is_number(v)})
+        return RunFigures(summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up))
 
     @cached_property
     def clock(self) -> Clock | None:

@@ -106,9 +106,10 @@ def largest_jobs(run: RunTables) -> tuple[RunTables, str]:
     share = human.share(held[rows].sum() / held.sum()) if held.sum() > 0 else human.share(0.0)
     sentence = (
         f"This run has {count:,} jobs. The chart of the nodes has the {MOST_JOBS:,} that held most {kind}s"
-        f" for longest, which is {share} of all {kind} hours; the charts and tables below are of all jobs."
-        " The machine room, the tables of the machine and the waits of single jobs are left out: see"
-        " <code>simsched plot room RUN</code> and <code>simsched why RUN JOB</code>."
+        f" for longest, which is {share} of all {kind} hours, so that it shows less use than there was; the"
+        " charts and tables below are of all jobs. The machine room, the tables of the"
+        " machine and the waits of single jobs are left out:"
+        " see <code>simsched plot room RUN</code> and <code>simsched why RUN JOB</code>."
     )
     return run.of_jobs(rows), sentence
 

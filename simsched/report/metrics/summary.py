@@ -206,7 +206,7 @@ def _rest(whole: float, part: float) -> float:
     return 0.0 if left < ROUNDING else left
 
 
-class Summary(dict[str, float]):
+class RunFigures(dict[str, float]):
     """Figures by name, which a notebook shows as a table with units."""
 
     def _repr_html_(self) -> str:
