@@ -141,10 +141,11 @@ class InputWarning(UserWarning):
     """An input is accepted, but parts of it were assumed, left out or not understood.
 
     lines : one sentence each, with its place.
+    of_result : whether they are on a result and not on an input, so that ``--quiet`` does not hide them.
     """
 
-    def __init__(self, source: str, lines: Iterable[str]) -> None:
-        self.lines = tuple(lines)
+    def __init__(self, source: str, lines: Iterable[str], *, of_result: bool = False) -> None:
+        self.lines, self.of_result = tuple(lines), of_result
         super().__init__(f"{source}: " + "; ".join(self.lines))
 
 

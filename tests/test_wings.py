@@ -11,7 +11,7 @@ from tests.test_layers import imports_of
 
 #: Room → its wings from the first to the last; "" is the modules of the room itself.
 ORDER = {
-    "formats": ["text", "rfc", "jobspec", "sss", "cluster", "machines", "accounts", ""],
+    "formats": ["text", "rfc", "jobspec", "sss", "cluster", "accounts", "machines", ""],
     "match": ["requests", "state", "policies", "search", "explain", ""],
     "study": ["spec", "runs", "", "sizing", "calibration"],
     "cli": ["support", "options", ""],

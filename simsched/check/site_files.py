@@ -177,7 +177,7 @@ def _add_site(found: SiteFiles, site: Site) -> None:
 
 def _add_file(found: SiteFiles, path: str | Path) -> None:
     from simsched.formats.machines.read import describe_document, describe_text
-    from simsched.formats.recognition import CLUSTER, unrecognised
+    from simsched.formats.machines.recognition import CLUSTER, unrecognised
     from simsched.formats.text.documents import load_document, name_of, read_text
     from simsched.formats.text.input_files import opener
 

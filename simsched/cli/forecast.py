@@ -189,7 +189,7 @@ def _state(seen: list[float], ends: tuple[float, float | None], spent: float) ->
 
 def _refuse_unrecognised(args: argparse.Namespace) -> None:
     """Raise FormatError for a file that is neither a queue snapshot nor a log of jobs."""
-    from simsched.formats.recognition import WORKLOAD, unrecognised
+    from simsched.formats.machines.recognition import WORKLOAD, unrecognised
     from simsched.workload.load import resolve_workload
     from simsched.workload.source import Source
 

@@ -166,7 +166,7 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
-    from simsched.formats.recognition import GWF, look_of
+    from simsched.formats.machines.recognition import GWF, look_of
     from simsched.workload.readers.sacct_lines import delimiter_of
 
     head = text[:100_000].lstrip("\ufeff \t\r\n")
@@ -194,7 +194,8 @@ def guess_kind(text: str) -> str:
 
 def _json_kind(text: str) -> str:
     """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
-    from simsched.formats.recognition import CLUSTER, WORKLOAD, look_of, outline
+    from simsched.formats.machines.recognition import CLUSTER, WORKLOAD, look_of
+    from simsched.formats.text.json_outline import outline
 
     keys = outline(text)
     if "execution" in keys or "R_lite" in keys:

@@ -97,8 +97,8 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
     parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
     pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
     if len(runs) > 2:
-        head = ["", *(clip_end(run.name, 24) for run in runs)]
-        pairs += [f"all pairs\n{fitted_table(head, pair_table(runs), width)}\n{PAIRS}"]
+        tables = _in_blocks([clip_end(run.name, 24) for run in runs], pair_table(runs), width)
+        pairs.append("\n\n".join(["all pairs", *tables, *wrap(PAIRS, width)]))
     return "\n\n".join([*parts, *pairs, *recorded_waits.beside(runs, width)]) + "\n"
 
 

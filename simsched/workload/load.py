@@ -241,7 +241,7 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
     except LimitError:
         raise
     except SimschedError as error:
-        from simsched.formats.recognition import WORKLOAD, unrecognised
+        from simsched.formats.machines.recognition import WORKLOAD, unrecognised
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
         raise unrecognised(text, source.name, WORKLOAD, known) or error from None
@@ -300,7 +300,7 @@ def _is_archive(source: Source) -> bool:
 
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
     """Return the one preset that the columns of a text show; None where there is no such table."""
-    from simsched.formats.recognition import table_columns
+    from simsched.formats.machines.recognition import table_columns
 
     names, form = table_columns(head)
     others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
@@ -440,7 +440,7 @@ def detect(head: str, name: str = "") -> str:
         record = next((line for line in lines if not line.lstrip().startswith("#")), "")
         found = "sge" if _SGE.match(record) else "gwf" if _is_gwf(record) else None
     if found is None and "JobId=" in head:  # after the output of other commands
-        from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
+        from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
 
         found = "squeue-json" if SCONTROL_JOBS in machine_parts(head) else None
     return found or otherwise
@@ -460,7 +460,7 @@ def _is_swf(line: str) -> bool:
 
 
 def _is_gwf(line: str) -> bool:
-    from simsched.formats.recognition import GWF_RECORD
+    from simsched.formats.machines.recognition import GWF_RECORD
 
     return re.match(GWF_RECORD, line) is not None
 
@@ -485,7 +485,8 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
 
 def _detect_json(head: str, lines: list[str]) -> str:
     """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
-    from simsched.formats.recognition import jobs_look, outline
+    from simsched.formats.machines.recognition import jobs_look
+    from simsched.formats.text.json_outline import outline
 
     is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
     keys = outline(lines[0] if is_lines and len(lines) > 1 else head)

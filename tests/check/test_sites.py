@@ -334,7 +334,7 @@ def test_the_folder_of_a_site(tmp_path):
         ('{"computes": [], "rabbits": {}}', "an object"),
         ("[queues.a\n", "not TOML"),
         ('{"version": 2, "execution": {}}', "R of version 2"),
-        ("- {ranks: 0}\n", "an outage needs ranks and a start"),
+        ("- {ranks: 0}\n", "an outage needs ranks or hosts, and a start"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, content, fault):

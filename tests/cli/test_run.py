@@ -379,6 +379,6 @@ def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
 
 def test_outages_without_a_file(capsys, tmp_path):
     assert main(["run", "tiny", "first-steps", "-o", str(tmp_path / "out"), "--outages", "node2"]) == 2
-    message = "--outages: node2: no such file (expected a JSON or YAML file with a list of {ranks, start, end"
+    message = "--outages: node2: no such file (expected a JSON or YAML file with a list of {ranks or hosts"
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -256,7 +256,7 @@ def test_objects_of_the_wrong_kind_in_python(value):
         (lambda: run.metric(value), "metric"),
         (lambda: run.section(value), "report section"),
     ):  # fmt: skip
-        with pytest.raises(ss.ConfigError, match=text):
+        with pytest.raises(ss.SimschedError, match=f"{text}|is not a job|jobs is"):
             call()
 
 

@@ -129,7 +129,7 @@ def test_the_page_has_dates_and_the_recorded_beside_the_simulated_waits(runs):
 
 
 def test_recorded_waits_of_a_log_without_starts(tmp_path):
-    (tmp_path / "jobs.yaml").write_text("- {shape: core, submit: 0, runtime: 60}\n")
+    (tmp_path / "jobs.yaml").write_text("- {shape: slot/core, submit: 0, runtime: 60}\n")
     result = simulate(load_cluster("tiny"), load_workload(tmp_path / "jobs.yaml"))
     from simsched.report.data.tables import RunTables
 

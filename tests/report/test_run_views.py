@@ -152,6 +152,7 @@ ASKED = {
     "inputs": lambda run: [(type(one).__name__, len(one.index) if i == 0 else one.jobs) for i, one in
                            enumerate(run.inputs())],
     "metric": lambda run: run.metric("mean_wait"),
+    "of_jobs": lambda run: len(run.of_jobs([0, 1, 2]).jobs),
     "page": lambda run: re.sub(OF_THE_COMMAND, "", run.page()),
     "plot": lambda run: [pixels(run.plot(kind)) for kind in ("gantt", "room", "map", "waits", "users")],
     "plot_wait": lambda run: pixels(run.plot_wait(waited(run)[0])),

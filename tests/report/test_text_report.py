@@ -18,7 +18,8 @@ def test_the_story_as_a_page(write_run, story):
 easy · easy · first
 toy: 4 nodes, 16 cores
 workload story.yaml
-──────────────────────
+1 of 5 jobs need more than this machine has, and did not run.
+─────────────────────────────────────────────────────────────
 
 jobs             5: completed 2 · timeout 1 · infeasible 1 · dropped 1
 makespan         2 min 20 s, 77.1 jobs/h

@@ -438,7 +438,7 @@ def test_slurm_gives_a_default_of_at_most_the_limit(tmp_path):
     site = ss.import_site(path)
     answer = ss.feasible(site.cluster, ss.Jobspec.from_shape("slot=1/core"), config=site.config)
     assert (bool(answer), answer.placement.duration) == (True, 1800)
-    assert any("DefaultTime (1h) is above MaxTime (30m)" in note.text for note in site.notes)
+    assert any("DefaultTime=60 is above MaxTime" in note.text for note in site.notes)
 
 
 PROPOSALS = {

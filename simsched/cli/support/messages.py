@@ -47,7 +47,7 @@ def notes_of_inputs() -> Iterator[None]:
             new = [line for line in message.lines if line not in seen]
             seen.update(new)
             for line in new[:MOST_NOTES]:
-                note(printable(line, sys.stderr), of_input=True)
+                note(printable(line, sys.stderr), of_input=not message.of_result)
             if len(new) > MOST_NOTES:
                 note(f"{len(new) - MOST_NOTES:,} more notes on this file", of_input=True)
 

@@ -24,9 +24,9 @@ from simsched.formats.accounts.account_rows import (
     shares_of,
 )
 from simsched.formats.accounts.sacctmgr_dump import is_dump, read_dump
-from simsched.formats.recognition import outline
 from simsched.formats.text.documents import load_document
 from simsched.formats.text.input_files import name_of, read_text
+from simsched.formats.text.json_outline import outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

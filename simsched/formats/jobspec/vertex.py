@@ -112,8 +112,8 @@ def claiming(resources: tuple[ResourceVertex, ...]) -> tuple[ResourceVertex, ...
     """Return resources without a slot with a slot that claims the innermost of them.
 
     >>> from simsched.formats.jobspec.shape import format_shape, parse_shape
-    >>> [format_shape(claiming(parse_shape(shape))) for shape in ("node=4", "node=4/core=2", "core;gpu")]
-    ['slot=4/node', 'node=4/slot/core=2', 'slot/[core;gpu]']
+    >>> [format_shape(claiming(parse_shape(shape))) for shape in ("node=4", "node=4/core=2", "[core;gpu]")]
+    ['slot=4/node', 'node=4/slot=2/core', 'slot/[core;gpu]']
     """
     one = Count.fixed(1)
     if any(vertex.with_ for vertex in resources):

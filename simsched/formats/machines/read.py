@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, SimschedError
-from simsched.formats import recognition
+from simsched.formats.machines import recognition
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
+from simsched.formats.text import json_outline
 from simsched.formats.text.decompression import opened
 from simsched.formats.text.excerpts import clip
 from simsched.formats.text.input_files import name_of, opener, read_text, text_of_bytes
@@ -82,7 +83,7 @@ def describe_text(
     if text.lstrip()[:1] == "{":
         parts = [
             describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
-            for part in recognition.json_parts(text)
+            for part in json_outline.json_parts(text)
         ]
         known = [part for part in parts if part is not None]
         return merge(known) if known else None
@@ -96,7 +97,7 @@ def describe_document(
     """Return the description that a decoded JSON document is; None if it is none of `FORMATS`."""
     if not isinstance(document, dict):
         return None
-    kind = recognition.document_kind(recognition.outline_of(document))
+    kind = recognition.document_kind(json_outline.outline_of(document))
     return FORMATS[kind].read(document, where, open_file=open_file, strict=strict) if kind else None
 
 
@@ -230,7 +231,7 @@ def _kinds_of(text: str) -> Collection[str]:
     text = text.removeprefix("\ufeff")
     if text.lstrip()[:1] != "{":
         return recognition.machine_parts(text)
-    kinds = (recognition.document_kind(recognition.outline(part)) for part in recognition.json_parts(text))
+    kinds = (recognition.document_kind(json_outline.outline(part)) for part in json_outline.json_parts(text))
     return [kind for kind in kinds if kind]
 
 
@@ -240,7 +241,7 @@ def _is_log(path: Path) -> bool:
         return True
     try:
         with opened(path) as stream:
-            head = stream.read(recognition.HEAD)
+            head = stream.read(json_outline.HEAD)
         look = recognition.look_of(text_of_bytes(head, "", lenient=True), first=recognition.CLUSTER)
         if look is not None and look.what == recognition.SCONTROL_JOBS:  # nodes may follow
             look = recognition.look_of(read_text(path, lenient=True), first=recognition.CLUSTER)

@@ -105,4 +105,4 @@ def installed_figures(
 
 
 def _warn(error: PluginError) -> None:
-    warnings.warn(InputWarning("metrics", (str(error),)), stacklevel=3)
+    warnings.warn(InputWarning("metrics", (str(error),), of_result=True), stacklevel=3)

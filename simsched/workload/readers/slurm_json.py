@@ -323,7 +323,7 @@ def queued_jobs(
 
     In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
     """
-    from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
+    from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
     from simsched.formats.text.documents import decode_json_bulk
 
     if text.lstrip("\ufeff \t\r\n")[:1] != "{":

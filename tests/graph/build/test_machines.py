@@ -67,7 +67,7 @@ def test_a_sound_file_warns_of_nothing(tmp_path):
 
 
 def test_queues_alone_and_nodes_without_cores():
-    with pytest.raises(FormatError, match="queues of PBS describes no nodes"):
+    with pytest.raises(FormatError, match="no nodes are described, only queues of PBS"):
         graph_from_bytes(b"create queue a\nset queue a enabled = True\n", where="q")
     graph = graph_from_bytes(b"STATE UP NNODES NODELIST\navail y 2 a[0-1]\n")
     assert "cores, which flux resource status does not list" in [note.text for note in graph.graph["notes"]]

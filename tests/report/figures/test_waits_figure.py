@@ -62,7 +62,7 @@ def test_a_job_that_did_not_wait_has_no_figure(world):
     run, cluster, load = world
     with pytest.raises(RunError, match="job a did not wait"):
         figures.draw_job(run, run.why("a", cluster, load))
-    with pytest.raises(ConfigError, match="unknown width 'wide'"):
+    with pytest.raises(ConfigError, match="'wide' is not the width"):
         figures.draw_job(run, run.why("b", cluster, load), paper="wide")
 
 

@@ -17,7 +17,20 @@ from simsched.workload.load import load_workload
 from tests.simulation.simworld import job, machine, run, workload
 
 JOBS_COLUMNS = [
-    *("id", "name", "user", "bank", "queue", "urgency", "submit", "eligible", "start", "end", "duration"),
+    *(
+        "id",
+        "name",
+        "user",
+        "bank",
+        "queue",
+        "urgency",
+        "submit",
+        "eligible",
+        "start",
+        "wait",
+        "end",
+        "duration",
+    ),
     *("runtime", "nodes", "cores", "gpus", "slots", "procs", "result", "reason", "backfilled"),
     *("promised", "shape", "recorded_state", "recorded_start", "recorded_wait"),
 ]
@@ -47,7 +60,7 @@ def test_the_tables_have_the_columns_of_the_contract(tmp_path):
     assert types["backfilled"] == "BOOLEAN"
     first, second, third, never = jobs.fetchall()
     assert first == (
-        *("1", None, "ann", None, "batch", 16, 0.0, 0.0, 0.0, 6.0, 6.0, 6.0),
+        *("1", None, "ann", None, "batch", 16, 0.0, 0.0, 0.0, 0.0, 6.0, 6.0, 6.0),
         *(3, 3, 0, 3, None, "COMPLETED", None, False, None, "slot=3/core", None, None, None),
     )
     assert second[JOBS_COLUMNS.index("procs")] == 4
@@ -75,10 +88,10 @@ def test_allocations_are_one_r_a_line_and_releases_add_up(tmp_path):
     path = run(machine(4), *QUEUE[:2]).save(tmp_path / "run")
     lines = [json.loads(line) for line in (path / "allocations.jsonl").read_text().splitlines()]
     assert [(line["id"], line["event"], line["time"]) for line in lines] == [
-        (1, "alloc", 0),
-        (1, "release", 6),
-        (2, "alloc", 6),
-        (2, "release", 10),
+        ("1", "alloc", 0),
+        ("1", "release", 6),
+        ("2", "alloc", 6),
+        ("2", "release", 10),
     ]
     assert lines[0]["R"] == lines[1]["R"]
     execution = lines[0]["R"]["execution"]

@@ -150,7 +150,7 @@ def test_a_queue_on_its_site(tmp_path, capsys):
     ]  # fmt: skip
     capsys.readouterr()
     arguments = ["--site", str(tmp_path / "site"), str(written(tmp_path, queue)), "--format", "json"]
-    assert main(["forecast", *arguments, "--quiet", "--queue-policy", "conservative"]) == 0
+    assert main(["forecast", *arguments, "--queue-policy", "conservative"]) == 0
     out, err = capsys.readouterr()
     assert "2 processors are a core" in err
     found = {job["id"]: (job["start"], job["shape"]) for job in json.loads(out)}

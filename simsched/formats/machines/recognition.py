@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.machines.slurm.keys import GLOBAL, NODE, PARTITION
 from simsched.formats.text.excerpts import clip
+from simsched.formats.text.json_outline import HEAD, Outline, outline
 from simsched.formats.text.sniffing import detect_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
 CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
-HEAD = 65_536
-"""The characters at the beginning of a text in which the form of its records is looked for."""
-
 SCONTROL, SLURM_CONF, FLUX_CONFIG = "the output of scontrol", "slurm.conf", "a Flux configuration (TOML)"
 SCONTROL_JOBS = "the output of scontrol show job"
 GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF = "gres.conf", "topology.conf", "cgroup.conf"
@@ -116,93 +114,6 @@ def _matching(looks: Iterable[tuple[Look, re.Pattern[str]]], head: str) -> Itera
 
 
 # -- JSON: the keys at the top -------------------------------------------------------------------
-
-Outline: TypeAlias = "Mapping[str, tuple[str, frozenset[str]]]"
-"""Key at the top → how its value begins (``{``, ``[`` or nothing), and the keys of that object, or of the
-objects of that list.  The key of a document that is a list is empty."""
-
-_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?)?|[\[\]{}]', re.DOTALL)
-
-
-def outline(text: str) -> Outline:
-    """Return the outline of a JSON text, or of the first line of JSON Lines.
-
-    Texts that are damaged or cut short have the keys that their beginning shows.
-
-    >>> sorted(outline('{"jobs": [{"id": 1, "at": {"x": 2}}], "n": {"deep": {"jobs": []}}}').items())
-    [('jobs', ('[', frozenset({'id', 'at'}))), ('n', ('{', frozenset({'deep'})))]
-    """
-    found = _outline_of_head(text[:HEAD])
-    if len(text) <= HEAD or detect_kind(text) != "json" or text.lstrip()[:1] != "{":
-        return found
-    import msgspec
-
-    try:
-        whole = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except (msgspec.MsgspecError, RecursionError, UnicodeError):
-        return found
-    for key, raw in whole.items():
-        if key not in found:
-            value = bytes(memoryview(raw)[:HEAD]).decode("utf-8", "replace")
-            found |= _outline_of_head(f'{{"{key}": {value}')
-    return found
-
-
-def _outline_of_head(head: str) -> dict[str, tuple[str, frozenset[str]]]:
-    found: dict[str, tuple[str, set[str]]] = {}
-    top, open_ = "", ""
-    for token in _TOKEN.finditer(head):
-        mark = token[0]
-        if mark in "{[":
-            open_ += mark
-            if len(open_) == (1 if open_[0] == "[" else 2):
-                found[top] = (mark, found[top][1] if top in found else set())
-        elif mark in "}]":
-            open_ = open_[:-1]
-            if not open_:
-                break
-        elif token[2] and open_ == "{":
-            top = token[1]
-            found.setdefault(top, ("", set()))
-        elif token[2] and open_ in ("{{", "{[{", "[{"):
-            found[top][1].add(token[1])
-    return {key: (mark, frozenset(keys)) for key, (mark, keys) in found.items()}
-
-
-MOST_PARTS = 100
-"""The most JSON documents in one text; more are lines of JSON Lines."""
-
-
-def json_parts(text: str) -> list[str]:
-    r"""Return the documents of a JSON text, which commands wrote one after the other, at their places.
-
-    >>> json_parts('{"a": 1}\n{"b": 2}')
-    ['{"a": 1}', '\n{"b": 2}']
-    """
-    if re.search(r"\}\s*\{", text) is None:
-        return [text]
-    parts: list[str] = []
-    depth = begin = lines = 0
-    for token in _TOKEN.finditer(text):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
-        if depth == 0 and token[0] in "}]":
-            parts.append("\n" * lines + text[begin : token.end()])
-            lines += text.count("\n", begin, token.end())
-            begin = token.end()
-            if len(parts) > MOST_PARTS:
-                return [text]
-    return parts if parts and not text[begin:].strip() else [text]
-
-
-def outline_of(document: Any) -> Outline:
-    """Return the outline of a decoded document."""
-    items = document.items() if isinstance(document, dict) else (("", document),)
-    found = {}
-    for key, value in items:
-        mark = "{" if isinstance(value, dict) else "[" if isinstance(value, list) else ""
-        inner = [value] if mark == "{" else value[:100] if mark else []
-        found[str(key)] = (mark, frozenset(str(k) for one in inner if isinstance(one, dict) for k in one))
-    return found
 
 
 def document_kind(keys: Outline) -> str:
