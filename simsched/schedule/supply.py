@@ -144,10 +144,6 @@ class Supply(ABC):
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]
 
-    def may_start_any(self, queue: WaitingQueue) -> bool:  # noqa: ARG002
-        """Whether it is not known that no waiting job can start now; quicker than to ask for the first."""
-        return True
-
     def rules_out_all(self, queue: WaitingQueue) -> bool:
         """Whether sums rule out every job of a queue whose order changes with time, without sorting any."""
         return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()

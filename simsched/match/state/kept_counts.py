@@ -1,4 +1,4 @@
-"""Counts that a state keeps: of one content, and of many at once. The search brings them up to date."""
+"""Counts that a state keeps: of one content, which the search brings up to date, and of those of a run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
+    from simsched.match.kernel import Kernel
     from simsched.match.requests.request import Content
 
 
@@ -28,26 +29,13 @@ class KeptCount:
     seen: int
 
 
-class KeptTable(Protocol):
-    """The counts of many contents as of one version of a state (see `search.count_table`)."""
+class KernelKinds(Protocol):
+    """The requests of a run, whose copies on each target a kernel counts (see `match.counted_kinds`)."""
 
-    fits: Ints
-    pending: list[Ints]
-    """The targets that each change touched since the table last followed the state."""
-    grew: bool
-    """Whether any of these changes may have freed something."""
+    kernel: Kernel
 
-    def sums_of(self, content: int) -> tuple[int, int]:
-        """Return the sum of the copies of a content, and the number of targets with any."""
+    def row_of(self, content: Content) -> Ints | None:
+        """Return the copies of a content that each target hosts now; None if they are not counted."""
 
-    def count(self, content: int, *, targets: bool) -> int:
-        """Return the sum of the copies of a content now, or with `targets` the number of targets with any."""
-
-    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
-        """Return the first targets that host copies of a content now, in a fixed order, and how many each."""
-
-    def number_of(self, content: Content) -> int | None:
-        """Return the number of a content among the rows of `fits`; None if it is not counted here."""
-
-    def follow(self) -> None:
-        """Catch up with the state."""
+    def follow_status(self) -> None:
+        """Note that targets went down or came up."""

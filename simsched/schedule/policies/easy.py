@@ -96,8 +96,6 @@ class Easy:
 
     def _start_in_order(self, context: PassContext) -> int | None:
         """Start jobs in order; return the first that does not fit, or None if all started."""
-        if self._shadow is not None and not context.supply.may_start_any(context.queue):
-            return context.queue.first
         return start_in_order(context)
 
     def _is_pointless(self, context: PassContext) -> bool:
