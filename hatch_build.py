@@ -38,7 +38,7 @@ def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
     name = ".".join(SOURCE.with_suffix("").parts)
     with tempfile.TemporaryDirectory() as folder:
         extension = Extension(
-            name, [str(root / SOURCE)], extra_compile_args=["-O3"] if sys.platform != "win32" else []
+            name, [str(root / SOURCE)], extra_compile_args=["-O3", "-g0"] if sys.platform != "win32" else []
         )
         directives = DIRECTIVES | ({"boundscheck": True, "initializedcheck": True} if checked else {})
         try:

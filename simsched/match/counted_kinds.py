@@ -157,8 +157,7 @@ class CountedKinds:
 
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where the kernel does not count it."""
-        total = np.append(np.asarray(self.kernel.total), MANY * MANY)  # the last one is that of demand -1
-        fits: Bools = total[self._of_kind] >= self._amount
+        fits: Bools = self.kernel.totals[self._of_kind] >= self._amount
         return fits
 
     def row_of(self, content: Content) -> npt.NDArray[np.int64] | None:

@@ -3,6 +3,9 @@ cimport cython
 
 cdef int NOW, THEN, REST, HEAD
 
+@cython.locals(i=cython.Py_ssize_t)
+cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:] amounts, long long sign)
+
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object places, target_type
@@ -11,7 +14,9 @@ cdef class Kernel:
     cdef unsigned char[::1] may
     cdef long long[::1] units, use
     cdef unsigned char[::1] held
-    cdef readonly long long[::1] copies, total
+    cdef readonly long long[::1] copies
+    cdef long long[::1] total
+    cdef readonly object totals
     cdef long long[::1] number, given
     cdef readonly object parts, all_claims
     cdef long long[::1] part

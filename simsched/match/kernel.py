@@ -64,7 +64,7 @@ class Kernel:
     Attributes
     ----------
     copies : demand and target → copies that it can host now.
-    total : the sum of the copies of each demand.
+    totals : the sum of the copies of each demand.
     parts : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on.
     """
 
@@ -103,7 +103,10 @@ class Kernel:
         units, use, held = state
         self.units, self.use, self.held = _view(units), _view(use), _view(held)
         self.number, self.given = _zeros(self.targets), _zeros(self.targets * self.width)
-        self.copies, self.total = _zeros(self.demands * self.targets), _zeros(self.demands)
+        self.copies = _zeros(self.demands * self.targets)
+        self.totals = np.zeros(self.demands + 1, dtype=np.int64)
+        self.totals[-1] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
+        self.total = _view(self.totals)
         self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
         self.part = _view(self.parts)
         self.claims: dict[int, int] = {}
@@ -473,6 +476,12 @@ class Kernel:
                 return at
             at += 1
         return at
+
+
+def shift(numbers: Any, places: Any, amounts: Any, sign: int) -> None:
+    """Add amounts to some of the numbers of an array, or with sign -1 take them away."""
+    for i in range(len(places)):
+        numbers[places[i]] += sign * amounts[i]
 
 
 def _view(array: Any) -> memoryview[int]:

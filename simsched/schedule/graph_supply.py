@@ -8,6 +8,7 @@ for each job.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -141,9 +142,12 @@ class GraphSupply(Supply):
         A job is left out if it is ruled out by the time of its turn.
         """
         beside: object = shadow
-        if self.calendar or queue.sorts_parts or not isinstance(beside, KernelShadow):
+        if self.calendar or not isinstance(beside, KernelShadow):
             return super().candidates_behind_first(queue, shadow)
-        return self._in_order(queue.jobs(1), beside)
+        if not queue.sorts_parts:
+            return self._in_order(queue.jobs(1), beside)
+        parts = self.parts_behind_first(queue, shadow)
+        return chain.from_iterable(self._in_order(np.array(part, np.int64), beside) for part in parts)
 
     def _in_order(self, jobs: Integers, shadow: KernelShadow) -> Iterator[int]:
         """Yield those of some jobs that may start when it is their turn."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
+from simsched.match.kernel import shift
 from simsched.match.state.masks import everything, give, listed, mask_at, take
 
 if TYPE_CHECKING:
@@ -489,13 +490,12 @@ class Availability:
 
 def _add_to_few(free: Ints, at: Ints, units: Ints | int, sign: int) -> None:
     """Add units to a few leaf pools, or with sign -1 take them away."""
-    view = free.data
     if isinstance(units, int):
+        view = free.data
         for pool in at.tolist():
             view[pool] += sign * units
     else:
-        for pool, number in zip(at.tolist(), units.tolist(), strict=True):
-            view[pool] += sign * number
+        shift(free, at, units, sign)
 
 
 def idle_cluster(index: Index) -> Availability:
