@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from simsched.graph.index.types import Ints
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.match.search.on_targets import TargetRecipe
@@ -133,6 +134,7 @@ class CountedKinds:
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
         self._requests = requests
+        self._numbered = {request: kind for kind, request in enumerate(requests) if request is not None}
         self._kinds = kinds
         self._of_kind = np.array([demand for demand, _ in kinds], dtype=np.int64)
         self._amount = np.array([amount for _, amount in kinds], dtype=np.int64)
@@ -160,13 +162,26 @@ class CountedKinds:
         fits: Bools = self.kernel.totals[self._of_kind] >= self._amount
         return fits
 
-    def row_of(self, content: Content) -> npt.NDArray[np.int64] | None:
-        """Return the copies of a content that each target hosts now; None if they are not counted."""
+    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+        """Return the copies of a content on each target, their sum, and the targets with any, as of now.
+
+        None if they are not counted.
+        """
         number = self._numbers.get(content)
         if number is None:
             return None
-        width = len(self._available.up)
-        return np.asarray(self.kernel.copies)[number * width : (number + 1) * width]
+        row = self.kernel.table[number]
+        return row, self.kernel.totals.item(number), int(np.count_nonzero(row))
+
+    def places(self, request: Request, policy: object) -> bool:
+        """Whether the kernel places a request under a policy."""
+        kind = self._numbered.get(request)
+        return kind is not None and policy is self._policy and self.placed[kind]
+
+    def select(self, request: Request) -> Selection | None:
+        """Return the selection of a request that the kernel places, or None if it does not fit now."""
+        kind = self._numbered[request]
+        return self.selection(kind) if self.kernel.place(kind) else None
 
     def selection(self, kind: int) -> Selection:
         """Return the last placement of the kernel, which is of this kind."""

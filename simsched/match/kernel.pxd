@@ -14,9 +14,9 @@ cdef class Kernel:
     cdef unsigned char[::1] may
     cdef long long[::1] units, use
     cdef unsigned char[::1] held
-    cdef readonly long long[::1] copies
+    cdef long long[::1] copies
     cdef long long[::1] total
-    cdef readonly object totals
+    cdef readonly object table, totals
     cdef long long[::1] number, given
     cdef readonly object parts, all_claims
     cdef long long[::1] part

@@ -63,7 +63,7 @@ class Kernel:
 
     Attributes
     ----------
-    copies : demand and target → copies that it can host now.
+    table : demand and target → copies that it can host now.
     totals : the sum of the copies of each demand.
     parts : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on.
     """
@@ -103,7 +103,8 @@ class Kernel:
         units, use, held = state
         self.units, self.use, self.held = _view(units), _view(use), _view(held)
         self.number, self.given = _zeros(self.targets), _zeros(self.targets * self.width)
-        self.copies = _zeros(self.demands * self.targets)
+        self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
+        self.copies = _view(self.table.reshape(-1))
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
         self.totals[-1] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
         self.total = _view(self.totals)

@@ -62,8 +62,8 @@ def capacity(content: Content, avail: Availability) -> Capacity:
         # One unit of an aligned pool per copy, so the free units are the counts.  Such a content belongs
         # to a slot, and `some` is read of vertices alone: it need not be counted.
         return Capacity(avail.free[content.unit], avail.total[content.unit], MANY)
-    if avail.kinds is not None and (fits := avail.kinds.row_of(content)) is not None:
-        return Capacity(fits, int(np.add.reduce(fits)), int(np.count_nonzero(fits)))
+    if avail.kinds is not None and (counted := avail.kinds.capacity_of(content)) is not None:
+        return Capacity(*counted)
     kept = avail.counts.get(content)
     if kept is None:
         # Claims only take away: what no target of the idle cluster can host, none can host now.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.kernel import Kernel
-    from simsched.match.requests.request import Content
+    from simsched.match.requests.request import Content, Request
+    from simsched.match.state.selection import Selection
 
 
 @dataclass(slots=True, eq=False)
@@ -34,8 +35,14 @@ class KernelKinds(Protocol):
 
     kernel: Kernel
 
-    def row_of(self, content: Content) -> Ints | None:
-        """Return the copies of a content that each target hosts now; None if they are not counted."""
+    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+        """Return the copies of a content on each target, their sum, and the targets with any; or None."""
+
+    def places(self, request: Request, policy: object) -> bool:
+        """Whether the kernel places a request under a policy."""
+
+    def select(self, request: Request) -> Selection | None:
+        """Return the selection of a request that the kernel places, or None if it does not fit now."""
 
     def follow_status(self) -> None:
         """Note that targets went down or came up."""
