@@ -27,7 +27,7 @@ help:
 	@echo "               and with the newest that there are, on the newest Python at hand"
 	@echo "make bench     the table of docs/benchmarks.md"
 	@echo "make studies   every study under analysis/studies again, pages and figures"
-	@echo "make docs      the manual, into docs/_build"
+	@echo "make docs      the manual, into docs/_build, and its manual page"
 	@echo "make lint      ruff and mypy only;  make format applies ruff's fixes"
 	@echo "make clean     remove what the above made, .venv included"
 
@@ -69,7 +69,8 @@ studies: install
 	$(BIN)/python -m analysis.studies
 
 docs: $(VENV)/docs.stamp
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build
+	$(BIN)/sphinx-build --quiet -W --keep-going -b html docs docs/_build
+	$(BIN)/sphinx-build --quiet -W --keep-going -b man docs docs/_build/man docs/manpage/simsched.md
 
 install: $(VENV)/run.stamp
 install-test: $(VENV)/test.stamp

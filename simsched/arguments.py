@@ -6,14 +6,19 @@ Functions that users call begin with these checks.  Internal functions rely on t
 from __future__ import annotations
 
 import math
+from functools import wraps
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import UnionType
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOST = 2**63 - 1
 """The largest whole number that is accepted by default."""
@@ -91,3 +96,20 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str | bytes) or not all(isinstance(item, str) for item in found):
         raise wrong(name, value, "several texts")
     return found
+
+
+def options_named(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function raise ConfigError for an option that it does not have, with the name that was meant."""
+    code = function.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        for name in options:
+            if name not in known:
+                meant = did_you_mean(name, known)
+                listed = "" if meant else ", ".join(option for option in known if option != "self")
+                raise ConfigError(f"unknown option {name!r}{meant}", expected=listed)
+        return function(*args, **options)
+
+    return call

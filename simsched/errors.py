@@ -160,7 +160,7 @@ def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str | No
     """
     from difflib import get_close_matches  # imported only for an error: it costs 5 ms
 
-    names, asked = list(known), word[:MAX_COMPARED]
+    names, asked = list(known), str(word)[:MAX_COMPARED]
     found = get_close_matches(asked, names, n=1, cutoff=cutoff)
     # difflib does not see that two letters changed places in a short word
     swapped = (

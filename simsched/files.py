@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from simsched.errors import RunError, SimschedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
 WRITING, OLD = "writing", "old"
@@ -40,6 +40,50 @@ class _Hidden(NamedTuple):
     stem: str
     host: str
     pid: int
+
+
+# --- what a process leaves that ends at once --------------------------------------------------
+
+_UNDO: dict[object, Callable[[], object]] = {}
+
+
+@contextmanager
+def undone(undo: Callable[[], object]) -> Iterator[None]:
+    """Have `undo` called if a signal ends the process within the context, which is not left then.
+
+    It is called in a thread of its own while all else stands still, so it must not wait for a lock.
+    """
+    key = object()
+    _UNDO[key] = undo
+    try:
+        yield
+    finally:
+        del _UNDO[key]
+
+
+def undo_all() -> None:
+    """Call what is `undone`, the latest first."""
+    for undo in reversed(list(_UNDO.values())):
+        with suppress(Exception):
+            undo()
+
+
+@contextmanager
+def scratch_folder(prefix: str = "simsched-") -> Iterator[Path]:
+    """Make a temporary folder, and remove it in any case."""
+    import shutil
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    with undone(remove):
+        try:
+            yield folder
+        finally:
+            remove()
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -65,7 +109,7 @@ def replacing(path: str | Path, error: type[SimschedError] = RunError) -> Iterat
         remove_leftover_files(target)
         hidden, descriptor = _create(target)
         try:
-            with os.fdopen(descriptor, "w+b") as stream:
+            with undone(hidden.unlink), os.fdopen(descriptor, "w+b") as stream:
                 lock(descriptor)
                 if before is not None:
                     keep_rights(hidden, before)

@@ -14,14 +14,24 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simsched.errors import RunError
-from simsched.files import OLD, hidden_name, keep_rights, leftovers, lock, reason_of, sync, through_links
+from simsched.files import (
+    OLD,
+    hidden_name,
+    keep_rights,
+    leftovers,
+    lock,
+    reason_of,
+    sync,
+    through_links,
+    undone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,6 +143,7 @@ class StagedFolder:
         self._layout = layout
         self._durable = durable
         self._descriptor: int | None = None
+        self._ends = ExitStack()
 
     def __enter__(self) -> Self:
         if not self._target.name:
@@ -149,6 +160,7 @@ class StagedFolder:
             self.work = _make(self._target)
             self._to_remove = True
             self._lock()
+            self._ends.enter_context(undone(self._remove))
         except (OSError, ValueError) as error:  # ValueError: a NUL in the name
             raise RunError(f"cannot be written: {reason_of(error)}", where=str(self.path)) from error
         return self
@@ -158,10 +170,14 @@ class StagedFolder:
     ) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
-        if self._to_remove:
-            shutil.rmtree(self.work, ignore_errors=True)
+        self._remove()
+        self._ends.close()
         if isinstance(error, OSError) and self._is_about_writing(error):
             raise RunError(f"cannot be written: {reason_of(error)}", where=self._named(error)) from error
+
+    def _remove(self) -> None:
+        if self._to_remove:
+            shutil.rmtree(self.work, ignore_errors=True)
 
     def _lock(self) -> None:
         with suppress(OSError):  # a system that does not open folders
@@ -192,11 +208,14 @@ class StagedFolder:
         if self._durable:
             nested = any(path.is_dir() for path in self.work.iterdir())
             (sync_disk if nested else sync_folder)(self.work)
+        self._to_remove = False  # while the two are exchanged, `work` may be what was there before
         try:
             self.replaced = self._to_remove = _put(self.work, target, self._layout, shown)
+        except OSError:
+            self._to_remove = True
+            raise
         except RunError as error:
             kept = _put_aside(self.work, target)
-            self._to_remove = False  # another thread may write under that name from now on
             noun = self._layout.noun
             raise RunError(f"{error.message}; the finished {noun} is in {kept}", where=str(shown)) from None
         if self._durable:

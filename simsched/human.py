@@ -54,6 +54,16 @@ def seconds(value: float) -> str:
     return f"{rest} s"
 
 
+def signed_seconds(value: float) -> str:
+    """Return a difference of times with its sign.
+
+    >>> signed_seconds(90.0), signed_seconds(-90.0), signed_seconds(0.0)
+    ('+1 min 30 s', '-1 min 30 s', '0 s')
+    """
+    shown = seconds(value)
+    return f"+{shown}" if value > 0 else shown
+
+
 def moment(value: float) -> str:
     """Return a point in time, counted from second 0, to the second.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 
 import pytest
 
+import simsched as ss
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
@@ -247,3 +249,70 @@ def test_no_count_of_a_job_is_beyond_what_a_table_holds(key):
     """A run with such a job was lost when its tables were written."""
     with pytest.raises(SimschedError, match=f"jobs.0.*{key}|more than 1,000,000 jobs"):
         read_jobs_yaml(f"- {{shape: slot/core, runtime: 4, {key}: 10000000000000000000}}")
+
+
+# -- numbers that a program gives --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", ["0-999999999", range(10**9)])
+@pytest.mark.parametrize("verb", ["drain", "fail", "undrain", "remove", "add", "remove_nodes", "absent"])
+def test_ranks_of_an_open_simulation_are_compared_before_they_are_written_out(verb, ranks):
+    with pytest.raises(ConfigError, match="the cluster has no rank 4"):
+        ss.Simulation("tiny", absent=ranks) if verb == "absent" else getattr(ss.Simulation("tiny"), verb)(
+            ranks
+        )
+
+
+def test_a_rank_is_a_whole_number():
+    with pytest.raises(ConfigError, match=r"ranks are \[1.5\]"):
+        ss.Simulation("tiny").drain([1.5])
+
+
+def test_ranks_that_a_pool_does_not_have_are_passed_over():
+    from simsched.flux.pool_state import PoolState
+
+    pool = PoolState(ss.load_cluster("tiny").to_dict("r"))
+    pool.set_status("0,2-999999999", up=False)
+    assert pool._down() == [0, 2, 3]
+    pool.remove(range(3, 10**9))
+    assert pool._here("all") == [0, 1, 2]
+
+
+@pytest.mark.parametrize("policy", ["easy++", "conservative"])
+@pytest.mark.parametrize("predictor", ["last-two", "last-two(doubling)"])
+def test_predictions_of_endless_jobs_grow(policy, predictor):
+    jobs = "".join(f"- {{id: {n}, shape: slot=1/core, runtime: 10m, user: u}}\n" for n in range(2))
+    jobs += "- {id: b, shape: slot=1/core, runtime: 69444444d, submit: 1h, user: u}\n"
+    options = {} if policy == "easy++" else {"predictor": predictor}
+    run = simulate(ss.load_cluster("tiny"), read_jobs_yaml(jobs), policy, **options)
+    assert max(run.jobs["end"]) == 3600 + 69444444 * 86400
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
+def test_a_file_that_another_one_names_is_a_file(said, tmp_path, name):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "slurm.conf").write_text(f"NodeName=n1 CPUs=4\nInclude {name}\n")
+    (tmp_path / "flux.toml").write_text(f'[resource]\npath = "{name}"\n')
+    (tmp_path / "rules.toml").write_text(f'[priority]\naccounts = "{name}"\nfactors = {{age = 1}}\n')
+    assert main(["cluster", "show", str(tmp_path / "slurm.conf")]) == 0
+    assert "this is a pipe or a device (expected a file)" in said("cluster", "show", tmp_path / "flux.toml")
+    run = ("run", "tiny", "first-steps", "-o", tmp_path / "out", "--config", tmp_path / "rules.toml")
+    assert "this is a pipe or a device (expected a file)" in said(*run)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("sleep_ms(100000)", "the function sleep_ms is not allowed"),
+        ("length(repeat('x', 2000000000))", "the function repeat is not allowed"),
+        ("len(range(10000000000))", "the function range is not allowed"),
+        ("cores + random()", "the function random is not allowed"),
+        ("lpad('x', 2000000000, 'y')", "the function lpad is not allowed"),
+    ],
+)
+def test_functions_of_a_column_map_that_wait_or_repeat_are_refused(said, tmp_path, expression, text):
+    (tmp_path / "log.csv").write_text("id,submit,runtime,cores\n1,0,60,4\n")
+    columns = {"id": "id", "submit": "submit", "runtime": "runtime", "cores": {"expression": expression}}
+    (tmp_path / "map.yaml").write_text(json.dumps({"columns": columns}))
+    message = said("workload", "show", tmp_path / "log.csv", "--columns", tmp_path / "map.yaml")
+    assert f"columns.cores: {text}" in message

@@ -48,7 +48,7 @@ TEXT = {"formats", "workload", "study", "site"}
 #: Library → where it may be imported: a room, or the beginning of a module's path.
 FENCES: dict[str, set[str]] = {
     "networkx": {"graph"},
-    "simpy": {"simulation", "live"},  # the environment that programs share
+    "simpy": {"simulation", "live", "api"},  # the environment that programs share
     "pandas": {"report", "study", "api"},  # the facade names the frames that it hands out
     "matplotlib": {"report/figures"},
     "bokeh": {"report/html"},

@@ -90,3 +90,39 @@ def test_an_open_simulation_shows_its_time_and_its_jobs():
         sim.submit("slot=2/node", duration=100)
     sim.run(until=30)
     assert repr(sim) == "<Simulation fcfs on 'tiny': at 30 s, 1 waiting, 2 running>"
+    html = sim._repr_html_()
+    assert html.count("<table") == html.count("</table") == 3
+    for word in ("2 running", "1 waiting", "slot=2/node", "free"):
+        assert word in html
+    job = sim.queue[0]._repr_html_()
+    assert "SCHED" in job
+    assert "1 min 40 s" in job
+
+
+def test_requests_jobs_sites_and_figures_are_tables(tiny, tmp_path):
+    (tmp_path / "slurm.conf").write_text("NodeName=n[1-4] CPUs=8\nPartitionName=batch Nodes=ALL\n")
+    spec = ss.Jobspec.from_shape("slot=2/core", duration="1h", queue="<b>")
+    run = ss.simulate(tiny, [{"id": "<i>", "jobspec": spec, "runtime": 5}])
+    shown = [
+        (spec, ("slot=2/core", "1 h", "&lt;b&gt;")),
+        (ss.Workload([{"shape": "core", "runtime": 5, "user": "ann"}]).jobs[0], ("runtime", "ann")),
+        (ss.import_site(tmp_path / "slurm.conf"), ("batch", "queue policy")),
+        (ss.Matcher(tiny), ("idle nodes", "core", "16")),
+        (run.summary, ("mean wait", "meaning")),
+    ]
+    for value, words in shown:
+        html = value._repr_html_()
+        assert html.count("<table") == html.count("</table") >= 1
+        for word in words:
+            assert word in html, (value, word)
+
+
+def test_a_notebook_shows_a_figure_and_a_program_saves_it(tiny, tmp_path):
+    from matplotlib.figure import Figure
+
+    figure = ss.simulate(tiny, ss.load_workload("first-steps")).plot("gantt", dark=True)
+    assert isinstance(figure, Figure)
+    shown = figure._repr_png_()
+    assert shown.startswith(b"\x89PNG")
+    figure.savefig(tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").read_bytes() == shown

@@ -109,7 +109,8 @@ def excluded(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts and ranks that are excluded, drained or down and do not exist."""
     for machine in site.machines[:1]:
         for config in site.configs:
-            yield from _unknown_names(config.excluded, config.place("resource.exclude"), machine)
+            place = config.place("resource.exclude")
+            yield from _unknown_names(config.excluded, place, machine, config.withheld or ())
             yield from _unknown_in_outages(config.where, config.outages, machine)
         for where, outages in site.outages:
             yield from _unknown_in_outages(where, outages, machine)
@@ -162,17 +163,21 @@ def _properties(site: SiteFiles, *, missing: bool) -> Iterator[SiteFault]:
             )
 
 
-def _unknown_names(text: str, place: str, machine: StatedMachine) -> Iterator[SiteFault]:
-    """Yield the hosts or ranks of a text that the machine does not have."""
+def _unknown_names(
+    text: str, place: str, machine: StatedMachine, withheld: tuple[str, ...] = ()
+) -> Iterator[SiteFault]:
+    """Yield the hosts or ranks of a text that neither the machine has nor the hosts `withheld` from it."""
     try:
         ranks, names = ranks_named(text), hosts_named(text, machine)
     except FormatError as error:
         yield SiteFault(place, error.message)
         return
     if ranks is not None:
+        if withheld:  # Flux counts ranks with them
+            ranks -= Idset.from_range(0, len(machine.nodes) + len(withheld) - 1)
         yield from _unknown_ranks(ranks, place, machine)
         return
-    odd = [name for name in names if name not in machine.by_host]
+    odd = [name for name in names if name not in machine.by_host and name not in withheld]
     if odd:
         meant = did_you_mean(odd[0], machine.by_host, cutoff=0.8) if len(odd) == 1 else ""
         yield SiteFault(place, f"{machine.where} has no {listed(odd)}{meant}")
@@ -181,6 +186,7 @@ def _unknown_names(text: str, place: str, machine: StatedMachine) -> Iterator[Si
 def _unknown_in_outages(where: str, outages: Iterable[Outage], machine: StatedMachine) -> Iterator[SiteFault]:
     for number, outage in enumerate(outages):
         yield from _unknown_ranks(outage.ranks, f"{where}: outages[{number}].ranks", machine)
+        yield from _unknown_names(outage.hosts, f"{where}: outages[{number}].hosts", machine)
 
 
 def _unknown_ranks(ranks: Idset, place: str, machine: StatedMachine) -> Iterator[SiteFault]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from simsched.bundled import bundled
 from simsched.check.findings import SiteFault
 from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
-from simsched.errors import ClusterError, ConfigError, FormatError, SimschedError
+from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.rfc.idset import Idset
+from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
 from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
-from simsched.site.site_folder import CLUSTER_FILES, QUEUES, load_site
+from simsched.site.site_folder import load_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +38,10 @@ _FLUX = ("resource", "rabbit")
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys."""
+    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys.
+
+    withheld : the hosts that it excludes, if it is a configuration of Flux that also lists all nodes.
+    """
 
     where: str
     document: Mapping[str, Any]
@@ -45,6 +49,7 @@ class SiteConfig:
     fault: SimschedError | None = None
     outages: tuple[Outage, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict)
+    withheld: tuple[str, ...] | None = None
 
     def place(self, path: str) -> str:
         """Return the place of a key by its path, ``queues.debug.requires``, with its line if it is known."""
@@ -139,6 +144,9 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
 
 def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
     for config in found.configs:
+        if config.withheld is not None:
+            yield from config.withheld
+            continue
         for machine in found.machines:
             with suppress(FormatError):  # its own rule reports the text
                 yield from hosts_named(config.excluded, machine)
@@ -146,11 +154,16 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
-    files = [folder / name for name in (*CLUSTER_FILES, QUEUES) if (folder / name).is_file()]
-    if len(files) != 2 or files[-1].name != QUEUES:
+    from simsched.formats.text.input_files import read_text
+    from simsched.formats.text.toml_text import load_toml, toml_lines
+
+    files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
+    if len(files) != 2 or files[-1].name != SITE_QUEUES:
         load_site(folder)  # raises the error that names the missing file
-    for path in files:
-        _add_file(found, path)
+    machine, queues = files
+    _add_file(found, machine)
+    text, where = read_text(queues), str(queues)
+    _add_config_file(found, load_toml(text, where), where, None, toml_lines(text))
     with suppress(SimschedError):  # a fault of the configuration is found by its rule
         found.notes += load_site(folder).notes
 
@@ -164,9 +177,9 @@ def _add_site(found: SiteFiles, site: Site) -> None:
 
 def _add_file(found: SiteFiles, path: str | Path) -> None:
     from simsched.formats.machines.read import describe_document, describe_text
+    from simsched.formats.recognition import CLUSTER, unrecognised
     from simsched.formats.text.documents import load_document, name_of, read_text
     from simsched.formats.text.input_files import opener
-    from simsched.formats.text.sniffing import unrecognised
 
     if str(path) in bundled("clusters") and not Path(path).exists():
         path = bundled("clusters")[str(path)]
@@ -186,8 +199,10 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
         return
     try:
         document = load_document(text, where)
+    except LimitError:
+        raise
     except FormatError as error:
-        raise unrecognised(text, where, "", EXPECTED) or error from None
+        raise unrecognised(text, where, CLUSTER, EXPECTED) or error from None
     if _is_config(document):
         described = (
             describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
@@ -216,15 +231,16 @@ def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
 
 
 def _is_config(document: Any) -> bool:
-    return isinstance(document, dict) and any(
-        str(key).replace("_", "-") in KEYS or key in _FLUX for key in document
+    """Whether a document has the keys of a configuration; one without keys states no queues."""
+    return isinstance(document, dict) and (
+        not document or any(str(key).replace("_", "-") in KEYS or key in _FLUX for key in document)
     )
 
 
 def _has_nodes(document: Mapping[str, Any]) -> bool:
     """Whether a configuration is one of Flux that lists nodes."""
     resource = document.get("resource")
-    return isinstance(resource, Mapping) and "config" in resource
+    return isinstance(resource, Mapping) and not resource.keys().isdisjoint(("config", "path"))
 
 
 def _add_config_file(
@@ -238,7 +254,8 @@ def _add_config_file(
     found.files.append((where, "configuration"))
     if described is not None:
         _add_nodes(found, described, where)
-    _add_config(found, document, where, lines)
+    withheld = None if described is None or not described.recipe.groups else described.excluded
+    _add_config(found, document, where, lines, withheld)
 
 
 def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
@@ -278,9 +295,13 @@ def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
 
 
 def _add_config(
-    found: SiteFiles, document: Mapping[str, Any], where: str, lines: Mapping[str, int] | None = None
+    found: SiteFiles,
+    document: Mapping[str, Any],
+    where: str,
+    lines: Mapping[str, int] | None = None,
+    withheld: tuple[str, ...] | None = None,
 ) -> None:
-    config = SiteConfig(where, document, lines=lines or {})
+    config = SiteConfig(where, document, lines=lines or {}, withheld=withheld)
     try:
         options = from_document(queue_document(document), where)
     except SimschedError as error:

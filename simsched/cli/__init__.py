@@ -24,7 +24,15 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from simsched.cli.support.messages import encoding_text, notes_of_inputs, printable, text_of, trace_of
+from simsched.cli.support.messages import (
+    QUIET,
+    encoding_text,
+    notes_of_inputs,
+    printable,
+    text_of,
+    trace_of,
+    warn,
+)
 from simsched.cli.support.output import Visible, adapt
 from simsched.cli.support.parser import Parser, UsageError, parse
 from simsched.cli.support.signals import interruptible, status_of
@@ -165,6 +173,8 @@ def _run(arguments: list[str]) -> int:
     if not arguments:
         sys.stderr.write(START)
         return EXIT_BAD_INPUT
+    if arguments[0] == "help":  # as git and many others have it
+        arguments = [*arguments[1:], "--help"]
     parser = build_parser(_verb_of(arguments))
     try:
         args = parse(parser, arguments)
@@ -175,14 +185,21 @@ def _run(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return EXIT_BAD_INPUT
     _refuse_two_stdins(args)
-    return function(args) or 0
+    quiet = QUIET.set(bool(vars(args).get("quiet")))
+    try:
+        status = function(args) or 0
+    finally:
+        QUIET.reset(quiet)
+    for option in args.ignored():
+        warn(f"{option} was not used: it does not go with the other options")
+    return status
 
 
 def _refuse_two_stdins(args: argparse.Namespace) -> None:
     """Raise ConfigError if several arguments are standard input, which the second would find empty."""
     named: list[str] = []
     for name, word in READ.items():
-        given = getattr(args, name, None)
+        given = vars(args).get(name)
         named += [word for value in (given if isinstance(given, list) else [given]) if value in STDIN]
     if len(named) > 1:
         where = " and ".join(dict.fromkeys(named))
@@ -197,7 +214,7 @@ def build_parser(*verbs: str | None) -> Parser:
         description="A simulated scheduler and matching engine for Flux-style HPC clusters.",
         epilog="`simsched VERB --help` explains a verb.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument("-V", "--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB", dest="verb")
     wanted = {VERBS[verb][0] for verb in verbs if verb is not None}
     registered: set[str] = set()

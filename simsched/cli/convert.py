@@ -89,8 +89,9 @@ def _register_convert(subparsers: Subparsers) -> None:
         "convert",
         help="convert requests between jobspec, shape, Job Object and constraint formats",
         description="Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, "
-        "rfc35: text). The targets json and yaml only change the syntax of a jobspec; jobs (jobs.yaml) and "
-        "jsonl make a workload of Job Objects.",
+        "rfc35: text). The target jobspec is version 1, which Flux takes, or 999 with a note if V1 cannot "
+        "express the request. The targets json and yaml only change the syntax of a jobspec; jobs "
+        "(jobs.yaml) and jsonl make a workload of Job Objects.",
         usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
     )
     parser.__class__ = _WithCommand
@@ -219,14 +220,31 @@ def convert(args: argparse.Namespace) -> int:
     if args.to == "v1":
         jobs = [job.to_v1() for job in jobs]
     elif args.to == "jobspec":
-        jobs = [job.to_canonical() for job in jobs]
+        jobs = [
+            _submittable(job, f"{where}[{at}]" if len(jobs) > 1 else where) for at, job in enumerate(jobs)
+        ]
     form = args.to if args.to in {"json", "yaml"} else args.format or "yaml"
     _emit([job.to_dict() for job in jobs], form, str)
     return 0
 
 
+def _submittable(job: Jobspec, where: str) -> Jobspec:
+    """Return a request by RFC 25, as Flux takes it; by RFC 14, with a note, if V1 cannot express it."""
+    from simsched.cli.support.messages import note
+    from simsched.errors import RequestError
+
+    timed = job if job.duration is not None or "duration" in job.system else job.with_system(duration=0.0)
+    try:
+        return timed.to_v1()
+    except RequestError as error:
+        has = f"{error.where} has {error.message.removeprefix('this is not a V1 jobspec: ')}"
+        note(f"{where}: version 999 (RFC 14), which Flux does not take: {has}; V1 has {error.expected}")
+        return job.to_canonical()
+
+
 def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
     """Return the jobspecs of a text; FormatError if there are none."""
+    from simsched.cli.options.requests import from_command
     from simsched.formats.request_files import overridden, requests_of
     from simsched.formats.text.sniffing import is_xml
 
@@ -238,6 +256,9 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
         note_losses(records)
         given = {key: value for key, value in options.items() if value is not None}
         jobs = overridden([record.jobspec for record in records], given)
+    elif (commands := from_command(text, where)) is not None:
+        given = {key: value for key, value in options.items() if value is not None}
+        jobs = overridden([request.jobspec for request in commands], given)
     else:
         jobs = requests_of(text, where, **options)
     return _some(jobs, args.file)

@@ -14,6 +14,7 @@ from simsched.cli.options.requests import (
     as_json,
     as_text,
     note_clusters,
+    note_sharing,
     outcome_of,
     read_requests,
     split,
@@ -93,6 +94,7 @@ def _answer_each(args: argparse.Namespace) -> int:
     print_lines(FEASIBLE_WRITERS[args.format](answers, yes), "json" if args.format == "json" else "text")
     found = [any(outcomes) for outcomes in _by_request(answers)]
     refused = (request for request, one in zip(requests, found, strict=True) if not one)
+    note_sharing(request for request, one in zip(requests, found, strict=True) if one)
     note_clusters(refused, "use --cluster {}" if args.clusters else AS_CLUSTER)
     return 0 if all(found) else 1
 

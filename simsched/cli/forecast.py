@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
-from simsched.cli.options.recorded_command import refuse_changed_inputs
-from simsched.cli.options.run_options import NAMES, add_rules, checked_rules, time_of
+from simsched.cli.options.recorded_command import take_command
+from simsched.cli.options.run_options import add_rules, checked_rules, time_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
-from simsched.cli.options.workloads import READING, add_reading, read_inputs, read_workloads, write_ignored
+from simsched.cli.options.workloads import add_reading, read_inputs, read_workloads, write_ignored
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
@@ -34,7 +34,6 @@ NEVER = float("inf")
 SNAPSHOT = Clock(0)
 """The clock of a queue snapshot whose times count from 1970."""
 _FORM: dict[str, Form] = {"json": "json", "text": "text"}
-RULES = (*NAMES, "epilog", "kill_grace", "failures", "outages", "config", "option")
 
 
 def register(subparsers: Subparsers) -> None:
@@ -91,7 +90,7 @@ def register(subparsers: Subparsers) -> None:
     )
     forecast.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     forecast.add_argument(
-        "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
+        "--quiet", action="store_true", help="print neither progress nor notes on the inputs"
     )
     add_rules(forecast)
     add_reading(forecast)
@@ -129,6 +128,7 @@ def run_forecast(args: argparse.Namespace) -> int:
         raise ConfigError("there is no queue snapshot", where="--details", expected="CLUSTER SNAPSHOT")
     _refuse_without_past(args, levels)
     if args.at is None and args.resume is None and not args.errors:
+        _refuse_unrecognised(args)
         raise ConfigError(
             "there is no time", where="forecast", expected="--at T, --resume FILE, or a queue snapshot"
         )
@@ -187,6 +187,22 @@ def _state(seen: list[float], ends: tuple[float, float | None], spent: float) ->
     return f"simulated {seen[0]:,.0f} of {end:,.0f} s of the workload{more}"
 
 
+def _refuse_unrecognised(args: argparse.Namespace) -> None:
+    """Raise FormatError for a file that is neither a queue snapshot nor a log of jobs."""
+    from simsched.formats.recognition import WORKLOAD, unrecognised
+    from simsched.workload.load import resolve_workload
+    from simsched.workload.source import Source
+
+    path = resolve_workload(args.workload) if args.workload is not None else None
+    if path is not None and path.is_file():
+        known = (
+            "squeue --json, scontrol show job, flux jobs --json, a queue.yaml, or a log of jobs with --at T"
+        )
+        fault = unrecognised(Source.of(path).head(), args.workload, WORKLOAD, known)
+        if fault is not None:
+            raise fault
+
+
 def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     """Return the queue snapshot in place of a workload, if it is one; the source is read only once."""
     from simsched.workload.load import resolve_workload
@@ -202,6 +218,7 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
         maps=args.map and tuple(args.map),
         procs_per_node=args.procs_per_node,
         on_site=SiteReading.from_dict(args.on_site),
+        time_zone=args.time_zone,
     )
     found = load_queue_snapshot(source, reading, args.details)
     if found is None and source.content is not None:
@@ -299,32 +316,16 @@ def _rules_of_run(args: argparse.Namespace) -> dict[str, Any]:
     """
     from pathlib import Path
 
-    from simsched.errors import ConfigError, RunError
+    from simsched.errors import ConfigError
     from simsched.simulation.options.run_config import from_document
-    from simsched.simulation.record.run_origin import read_origin
 
     folder = Path(args.cluster)
     if not (folder / "run.json").is_file():
         raise ConfigError(
             "there is no workload", where="forecast", expected="CLUSTER WORKLOAD, or a run directory"
         )
-    given = next((name for name in (*RULES, *READING) if getattr(args, name)), None)
-    if given is not None:
-        option = f"--{given.strip('_').replace('_', '-')}"
-        raise ConfigError(
-            "a run directory has its own options", where=option, expected="CLUSTER WORKLOAD with options"
-        )
-    origin = read_origin(folder / "run.json")
-    command = origin.command
-    if command is None:
-        raise RunError(
-            "the run does not record its command", where=str(folder), expected="a run of `simsched run`"
-        )
-    args.cluster, args.workload = command.cluster, command.workload
-    for name, value in command.reading.specified().items():
-        setattr(args, name, value)
-    refuse_changed_inputs(args, origin, folder)
-    options = from_document(command.rules, str(folder))
+    rules = take_command(args, folder)
+    options = from_document(rules, str(folder))
     args.seed = options.get("seed", 0)
     return options
 

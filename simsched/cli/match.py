@@ -13,6 +13,7 @@ from simsched.cli.options.requests import (
     as_json,
     as_text,
     note_clusters,
+    note_sharing,
     outcome_of,
     read_requests,
     split,
@@ -62,6 +63,7 @@ def run_match(args: argparse.Namespace) -> int:
     """Match requests one after another and print their allocations; 0 if all matched, else 1."""
     from simsched.graph.cluster import load_cluster
     from simsched.match.matcher import Matcher
+    from simsched.match.policies.policy import find_policy
 
     (cluster,), words = split(args.words, site_of(args))
     matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
@@ -73,6 +75,8 @@ def run_match(args: argparse.Namespace) -> int:
         if not outcome:
             sys.stderr.write(as_text(request, outcome, "now") + "\n")
     note_clusters((request for request, outcome in outcomes if not outcome), AS_CLUSTER)
+    if not find_policy(args.policy).whole_nodes:
+        note_sharing(request for request, outcome in outcomes if outcome)
     text = WRITERS[args.format](outcomes, matcher.index)
     if text:
         print(text)

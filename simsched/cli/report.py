@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "html", "csv", "markdown")
 #: values of `--by`: groups of jobs, single jobs, and parts of the machine
-BY = ("queue", "user", "bank", "size", "runtime", "day", "result", "job", "property", "place", "node")
+BY = ("queue", "user", "account", "bank", "size", "runtime", "hour", "day", "week", "month", "result", "all",
+      "job", "property", "place", "node")  # fmt: skip
 #: ending of a file → format
 ENDINGS = {".txt": "text", ".json": "json", ".html": "html", ".htm": "html", ".csv": "csv", ".md": "markdown"}
 
@@ -46,7 +47,7 @@ def register(subparsers: Subparsers) -> None:
         help="print tables and metrics of a run, or compare several",
         description="Print tables and metrics of a run directory, or of several side by side. "
         "Runs of the same workload are also compared job by job with the first of them.",
-        epilog="Exit status: 0 done, 1 the audit found faults, 2 the input is wrong.",
+        epilog="Exit status: 0 done, 1 the audit found faults or is not complete, 2 the input is wrong.",
     )
     report.add_argument("runs", nargs="+", metavar="DIR", help="run directory, or NAME=DIR to name the run")
     report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending selects the format")
@@ -71,9 +72,9 @@ def register(subparsers: Subparsers) -> None:
         "--recorded",
         metavar="KEY",
         nargs="?",
-        const="all",
+        const="",
         help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
-        "queue, size, user, hour (of the week) or day",
+        "queue, user, account, size, runtime, hour (of the week), day, week or month",
     )
     for kind in ("section", "metric"):
         report.add_argument(
@@ -138,10 +139,14 @@ def _register_plot(subparsers: Subparsers) -> None:
         "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
     )
     plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
-    plot.add_argument(
+    width = plot.add_mutually_exclusive_group()
+    width.add_argument(
         "--paper",
         choices=("single", "double"),
         help="the size for one or two columns of a paper (3.5 or 7.16 in)",
+    )
+    width.add_argument(
+        "--width", metavar="W", help="the size for a column of this width, such as 8.5cm or 246pt"
     )
     plot.add_argument("--grey", action="store_true", help="draw in shades of grey; lines differ by dashes")
     _add_view(plot.add_argument_group("part of a Gantt chart"))
@@ -194,15 +199,17 @@ def run_report(args: argparse.Namespace) -> int:
         args.warm_up = _found_warm_up(runs, args.warm_up)
     runs = _steady(runs, args)
     _add_figures(runs, args.metric)
-    if args.section and (args.by or args.recorded or args.promises or kind not in ("text", "html")):
+    if args.section and (
+        args.by or args.recorded is not None or args.promises or kind not in ("text", "html")
+    ):
         raise ConfigError(
             f"a section in the format {kind}" if kind not in ("text", "html") else "a section of a table",
             where="--section", expected="a report as text or html, without --by, --recorded and --promises",
         )  # fmt: skip
     if args.promises:
         text = _promises(runs, kind)
-    elif args.recorded:
-        text = _recorded(runs, args.recorded, kind)
+    elif args.recorded is not None:
+        text = _recorded(runs, args.recorded or args.by or "all", kind)
     else:
         text = _grouped(runs, args.by, kind) if args.by else _rendered(runs, kind, args.section)
     if put(text if kind == "html" else visible(text), args.output, _FORMS.get(kind, "text")):
@@ -421,7 +428,7 @@ def run_plot(args: argparse.Namespace) -> int:
         dpi=args.dpi,
         dark=args.dark,
         view=_view(args),
-        paper=args.paper,
+        paper=args.paper or args.width,
         grey=args.grey,
     )
     sys.stderr.write(f"written: {target}\n")
@@ -455,7 +462,7 @@ def run_audits(folders: Sequence[str]) -> int:
     faults = False
     for folder in folders:
         found = audit_again(Path(folder))
-        faults |= not found
+        faults |= not (found and found.complete)
         print(f"{folder}: {found}")
     return 1 if faults else 0
 
@@ -493,5 +500,5 @@ def audit_again(folder: Path) -> AuditReport:
             why = f"the inputs cannot be read: {error}"
         else:
             return audit_run(folder, *inputs)
-    found.notes.append(f"jobs and allocations were not compared with the inputs: {why}")
+    found.left_out = why
     return found

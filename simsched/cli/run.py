@@ -12,13 +12,14 @@ from simsched.bundled import resolve
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
+from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
     import argparse
     import threading
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 DEFAULT_POLICY = "easy"
+MINUTE = 60.0
+"""A rest of fewer seconds is not announced."""
 EXIT_FAULTS = 1
 EXIT_LEFT_OUT = 1
 LONG = 20_000
@@ -55,6 +58,11 @@ def register(subparsers: Subparsers) -> None:
         metavar="DIR",
         help="run directory to write (default: named after CLUSTER, WORKLOAD and the queue policy)",
     )
+    run.add_argument(
+        "--again",
+        metavar="RUN",
+        help="repeat the run of this directory, with its inputs and options, into DIR (default RUN-again)",
+    )
     add_rules(run)
     add_reading(run)
     run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
@@ -62,7 +70,9 @@ def register(subparsers: Subparsers) -> None:
         "--no-allocations", action="store_true", help="do not write allocations, which is faster"
     )
     run.add_argument("--eventlog", action="store_true", help="write the events of every job (RFC 18, 21)")
-    run.add_argument("--quiet", action="store_true", help="print no progress and no summary")
+    run.add_argument(
+        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
+    )
     _add_times(run)
     run.set_defaults(run=run_run)
 
@@ -98,6 +108,8 @@ def _add_times(run: argparse.ArgumentParser) -> None:
 @seldom_collected()  # imports, jobs and tables stay
 def run_run(args: argparse.Namespace) -> int:
     """Simulate a workload, write the run directory, and print a report; audit the run with ``--audit``."""
+    if args.again is not None:
+        return _run(args, None, _again(args))
     site = place_site(args, "cluster", "workload")
     require(args, cluster="CLUSTER", workload="WORKLOAD")
     if site is None and not (args.output and Path(args.output).exists()):  # what is there is looked at first
@@ -105,8 +117,46 @@ def run_run(args: argparse.Namespace) -> int:
     return _run(args, site)
 
 
-def _run(args: argparse.Namespace, site: Site | None) -> int:
-    """Simulate, write and print, once the arguments are complete; return the exit status."""
+def _again(args: argparse.Namespace) -> dict[str, Any]:
+    """Set the arguments to those of the run of ``--again``, and return the rules and texts of its record.
+
+    Raises
+    ------
+    ConfigError, RunError, FormatError
+        if it is not a run directory, another option of a run is given, or an input is missing or changed.
+    """
+    from simsched.cli.options.recorded_command import take_command
+    from simsched.errors import ConfigError, RunError
+    from simsched.formats.text.documents import load_json, read_text
+
+    folder = Path(args.again)
+    record = folder / "run.json"
+    if not record.is_file():
+        raise ConfigError("this is not a run directory", where=str(folder), expected="a folder with run.json")
+    if (args.cluster, args.workload, args.site) != (None, None, None):
+        raise ConfigError(
+            "a run is repeated with its own inputs",
+            where="--again",
+            expected="no CLUSTER, WORKLOAD or --site",
+        )
+    others = ("until", "from_", "checkpoint_at", "resume", "eventlog", "no_allocations")
+    rules = take_command(args, folder, *others)
+    meta: Any = load_json(read_text(record), str(record))
+    if not meta.get("complete", True) and meta.get("until") is None:
+        raise RunError("the run was interrupted", where=str(folder), expected="a run that is complete")
+    args.until, args.from_ = (None if meta.get(key) is None else str(meta[key]) for key in ("until", "from"))
+    files = meta.get("files", {})
+    args.no_allocations = "allocations.jsonl" not in files
+    args.eventlog = "eventlog.jsonl" in files
+    args.output = args.output or f"{str(folder).rstrip('/')}-again"
+    return {"rules": rules, **{key: meta[key] for key in ("log_use",) if key in meta}}
+
+
+def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] | None = None) -> int:
+    """Simulate, write and print, once the arguments are complete; return the exit status.
+
+    `again` are the rules and texts of the record of the run that is repeated.
+    """
     from dataclasses import replace
 
     from simsched.cli.options.recorded_command import command_of
@@ -116,7 +166,7 @@ def _run(args: argparse.Namespace, site: Site | None) -> int:
     from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
-    rules = _rules(args, site)
+    rules = _rules(args, site) if again is None else again["rules"]
     options = rules_of(args, rules) | _times(args)
     args.output = args.output or _default_output(args, rules)
     refuse_foreign(args.output, RUN)
@@ -133,7 +183,9 @@ def _run(args: argparse.Namespace, site: Site | None) -> int:
             note(f"recovered a finished run in {args.output} whose process was killed")
         sink = None if args.no_allocations else directory.allocations()
         result = _simulate(args, cluster, workload, sink, stop, options)
-        recorded: dict[str, Any] = {"command": command_of(args, rules), **_log_use(args, workload, site)}
+        texts = _log_use(args, workload, site) if again is None else {"log_use": again.get("log_use")}
+        texts = {key: text for key, text in texts.items() if text is not None}
+        recorded: dict[str, Any] = {"command": command_of(args, rules), **texts}
         if workload.kind == "model":  # runs of one model with other seeds have other jobs
             recorded["drawn"] = True
         result = replace(result, meta={**result.meta, **recorded})
@@ -221,7 +273,12 @@ def _simulate(
     from simsched.workload.load import resolve_workload
 
     inputs = {"cluster": resolve("clusters", args.cluster), "workload": resolve_workload(args.workload)}
-    with _progress(len(workload), quiet=args.quiet) as progress:
+    engines: list[Engine] = []
+    once = sys.stderr.isatty()  # from the first line on, the bar shows the rest
+    with (
+        _progress(len(workload), quiet=args.quiet) as progress,
+        heartbeat("run", lambda spent: _state(engines, spent), quiet=args.quiet, first=FIRST, once=once),
+    ):
         return simulate(
             cluster,
             workload,
@@ -230,9 +287,21 @@ def _simulate(
             eventlog=args.eventlog,
             sink=sink,
             progress=progress,
+            begun=engines.append,
             stop=stop,
             **options,
         )
+
+
+def _state(engines: Sequence[Engine], spent: float) -> str:
+    """Return how many jobs have ended, the rate, and how long the rest takes at it; "" if that is soon."""
+    if not engines:
+        return ""
+    done, jobs = engines[0].done, len(engines[0].progress.states)
+    if done and spent / done * (jobs - done) < MINUTE:
+        return ""
+    rate = f"{done / spent:,.0f} jobs/s" if done >= spent else f"{done / spent:.2g} jobs/s"
+    return f"{done:,} of {jobs:,} jobs ended, {rate}{expected(spent, done, jobs - done)}"
 
 
 def _rules(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:

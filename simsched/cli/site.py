@@ -42,7 +42,7 @@ def register(subparsers: Subparsers) -> None:
     bring.add_argument("paths", metavar="FILE", nargs="+", help="a file of the centre, or a folder of them")
     bring.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
     bring.add_argument("--strict", action="store_true", help="refuse lines that are not understood")
-    bring.add_argument("--quiet", action="store_true", help="do not print the site")
+    bring.add_argument("--quiet", action="store_true", help="print neither the site nor notes on its files")
     bring.set_defaults(run=run_import)
     show = verbs.add_parser(
         "show",
@@ -70,7 +70,10 @@ def run_import(args: argparse.Namespace) -> int:
         note(f"replaced the earlier import in {path}")
     sys.stderr.write(f"written: {path}\n")
     for log in site.logs:
-        note(f"{log} is a log of jobs; next: simsched run --site {quote(str(path))} {quote(log)} -o run")
+        note(
+            f"{log} is a log of jobs; next: simsched run --site {quote(str(path))} {quote(log)} -o run",
+            of_input=True,
+        )
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
+from simsched.cli.support.signals import ending_with
 
 if TYPE_CHECKING:
     import argparse
@@ -62,7 +63,9 @@ def register(subparsers: Subparsers) -> None:
         help="further attempts of a run whose worker dies (default 2)",
     )
     sweep.add_argument("--no-report", action="store_true", help="do not write report.html")
-    sweep.add_argument("--quiet", action="store_true", help="print no progress and no summary")
+    sweep.add_argument(
+        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
+    )
     sweep.set_defaults(run=run_sweep)
 
 
@@ -85,30 +88,27 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     from simsched.study.runs.sweep_plan import plan
     from simsched.study.sweep import changed_inputs, sweep
 
-    folder, earlier = place_of(args.output, resume=args.resume)
+    folder, earlier = place_of(args.output, study.name, resume=args.resume)
     for name in changed_inputs(folder.record() or {}, study):
         note(f"{name} has changed; its runs are performed again")
     planned = plan(study, measure=False)
     for text in (*planned.notes, *planned.log_use):
-        note(text)
+        note(text, of_input=True)
     INPUTS.forget()  # usually other processes perform the runs
-    try:
-        with _progress(quiet=args.quiet) as progress:
-            result = sweep(
-                study,
-                args.output,
-                workers=args.workers,
-                scheduler=args.scheduler,
-                hpc=args.hpc,
-                resume=args.resume,
-                retries=args.retries,
-                report=not args.no_report,
-                progress=progress,
-                log_use=planned.log_use,
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write("interrupted; finished runs are kept, and --resume continues\n")
-        raise
+    kept = "interrupted; finished runs are kept, and --resume continues"
+    with ending_with(kept), _progress(quiet=args.quiet) as progress:
+        result = sweep(
+            study,
+            args.output,
+            workers=args.workers,
+            scheduler=args.scheduler,
+            hpc=args.hpc,
+            resume=args.resume,
+            retries=args.retries,
+            report=not args.no_report,
+            progress=progress,
+            log_use=planned.log_use,
+        )
     if earlier is not None and result.path == earlier.path:
         note(f"replaced the earlier study in {args.output}")
     for failure in result.failures:

@@ -166,25 +166,46 @@ def guess_kind(text: str) -> str:
     >>> guess_kind('{"version": 1, "execution": {}}'), guess_kind("; Version: 2.2"), guess_kind("core=4")
     ('r', 'swf', 'auto')
     """
+    from simsched.formats.recognition import GWF, look_of
     from simsched.workload.readers.sacct_lines import delimiter_of
 
     head = text[:100_000].lstrip("\ufeff \t\r\n")
     if re.match(r"<[?!\w]", head):
         return "jgf" if "<graphml" in head else "sss"
+    if (look := look_of(text)) is not None and look.what == GWF:
+        return "workload"
     if head.startswith(";") or re.match(r"-?\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}", head):
         return "swf"
     if delimiter_of(head.partition("\n")[0]) is not None:
         return "workload"
-    keys = set(re.findall(r"""(?m)(?:^|[{,\s])["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000]))
-    top = set(
-        re.findall(r"(?m)^(\w+):", head)
-    )  # top-level keys of YAML; in JSON the position of a key has no meaning
+    if head[:1] in ("{", "["):
+        return _json_kind(text)
+    keys = set(
+        re.findall(r"""(?m)^(?:- *+(?:\{ *+)?)?["']?(\w+)["']?\s*:(?=\s|["'\[{\d]|$)""", head[:20_000])
+    )
+    top = set(re.findall(r"(?m)^(\w+):", head))
     for needed, kind in _KEYS:
         if needed <= top or (needed <= keys and "resources" not in keys):
             return kind
     first = re.match(r"""\{?\s*["']?(\w+)["']?\s*:""", head)
     operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
     return "constraint" if first and first[1] in operators else "auto"
+
+
+def _json_kind(text: str) -> str:
+    """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
+    from simsched.formats.recognition import CLUSTER, WORKLOAD, look_of, outline
+
+    keys = outline(text)
+    if "execution" in keys or "R_lite" in keys:
+        return "r"
+    if "graph" in keys:
+        return "jgf"
+    look = look_of(text)
+    if look is not None and look.role in (CLUSTER, WORKLOAD):
+        return look.role
+    operators = {"properties", "hostlist", "ranks", "and", "or", "not"}
+    return "workload" if "jobs" in keys else "constraint" if operators & keys.keys() else "auto"
 
 
 #: Keys that identify a kind of document, in the order of the checks.

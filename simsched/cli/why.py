@@ -69,9 +69,12 @@ def _draw(run: Run, jobs: Sequence[str], target: str) -> int:
 
 def _of_run(run: Run, form: str) -> str:
     from simsched.report.waiting.wait_text import run_document, run_text
-    from simsched.report.waiting.wait_totals import wait_table
+    from simsched.report.waiting.wait_totals import find_causes, wait_table
 
-    table = wait_table(run)
+    causes, reason = find_causes(run)
+    table = wait_table(run, causes)
+    if reason:
+        sys.stderr.write(visible(f"by sums over the whole machine: {reason}\n"))
     return json.dumps(run_document(run, table)) if form == "json" else run_text(run, table, terminal_width())
 
 

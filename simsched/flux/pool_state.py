@@ -110,7 +110,8 @@ class PoolState:
 
     def remove(self, ranks: Iterable[int]) -> None:
         """Remove ranks for good; what jobs hold on them is gone."""
-        gone = set(self._here(",".join(map(str, sorted(set(ranks))))))
+        wanted = ranks if isinstance(ranks, range | Idset) else set(ranks)
+        gone = {rank for rank in self._here(ALL) if rank in wanted}
         kept = [rank for rank in self._here(ALL) if rank not in gone]
         if not gone:
             return
@@ -143,7 +144,7 @@ class PoolState:
         here = self.resources.ranks
         if ids == ALL:
             return list(here)
-        return [rank for rank in Idset.parse(ids, where="ranks") if rank in here]
+        return list(here & Idset.parse(ids, where="ranks"))
 
     def _down(self) -> list[int]:
         if self._is_empty or self._matcher is None:

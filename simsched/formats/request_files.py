@@ -63,6 +63,11 @@ def jobspecs_of(
 
         return [record.jobspec for record in job_objects(text, where, warn=warn)]
     if kind not in {"json", "jsonl", "yaml"}:
+        from simsched.formats.submit_commands import command_requests
+
+        if command_requests(text, where) is not None:
+            message, expected = "this is a batch script or a command", "a jobspec: simsched convert makes one"
+            raise FormatError(message, where=where, expected=expected)
         raise FormatError("this is not a jobspec", where=where, expected="YAML, JSON or Job Objects")
     with collector_paused():
         jobs = _from_lines(text, lenient) if kind == "jsonl" else _from_documents(text, where, lenient)

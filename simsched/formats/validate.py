@@ -92,6 +92,13 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
     from simsched.formats.text.documents import detect_kind
 
     form = detect_kind(text)
+    if kind == "auto" and form == "text":
+        from simsched.formats.submit_commands import command_requests
+
+        found = command_requests(text, where)
+        if found is not None:
+            notes = [f"note: {request.label}: {text}" for request in found for text in request.notes]
+            return Report(where, "request", len(found), (), tuple(notes))
     if kind == "auto" and (form == "text" or looks_like_shapes(text)):
         return _lines(text, where, "shape")
     if form == "jsonl":

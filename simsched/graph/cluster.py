@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from simsched import bundled
 from simsched.arguments import check, check_path
@@ -133,8 +133,21 @@ class Cluster:
         return html_table(self.name, [(name, f"{units:,}") for name, units in self.index.totals.items()])
 
 
-ClusterLike: TypeAlias = "Cluster | ResourceGraph | str | Path"
-"""A cluster as an argument: the value, a networkx graph, a file or a bundled name."""
+SITE_FILES = ("cluster.yaml", "cluster.json")
+SITE_QUEUES = "queues.toml"
+"""The files of the folder of a site: that of the machine has one of the two names; and the configuration."""
+
+
+class HasCluster(Protocol):
+    """A value with a machine, such as a site."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The machine."""
+
+
+ClusterLike: TypeAlias = "Cluster | ResourceGraph | HasCluster | str | Path"
+"""A cluster as an argument: the value, a networkx graph, a site, a file or a bundled name."""
 
 
 def _ours(graph: AnyGraph) -> AnyGraph:
@@ -147,8 +160,13 @@ def _ours(graph: AnyGraph) -> AnyGraph:
 
 
 def as_cluster(value: ClusterLike) -> Cluster:
-    """Return a cluster as it is, or the one of this graph, file or bundled name; errors as `load_cluster`."""
-    return value if isinstance(value, Cluster) else load_cluster(value)
+    """Return a cluster as it is, or the one of this graph, site, file or name; errors as `load_cluster`."""
+    machine = value if isinstance(value, Cluster) else getattr(value, "cluster", None)
+    if isinstance(machine, Cluster):
+        return machine
+    if isinstance(value, str | Path) and Path(value).is_dir():  # of a site
+        value = next((file for name in SITE_FILES if (file := Path(value) / name).is_file()), value)
+    return load_cluster(value)  # type: ignore[arg-type]
 
 
 def load_cluster(path_or_name: str | Path | ResourceGraph, *, reader: ClusterReader | None = None) -> Cluster:

@@ -26,19 +26,16 @@ from simsched.graph.resource_graph import (
 from simsched.graph.sharing import edited_graph, extra_without, inside, new_names
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import networkx as nx
-
+    from simsched.graph.cluster import ClusterLike
     from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
 
-def as_part(described: Cluster | nx.Graph[str] | str | Path | Mapping[str, Any]) -> Cluster:
+def as_part(described: ClusterLike | Mapping[str, Any]) -> Cluster:
     """Return the cluster of a value, a graph, a file, a bundled name, or a document (R, JGF, a recipe)."""
     if isinstance(described, Mapping):
         return Cluster(graph_from_document(dict(described), name="part"))
-    return as_cluster(described)  # type: ignore[arg-type]
+    return as_cluster(described)
 
 
 def vertex_at(cluster: Cluster, path: str) -> str:

@@ -5,25 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.api import simulated_run
-from simsched.arguments import check, wrong
+from simsched.arguments import check, options_named, wrong
 from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
+from simsched.site.given_site import rules_on, site_given
+from simsched.text_table import html_table
+from simsched.workload.job import FIRST_JOBS, Job
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
+    from typing import BinaryIO, Literal
 
     from simpy import Environment
 
     from simsched.api import SimulatedRun
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import CandidateOrder, MatchPolicy
+    from simsched.schedule.orders.priority_rules import PriorityRules
+    from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
+    from simsched.schedule.predictors.predictor import RunTimePredictor
     from simsched.simulation.audit.audit_report import AuditReport
+    from simsched.simulation.licences.licence_pools import Licences
+    from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.live.live_job import LiveJob
-    from simsched.workload.job import Job, Workload
+    from simsched.simulation.outages.outages import Failures, Outage
+    from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
+    from simsched.simulation.preemption.preemption_rules import PreemptionRules
+    from simsched.simulation.queues import Queues
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
+    from simsched.workload.load import WorkloadLike
 
 __all__ = ["Simulation"]
 
@@ -35,11 +49,13 @@ class Simulation(OpenSimulation):
 
     Parameters
     ----------
-    cluster : a value, a file or a bundled name, or a networkx graph.
-    queue_policy, match_policy, seed, options : as for `simulate`.
+    cluster : a value, a file or a bundled name, a networkx graph, or a site, which brings its rules.
+    queue_policy … candidates, allocations, eventlog, sink, inputs : as for `simulate`.
     env : a simpy environment to share.  Its present time is second 0 of the run.
     expect : a workload of the kinds of jobs that will be submitted.  It decides beforehand, as in
         `simulate`, whether counts suffice or the matcher is needed.
+    absent : ranks of execution targets that the cluster does not have at first, until `add`.
+    name : of the jobs, in the records; by default that of the workload to expect.
 
     Raises
     ------
@@ -53,33 +69,85 @@ class Simulation(OpenSimulation):
     (0, 3600, 'COMPLETED')
     """
 
+    @options_named
     def __init__(
         self,
         cluster: ClusterLike,
-        queue_policy: str | QueuePolicy = "easy",
-        match_policy: str | MatchPolicy | CandidateOrder = "first",
-        seed: int = 0,
+        queue_policy: str | QueuePolicy | None = None,
+        match_policy: str | MatchPolicy | CandidateOrder | None = None,
+        seed: int | None = None,
         *,
+        order: str | JobOrder | None = None,
+        queue_options: Mapping[str, Any] | None = None,
+        predictor: str | RunTimePredictor | None = None,
+        priority: PriorityRules | Mapping[str, Any] | None = None,
+        queues: Queues | Mapping[str, Any] | None = None,
+        limits: Iterable[LimitRule | Mapping[str, Any]] | None = None,
+        preemption: PreemptionRules | Mapping[str, Any] | None = None,
+        reservations: Iterable[AdvanceReservation | Mapping[str, Any]] | None = None,
+        licenses: Licences | Mapping[str, Any] | str | None = None,
+        outages: Iterable[Outage | Mapping[str, Any]] | None = None,
+        failures: Failures | str | None = None,
+        on_failure: Literal["requeue", "fail"] | None = None,
+        job_checkpoints: CheckpointRules | Mapping[str, Any] | None = None,
+        overrun: Literal["timeout", "allow"] | None = None,
+        kill_grace: float | str | None = None,
+        epilog: float | str | tuple[float, float] | None = None,
+        no_limit: Literal["queue", "reject"] | None = None,
+        think_times: Literal["ignore", "honour"] | None = None,
+        passes: Literal["instant", "event"] | None = None,
+        candidates: Literal["requested", "actual"] | None = None,
+        allocations: bool = True,
+        eventlog: bool = False,
+        sink: BinaryIO | None = None,
+        inputs: Mapping[str, str | Path] | None = None,
         env: Environment | None = None,
-        expect: Workload | str | Path | Iterable[Job] = (),
-        **options: Any,
+        expect: WorkloadLike = (),
+        absent: int | str | Iterable[int] | None = None,
+        name: str | None = None,
     ) -> None:
         if env is not None and not hasattr(env, "schedule"):
             raise wrong("env", env, "a simpy.Environment")
-        for name in ("allocations", "eventlog"):
-            check(name, options.get(name, True), bool, "True or False")
-        machine = as_cluster(cluster)
-        jobs = expect if isinstance(expect, list | tuple) else as_workload(expect)  # type: ignore[arg-type]
-        super().__init__(machine, queue_policy, match_policy, seed, env=env, expect=jobs, **options)
+        for flag, given in (("allocations", allocations), ("eventlog", eventlog)):
+            check(flag, given, bool, "True or False")
+        site = site_given(cluster)
+        rules = {
+            "queue_policy": queue_policy, "match_policy": match_policy, "seed": seed, "order": order,
+            "queue_options": queue_options, "predictor": predictor, "priority": priority, "queues": queues,
+            "limits": limits, "preemption": preemption, "reservations": reservations, "licenses": licenses,
+            "outages": outages, "failures": failures, "on_failure": on_failure,
+            "job_checkpoints": job_checkpoints, "overrun": overrun, "kill_grace": kill_grace,
+            "epilog": epilog, "no_limit": no_limit, "think_times": think_times, "passes": passes,
+            "candidates": candidates,
+        }  # fmt: skip
+        machine = as_cluster(cluster if site is None else site)
+        super().__init__(
+            machine, env=env, expect=as_workload(expect) if expect != () else (), allocations=allocations,
+            eventlog=eventlog, sink=sink, inputs=inputs, absent=absent, name=name, **rules_on(site, rules),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         jobs = f"{len(self.queue)} waiting, {len(self.running)} running"
         title = f"{name_of(self.config.queue_policy)} on {self.cluster.name!r}"
         return f"<Simulation {title}: at {self.now:g} s, {jobs}>"
 
-    def submit_all(self, workload: Workload | str | Path | Iterable[Job]) -> list[LiveJob]:
-        """Submit each job of a workload, a file or several jobs at its own submit time."""
-        several = isinstance(workload, list | tuple)
+    def _repr_html_(self) -> str:
+        """Return the free units, and the first jobs that run and wait, as tables for a notebook."""
+        free = html_table(repr(self)[1:-1], [(kind, f"{units:,}") for kind, units in self.free().items()],
+                          ("type", "free"))  # fmt: skip
+        tables = [free]
+        for state, jobs in (("running", self.running), ("waiting", self.queue)):
+            if jobs:
+                rows = [(str(job.id), *job._facts().values()) for job in jobs[:FIRST_JOBS]]
+                head = ("job", *jobs[0]._facts())
+                shown = "" if len(jobs) <= FIRST_JOBS else f", the first {FIRST_JOBS}"
+                rows = [(*row, *[""] * (len(head) - len(row)))[: len(head)] for row in rows]
+                tables.append(html_table(f"{len(jobs):,} {state}{shown}", rows, head))
+        return "".join(tables)
+
+    def submit_all(self, workload: WorkloadLike) -> list[LiveJob]:
+        """Submit each job of a workload, a file, or several jobs or mappings at its own submit time."""
+        several = isinstance(workload, list | tuple) and all(isinstance(job, Job) for job in workload)
         return super().submit_all(workload if several else as_workload(workload))  # type: ignore[arg-type]
 
     def result(self) -> SimulatedRun:  # type: ignore[override]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from simsched.arguments import check, check_real, check_whole
+from simsched.arguments import check, check_real, check_whole, options_named
 from simsched.errors import ConfigError, FormatError, SimschedError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import as_jobspec
@@ -76,6 +76,7 @@ class Matcher:
     >>> matcher.release(answer.id)
     """
 
+    @options_named
     def __init__(
         self,
         cluster: ClusterLike,
@@ -101,6 +102,14 @@ class Matcher:
     def __repr__(self) -> str:
         held = len(self._claims)
         return f"<Matcher on {self.cluster.name!r}: policy {self.policy.name}, {held} allocations>"
+
+    def _repr_html_(self) -> str:
+        """Return the units of the machine, and how many nodes are idle, as a table for a notebook."""
+        from simsched.text_table import html_table
+
+        idle = int(self.available.idle_targets().sum())
+        rows = [(kind, f"{total:,}") for kind, total in self.index.totals.items()]
+        return html_table(repr(self)[1:-1], [("idle nodes", f"{idle:,}"), *rows])
 
     def satisfiable(self, jobspec: Jobspec, *, status: bool = False) -> Outcome:
         """Whether the jobspec can ever match here: with nothing claimed and everything up (M11).

@@ -140,6 +140,29 @@ def failed(kind: str, value: Any, problem: str, name: str | None = None) -> Plug
     return PluginError(f"the {kind} {(name or name_of(value))!r} {problem}", where=package_of(value))
 
 
+def number_of(value: Any) -> float | None:
+    """Return the answer of a plug-in as a number; None for another value, and for one beyond all floats.
+
+    >>> number_of(2), number_of(10**400), number_of("2"), number_of([2])
+    (2.0, None, None, None)
+    """
+    if isinstance(value, str | bytes):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def shown(value: Any) -> str:
+    """Return an answer of a plug-in for a message, cut short."""
+    try:
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:30]}...{text[-10:]}"
+    except ValueError:  # a whole number of more digits than Python writes
+        return "a number of thousands of digits"
+
+
 def is_ours(value: Any) -> bool:
     """Whether a policy or order is part of simsched."""
     return package_of(value) == OURS

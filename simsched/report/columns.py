@@ -41,6 +41,7 @@ JOBS: tuple[Column, ...] = (
     Column("submit", "float", "s", "when it was submitted"),
     Column("eligible", "float", "s", "when its dependencies were met and it could be scheduled"),
     Column("start", "float", "s", "when its resources were allocated; NaN: never"),
+    Column("wait", "float", "s", "how long it waited, from submission to start; NaN: never started"),
     Column("end", "float", "s", "when it ended; NaN: never, or not yet"),
     Column("duration", "float", "s", "the requested time; inf: unlimited"),
     Column("runtime", "float", "s", "the time it ran"),

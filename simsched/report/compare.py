@@ -161,6 +161,34 @@ def compare_runs(a: RunTables, b: RunTables) -> Comparison:
     return compare(a.jobs, b.jobs if same_jobs(a, b) else b.jobs.iloc[:0])
 
 
+def pair_table(runs: Sequence[RunTables]) -> list[list[str]]:
+    """Return the mean waits of the jobs of each run (row) less those of each other run (column), as texts.
+
+    A difference whose interval contains zero, or is not known, is in brackets.
+    """
+    found = {
+        (a, b): compare_runs(runs[b], runs[a]) for a in range(len(runs)) for b in range(a)
+    }  # each pair once: the other direction has the opposite sign
+    rows = []
+    for a, run in enumerate(runs):
+        cells = [run.name]
+        for b in range(len(runs)):
+            if a == b:
+                cells.append("")
+                continue
+            one = found[max(a, b), min(a, b)]
+            text = (
+                human.signed_seconds(one.wait.estimate * (1 if a > b else -1)) if one.jobs else human.MISSING
+            )
+            cells.append(text if one.verdict != NOISE or not one.jobs else f"({text})")
+        rows.append(cells)
+    return rows
+
+
+PAIRS = "Mean wait of the run in the row less that of the run in the column; in brackets: within noise."
+"""What `pair_table` shows."""
+
+
 def side_by_side(summaries: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """Return one row per figure and one column per run, in the order of the first run's figures."""
     names: Sequence[str] = list(dict.fromkeys(name for s in summaries.values() for name in s))

@@ -35,7 +35,7 @@ def delivered_document(document: Document, run: RunTables, *, second_zero: int =
     ids = {element.value("Id") for element in _jobs(document.root)}
     if not ids & set(results):
         raise RunError(
-            "the run has no job of this document", where=str(run.path), expected="a run of this document"
+            "the run has no job of this document", where=run.name, expected="a run of this document"
         )
     return with_results(document, results)
 

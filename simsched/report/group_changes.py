@@ -9,7 +9,8 @@ import pandas as pd
 
 from simsched import human
 from simsched.report.compare import Interval, compare, noise_text, same_jobs
-from simsched.report.groups import CLASSES, PARTS
+from simsched.report.groups import PARTS
+from simsched.report.metrics.classes import GROUPS
 from simsched.report.metrics.metrics import ran, wait
 from simsched.text_table import PAGE_WIDTH, fitted_table, markdown_table
 
@@ -47,7 +48,7 @@ def changes(first: RunTables, second: RunTables, key: str) -> pd.DataFrame:
 
 def _by_group(run: RunTables, key: str) -> dict[str, pd.DataFrame]:
     jobs = ran(run.jobs)
-    groups: Any = CLASSES[key](jobs) if key in CLASSES else jobs[key]
+    groups = GROUPS[key](jobs, run.clock)
     return {str(name): rows for name, rows in jobs.groupby(groups, observed=True)}
 
 
@@ -63,7 +64,7 @@ def change_texts(runs: Sequence[RunTables], key: str, *, markdown: bool = False)
         rows = [
             [name, f"{int(row['jobs_first']):,}", f"{int(row['jobs_second']):,}",
              human.seconds(row["wait_first"]), human.seconds(row["wait_second"]),
-             signed(row["difference"]), between(row["low"], row["high"]), verdict(row)]
+             human.signed_seconds(row["difference"]), between(row["low"], row["high"]), verdict(row)]
             for name, row in changes(base, run, key).iterrows()
         ]  # fmt: skip
         body = [[str(cell) for cell in row] for row in rows]
@@ -78,17 +79,7 @@ def verdict(row: Any) -> str:
     return noise_text(Interval(row["difference"], row["low"], row["high"]))
 
 
-def signed(value: float) -> str:
-    """Return a difference of times with its sign.
-
-    >>> signed(90.0), signed(-90.0), signed(0.0)
-    ('+1 min 30 s', '-1 min 30 s', '0 s')
-    """
-    shown = human.seconds(value)
-    return f"+{shown}" if value > 0 else shown
-
-
 def between(low: float, high: float) -> str:
     """Return the ends of an interval of times; a dash if it is unknown."""
     known = math.isfinite(low) and math.isfinite(high)
-    return f"{signed(low)} and {signed(high)}" if known else human.MISSING
+    return f"{human.signed_seconds(low)} and {human.signed_seconds(high)}" if known else human.MISSING

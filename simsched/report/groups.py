@@ -10,7 +10,7 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.report.export import table_formats
 from simsched.report.metrics import machine_use
-from simsched.report.metrics.classes import day, run_time_class, size_class
+from simsched.report.metrics.classes import GROUPS
 from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.metrics import by, ran
 
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
 
     from simsched.report.data.tables import RunTables
 
-#: keys that are computed; the others are columns of the jobs
-CLASSES: dict[str, Callable[[pd.DataFrame], pd.Series[Any]]] = {
-    "size": size_class,
-    "runtime": run_time_class,
-    "day": day,
-}
 #: columns of the tables of jobs and their units
 COLUMNS = {
     "jobs": "",
@@ -59,25 +53,25 @@ def grouped(runs: Sequence[RunTables], key: str) -> pd.DataFrame:
     tables = []
     for run in runs:
         found = PARTS[key](run) if key in PARTS else _groups_of_jobs(run, key)
-        found.index.name = key
-        tables.append(found.reset_index().astype({key: "str"}).assign(run=run.name))
+        column = "id" if key == "job" else key
+        found.index.name = column
+        tables.append(found.reset_index().astype({column: "str"}).assign(run=run.name))
     whole = pd.concat(tables, ignore_index=True)
-    return whole[["run", key, *(name for name in whole.columns if name not in {"run", key})]]
+    return whole[["run", column, *(name for name in whole.columns if name not in {"run", column})]]
 
 
 def _groups_of_jobs(run: RunTables, key: str) -> pd.DataFrame:
     jobs = ran(run.jobs)
-    table = by(jobs, CLASSES[key](jobs) if key in CLASSES else key)
+    table = by(jobs, GROUPS[key](jobs, run.clock))
     return table[[*COLUMNS, *(name for name in (RECORDED_KWH,) if name in table)]]
 
 
 def of_jobs(run: RunTables) -> pd.DataFrame:
-    """Return all jobs by id, even those that never ran, with the column ``wait`` (s).
+    """Return all jobs by id, even those that never ran.
 
     Where dates are known, the last columns are the local dates of submission, start and end.
     """
     jobs = run.jobs.set_index("id")
-    jobs.insert(list(jobs.columns).index("start") + 1, "wait", jobs["start"] - jobs["submit"])
     if run.clock is not None:
         for name in ("submit", "start", "end"):
             jobs[f"{name}_date"] = run.clock.texts(jobs[name].to_numpy(dtype="float64"))
@@ -138,7 +132,7 @@ def _cells(runs: Sequence[RunTables], key: str) -> tuple[list[str], list[list[st
     rows = []
     for row in frame.to_dict("records"):
         shown = [_shown(row[name], str(name), units) for name in names]
-        rows.append([*([str(row["run"])] if several else []), str(row[key]), *shown])
+        rows.append([*([str(row["run"])] if several else []), str(row[frame.columns[1]]), *shown])
     return head, rows
 
 

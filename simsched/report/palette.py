@@ -28,6 +28,18 @@ RESULT = {
 #: the colour of each resource type
 TYPE = {"node": SKY, "core": BLUE, "gpu": ORANGE}
 
+#: the colour of each cause of a wait that is not a shortage, by its first word
+_CAUSE = {"dependency": GREY, "begin-time": GREY, "held": GREY, "not": GREY, "queue-stopped": "#6b6f76",
+          "limit": ORANGE, "placement": GREEN, "unavailable": VERMILION, "maintenance": "#a9adb3",
+          "advance-reservation": "#7b61c4", "interrupted": VERMILION}  # fmt: skip
+
+
+def of_cause(cause: str) -> str:
+    """Return the colour of a cause of waits; a shortage has that of its type."""
+    if cause.startswith("short of "):
+        return TYPE.get(cause.removeprefix("short of "), VERMILION)
+    return _CAUSE.get(cause.partition(" ")[0], PURPLE)
+
 
 def cycle(count: int) -> list[str]:
     """Return `count` colours, repeating after eight."""

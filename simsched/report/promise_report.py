@@ -100,9 +100,9 @@ def _promises_nothing(run: RunTables) -> bool:
     from simsched.simulation.audit.promises import PROMISES_NOTHING
     from simsched.simulation.audit.recorded_run import recorded_run
 
-    if run.path is None:
+    if run.folder is None:
         return run.config.get("queue_policy") in PROMISES_NOTHING
-    found = recorded_run(run.path)
+    found = recorded_run(run.folder)
     predicts = run.config.get("predictor", "limit") != "limit"
     return found.replans or predicts or (found.queue_policy in PROMISES_NOTHING and not found.queues)
 
@@ -141,12 +141,12 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
     from simsched.simulation.audit.promises import late_starts
     from simsched.simulation.audit.recorded_run import recorded_run
 
-    if run.path is None:
+    if run.folder is None:
         return {}
     names = ["id", "submit", "eligible", "promised", "start", "end", "duration", "reason"]
     plain = jobs[names].astype(object)
     rows: list[Any] = plain.where(plain.notna(), None).to_dict("records")
-    return {late.job: late.cause or "" for late in late_starts(recorded_run(run.path), rows)}
+    return {late.job: late.cause or "" for late in late_starts(recorded_run(run.folder), rows)}
 
 
 # --- presentation ----------------------------------------------------------------------------------

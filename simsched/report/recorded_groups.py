@@ -9,7 +9,8 @@ import pandas as pd
 
 from simsched import human
 from simsched.report.export import table_formats
-from simsched.report.metrics.agreement import GROUPS, agreement_by
+from simsched.report.metrics.agreement import agreement_by
+from simsched.report.metrics.classes import GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,16 +6,16 @@ The other modules of this package take `RunTables`; this one is above them and c
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import wrong
-from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.errors import ConfigError
 from simsched.report.data.tables import RunTables
 from simsched.text_table import PAGE_WIDTH, html_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -33,30 +33,6 @@ ARROW_TABLES = ("jobs", "timeline", "nodes", "allocations")
 
 class Run(RunTables):
     """One run: its tables, and the answers and figures made of them."""
-
-    def inputs(self) -> tuple[Cluster, Workload]:
-        """Read the cluster and the workload of the run again; the jobs are in their queues.
-
-        Raises
-        ------
-        RunError
-            if an input has changed since the run, or ``run.json`` does not say how it was read.
-        """
-        from simsched.simulation.record.run_origin import unchanged_inputs
-
-        try:
-            return unchanged_inputs(self.meta, self.name)
-        except RunError:
-            raise
-        except SimschedError:  # an input cannot be read
-            names = [str(one.get("name")) for one in self.meta.get("inputs", [])]
-            missing = next((name for name in names if not Path(name).exists()), None)
-            if missing is None:
-                raise
-            fault = f"the input {missing} of the run is not here"
-            raise RunError(
-                fault, where=self.name, expected="the directory in which the run was made, and its inputs"
-            ) from None
 
     def why(
         self, job: int | str, cluster: Cluster | None = None, workload: Workload | None = None
@@ -79,11 +55,16 @@ class Run(RunTables):
             cluster, workload = cluster or read[0], workload or read[1]
         return why(self, job, cluster, workload)
 
-    def waits(self) -> pd.DataFrame:
-        """Return the wait of each job by cause: one row per job, one column per cause, in seconds."""
-        from simsched.report.waiting.wait_totals import wait_table
+    def waits(self, cluster: Cluster | None = None, workload: Workload | None = None) -> pd.DataFrame:
+        """Return the wait of each job by cause: one row per job, one column per cause, in seconds.
 
-        return wait_table(self)
+        `cluster` and `workload` are the inputs of the run; without them they are read again.  If they cannot
+        be, or the run has no allocations, sums over the whole machine decide, and all other time is
+        "policy or placement".
+        """
+        from simsched.report.waiting.wait_totals import find_causes, wait_table
+
+        return wait_table(self, find_causes(self, cluster, workload)[0])
 
     def plot(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,7 +43,7 @@ def section_text(run: RunTables, given: str | ReportSection, width: int = PAGE_W
     """Return the text of a section; PluginError if it fails or does not return a text."""
     name, section = as_section(given)
     with KIND.named(section, name):
-        return _text(section(run, width), section, name)
+        return _text(section(_apart(run), width), section, name)
 
 
 def section_markup(run: RunTables, given: str | ReportSection) -> str:
@@ -53,7 +54,7 @@ def section_markup(run: RunTables, given: str | ReportSection) -> str:
         body = f"<pre>{escape(section_text(run, given))}</pre>"
     else:
         with KIND.named(section, name):
-            body = _text(html(run), section, name)
+            body = _text(html(_apart(run)), section, name)
     title = escape(f"{name} of {run.name}")
     return f'<section class="run"><h2>{title}</h2>{body}</section>'
 
@@ -66,6 +67,15 @@ def with_sections(text: str, runs: Sequence[RunTables], sections: Iterable[str],
             head = f"{run.name}\n" if len(runs) > 1 else ""
             parts.append(head + section_text(run, section, width).rstrip("\n"))
     return "\n\n".join(parts) + "\n"
+
+
+def _apart(run: RunTables) -> RunTables:
+    """Return the run with copies of its frames: a section that changes them changes no other part."""
+    apart = copy(run)
+    for name, value in vars(run).items():
+        if hasattr(value, "columns"):
+            apart.__dict__[name] = value.copy()
+    return apart
 
 
 def _text(value: object, section: ReportSection, name: str) -> str:

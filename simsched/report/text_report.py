@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from simsched.report.compare import Comparison
     from simsched.report.data.tables import RunTables
     from simsched.report.metrics.group_figures import JobGroups
+    from simsched.report.metrics.plain_columns import Table
 
 #: characters of a line that a page has at least, however small the terminal
 LEAST_WIDTH = 60
@@ -84,7 +86,7 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
 
     Runs that do not fit beside the others are shown below them.
     """
-    from simsched.report.compare import compare_runs
+    from simsched.report.compare import PAIRS, compare_runs, pair_table
 
     rows = []
     for name in (*COMPARED, *other_figures(runs[0].summary)):
@@ -94,6 +96,9 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
             rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
     parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
     pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
+    if len(runs) > 2:
+        head = ["", *(clip_end(run.name, 24) for run in runs)]
+        pairs += [f"all pairs\n{fitted_table(head, pair_table(runs), width)}\n{PAIRS}"]
     return "\n\n".join([*parts, *pairs, *recorded_waits.beside(runs, width)]) + "\n"
 
 
@@ -126,7 +131,24 @@ def _head(run: RunTables, jobs: PlainColumns, width: int) -> str:
         lines.append(clip_end(f"workload {', '.join(inputs)}", width))
     if dates := dates_of(run, jobs):
         lines.append(clip_end(f"dates {dates}", width))
+    lines += [line for text in beyond_the_machine(run, jobs) for line in wrap(text, width)]
     return "\n".join([*lines, "─" * min(width, max(map(len, lines)))])
+
+
+def beyond_the_machine(run: RunTables, jobs: Table) -> list[str]:
+    """Return what the jobs need that the machine does not have, as sentences; mostly none."""
+    found = []
+    never = int(run.summary.get("jobs_infeasible", 0.0))
+    if never:
+        which = f"{human.number(never)} of {human.number(len(jobs))} jobs"
+        found.append(f"{which} need more than this machine has, and did not run.")
+    load = m.demand(jobs, run.totals.get("core") or run.totals.get("node") or 0)
+    if load > 1:
+        found.append(
+            f"The jobs that ran need {human.share(load)} of the machine between the first and the last "
+            "submission, so waits grow for as long as jobs are submitted."
+        )
+    return found
 
 
 def overview_rows(run: RunTables) -> list[tuple[str, str]]:
@@ -267,11 +289,7 @@ def _pair(first: RunTables, run: RunTables, found: Comparison) -> str:
     sooner, same, later = map(human.share, (found.sooner, found.same, found.later))
     lines = [
         f"{run.name} against {first.name}, {found.jobs:,} jobs paired: {found.verdict}",
-        f"  mean wait {_signed(found.wait.estimate)} ({found.certainty(_signed)})",
+        f"  mean wait {human.signed_seconds(found.wait.estimate)} ({found.certainty(human.signed_seconds)})",
         f"  {sooner} of the jobs start sooner, {same} at the same time, {later} later",
     ]
     return "\n".join(lines)
-
-
-def _signed(value: float) -> str:
-    return human.seconds(value) if value < 0 else f"+{human.seconds(value)}"

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 NEVER = float("inf")
 REFUSE, REPLACE = "error", "first"
+MOST_VISIBLE = 65_536
+"""Waiting jobs that an agent sees at most: each step writes an observation of all of them."""
 SHOWN = 10
 """Allowed actions that an error names."""
 
@@ -86,7 +88,7 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         **options: Any,
     ) -> None:
         check_whole("jobs", jobs, 1)
-        check_whole("visible", visible, 1)
+        check_whole("visible", visible, 1, MOST_VISIBLE)
         _among("actions", actions, KINDS)
         _among("masked", masked, (REPLACE, REFUSE))
         if (cluster is None) == (site is None):
@@ -96,7 +98,7 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         self._cluster = as_cluster(cluster if site is None else _site(site).cluster)  # type: ignore[arg-type]
         if workload is None:
             raise ConfigError("there is no workload", expected="a workload, a file or a bundled name")
-        self._log: Sequence[Job] = as_workload(workload).jobs  # type: ignore[arg-type]
+        self._log: Sequence[Job] = as_workload(workload).jobs
         if not self._log:
             raise WorkloadError("the workload has no jobs", expected="at least one job")
         self.jobs = min(jobs, len(self._log))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, did_you_mean
-from simsched.plugins.plugin_errors import failed, named_in_errors
+from simsched.plugins.plugin_errors import failed, named_in_errors, number_of, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def rewarded(reward: Reward, env: Any, started: Sequence[StartedJob]) -> float:
     """Return the reward of a step; PluginError with the function's name if it fails or returns no number."""
     with named_in_errors("reward", reward):
         found = reward(env, started)
-    try:
-        return float(found)
-    except (TypeError, ValueError):
-        raise failed("reward", reward, f"returned {found!r}, which is not a number") from None
+    number = number_of(found)
+    if number is None:
+        raise failed("reward", reward, f"returned {shown(found)}, which is not a number")
+    return number

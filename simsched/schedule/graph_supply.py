@@ -168,7 +168,7 @@ class GraphSupply(Supply):
         def seek(state: Availability, time: float) -> Selection | None:
             return self.seek_at(job, state, time)
 
-        return earliest_in_turn(self.plan, self.now, self.calendar.reopenings(self.now), seek)
+        return earliest_in_turn(self.plan, self.calendar, self.now, seek)
 
     # -- over time ------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ import numpy as np
 from simsched.schedule.job_table import JobTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from simsched.match.requests.request import Content, Request
@@ -21,7 +23,7 @@ FIRST = 256
 """Jobs that the arrays have place for at first."""
 
 _FLOATS = ("submits", "durations_array", "judged_array", "deadlines")
-_INTEGERS = ("kinds_array", "priorities", "sizes", "users", "banks", "tiers")
+_INTEGERS = ("kinds_array", "priorities", "sizes", "users", "banks", "tiers", "partitions")
 
 
 class NewJob(NamedTuple):
@@ -35,6 +37,7 @@ class NewJob(NamedTuple):
     user: str | None
     bank: str | None
     tier: int
+    partition: int
     deadline: float | None
 
 
@@ -45,6 +48,7 @@ class GrowingTable(JobTable):
     ----------
     judged_apart : whether candidates are judged by other seconds than the requested ones.
     tiered : whether jobs are in queues with priorities.
+    partition_targets : that of `JobTable`.
 
     Attributes
     ----------
@@ -58,7 +62,13 @@ class GrowingTable(JobTable):
     __slots__ = ("_banks", "_users", "by_kind", "kind_demand", "kind_sizes", "plans")
     __setattr__ = object.__setattr__  # that of a frozen class with slots fails in a subclass
 
-    def __init__(self, *, judged_apart: bool = False, tiered: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        judged_apart: bool = False,
+        tiered: bool = False,
+        partition_targets: Sequence[npt.NDArray[np.bool_]] = (),
+    ) -> None:
         durations: list[float] = []
         floats: npt.NDArray[np.float64] = np.zeros(FIRST)
         integers: npt.NDArray[np.int64] = np.zeros(FIRST, dtype=np.int64)
@@ -74,6 +84,8 @@ class GrowingTable(JobTable):
             demand=np.zeros((0, FIRST), dtype=np.int64),
             sizes=integers.copy(),
             tiers=integers.copy() if tiered else None,
+            partitions=integers.copy() if tiered else None,
+            partition_targets=partition_targets,
             users=integers.copy(),
             banks=integers.copy(),
         )
@@ -92,7 +104,9 @@ class GrowingTable(JobTable):
 
         Its `limits` are the durations of this table, and candidates are judged by the predictions.
         """
-        self.plans = made = GrowingTable(tiered=self.tiers is not None)
+        self.plans = made = GrowingTable(
+            tiered=self.tiers is not None, partition_targets=self.partition_targets
+        )
         made._set("judged_array", made.durations_array)
         made._set("limits", self.durations)
         made.by_kind, made.kind_sizes = self.by_kind, self.kind_sizes
@@ -176,6 +190,8 @@ class GrowingTable(JobTable):
         self.banks[number] = banks.setdefault(job.bank, len(banks))
         if self.tiers is not None:
             self.tiers[number] = job.tier
+        if self.partitions is not None:
+            self.partitions[number] = job.partition
         if job.deadline is not None and self.deadlines is None:
             self._set("deadlines", np.full(self.capacity, np.inf))
         if self.deadlines is not None:

@@ -7,7 +7,7 @@ policies only read it. Run times are not in it: no scheduler knows them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from simsched.match.requests.request import Content, Request
 
+    Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
@@ -53,6 +54,7 @@ class JobTable:
     tiers : the priority of each job's queue: greater goes first, whatever the order. None: all are equal.
     deadlines : the time by which each job should end, inf without a deadline. None: no job has one.
     partitions : the number of the queue of each job. None: there are no named queues.
+    partition_targets : partition → which targets it has; empty unless the policy needs that.
     starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
     places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
@@ -78,6 +80,7 @@ class JobTable:
     users: Integers | None = None
     banks: Integers | None = None
     partitions: Integers | None = None
+    partition_targets: Sequence[Bools] = ()
     limits: list[float] = field(default_factory=list)
     starts: Floats | None = None
     places: Mapping[int, Integers] = field(default_factory=dict)
@@ -106,3 +109,20 @@ class JobTable:
         """Return the request of each kind; None if it can never be met."""
         found = dict(zip(self.kinds, self.requests, strict=True))
         return [found.get(kind) for kind in range(max(found, default=-1) + 1)]
+
+
+class ShownTable:
+    """A `JobTable` for a plug-in, which cannot change it: its arrays are read-only, its lists copies."""
+
+    def __init__(self, table: JobTable) -> None:
+        self._table = table
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._table, name)
+        if isinstance(value, np.ndarray):
+            value = value.view()
+            value.flags.writeable = False
+        return list(value) if isinstance(value, list) else value

@@ -140,11 +140,13 @@ class KernelShadow:
                     kernel.refuse(kind)
                 else:
                     kernel.lets(selection)
-        self._seen = kernel.epoch
         return selection
 
     def note_start(self) -> None:
-        """Note that a job was started beside the first one; its claim is known at the shadow time."""
+        """Note that a job was started beside the first one; its claim is known at the shadow time.
+
+        Without this call the time is computed again: a limit did not allow what was found.
+        """
         if self._kernel is not None:
             self._seen = self._kernel.epoch
         if self._other is not None:

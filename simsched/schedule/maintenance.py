@@ -87,11 +87,22 @@ class Calendar:
         """Return the times in seconds after `after` at which targets open again."""
         return [closure.end for closure in self._closures if after < closure.end < float("inf")]
 
-    def ending(self, now: float, time: float) -> Iterator[Ints]:
-        """Yield the targets of each closure that has begun by `now` and will have ended by `time`."""
+    def opened(self, state: Availability, now: float, time: float, outages: Ints) -> Availability:
+        """Return `state` with the targets up whose maintenance has begun by `now` and will be over by `time`.
+
+        `outages` is how many outages each target is in now. The end of a failure or a drain is not announced:
+        a target that is also in one of these stays down.
+        """
+        over = np.zeros_like(outages)
         for closure in self._closures:
             if closure.down and closure.start <= now < closure.end <= time:
-                yield closure.targets
+                over[closure.targets] += 1
+        back = np.flatnonzero((over > 0) & (over >= outages) & state.index.up & ~state.up)
+        if not len(back):
+            return state
+        state = state.copy(counts_only=state.partial is None)
+        state.set_status(back, up=True)
+        return state
 
     def within(self, state: Availability, begin: float, end: float) -> Availability:
         """Return `state` without targets and units that close at a time from `begin` until `end` seconds."""

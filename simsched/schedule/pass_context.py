@@ -57,6 +57,9 @@ class StartLimits(Protocol):
     def close(self) -> None:
         """End the pass."""
 
+    def allows(self, job: int, selection: Selection, now: float) -> bool:
+        """Whether the limits allow a job with this allocation; if not, bar it for a time."""
+
     def started(self, job: int, now: float) -> None:
         """Count a job that the pass started now (seconds), and bar waiting jobs that are over a limit now."""
 
@@ -140,22 +143,31 @@ class PassContext:
         """Return free resources on which the job may start now, or None."""
         return None if job in self.queue.barred else self.supply.fit(job)
 
-    def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> None:
+    def allows(self, job: int, selection: Selection) -> bool:
+        """Whether limits allow the job with this allocation; if not, it is out of view for a time."""
+        return self.limits is None or self.limits.allows(job, selection, self.now)
+
+    def start(self, job: int, selection: Selection, *, backfilled: bool = False) -> bool:
         """Start a waiting job now; its expected end is now + its requested duration.
 
         `selection` is the result of `fit` or `Shadow.fit_beside`; `backfilled` says that the job passes a
-        waiting one.  TypeError if the selection is None; ValueError for a job that is barred.
+        waiting one.  Return False if a limit does not allow the allocation, which may be more than the least
+        that the request takes: the job is out of view until something is released.  TypeError without one;
+        ValueError for a job that is barred.
         """
         queue = self.queue
         if job in queue.barred:
             raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
+        if not self.allows(job, selection):
+            return False
         selection = self.supply.claim(job, selection)
         queue.remove(job)
         self.started.append((job, selection, backfilled))
         if self.limits is not None:
             self.limits.started(job, self.now)
+        return True
 
     def expect_later(self) -> None:
         """Note that a running job is expected to end later: reservations are made again.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Bools
     from simsched.simulation.queues import Queue, Queues
 
 
@@ -39,13 +40,18 @@ def disabled_queue(queue: Queue) -> Reason | None:
     return Reason("queue-disabled", f"queue {queue.name} accepts no jobs", queue=queue.name)
 
 
-def too_long(queue: Queue, duration: float | None) -> Reason | None:
-    """Return the reason against a job of this duration (seconds; None: no limit)."""
+def too_long(queue: Queue, duration: float | None, requested: float | None) -> Reason | None:
+    """Return the reason against a job of this duration (seconds; None: no limit).
+
+    A job that has `requested` none has the default of its queue.
+    """
     seconds = INF if duration is None else duration
     if seconds <= queue.longest:
         return None
     asked = "no limit" if duration is None else format_duration(duration)
-    text = f"queue {queue.name} allows {format_duration(queue.longest)}, the job asks for {asked}"
+    by_default = queue.default_duration is not None and requested in (None, INF)
+    who = "and the default duration is" if by_default else "the job asks for"
+    text = f"queue {queue.name} allows {format_duration(queue.longest)}, {who} {asked}"
     return Reason("limit-duration", text, queue.name, queue.longest, seconds)
 
 
@@ -70,14 +76,15 @@ def name_of_queue(own: str | None, jobspec: Jobspec, queues: Queues) -> str | No
 def duration_in(queue: Queue, requested: float | None, no_limit: str) -> float | None:
     """Return the duration (seconds) of a job in a queue, None for unlimited.
 
-    A job without one gets the queue's default, at most its limit, as Slurm's DefaultTime is; without a
-    default it gets the limit, as Slurm's MaxTime is, unless `no_limit` has it rejected.
+    A job without one gets the queue's default, even one above the limit, which then refuses the job, as in
+    Flux (a partition of Slurm has a default of at most its MaxTime from the start).  Without a default it
+    gets the limit, as Slurm's MaxTime is, unless `no_limit` has it rejected.
     """
     if requested is not None and requested != INF:
         return requested
     given = INF
     if queue.default_duration is not None:
-        given = min(queue.default_duration, queue.longest)
+        given = queue.default_duration
     elif no_limit == "queue":
         given = queue.longest
     return None if given == INF else given
@@ -123,12 +130,14 @@ class Admission:
     of: list[Queue | None]
 
 
-def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue") -> Admission:
+def admit(
+    jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue", together: bool = False
+) -> Admission:
     """Put every job into its queue: constraint, default duration, limits, and group.
 
     A job that names no queue goes into the default one; without a default it is in no queue and
     may use every target.  `no_limit` is for a job without a duration in a queue that has a limit and no
-    default: it gets the limit of the ``queue``, or a ``reject``.
+    default: it gets the limit of the ``queue``, or a ``reject``. With `together` all queues are one group.
     """
     made: list[Job] = []
     rejected: dict[int, str] = {}
@@ -148,14 +157,15 @@ def admit(jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = 
         of.append(queue)
         made.append(job if queue is None else _placed(job, queue, known, queues, no_limit))
     anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = groups_of_queues(queues, index, anywhere=anywhere, linked=linked)
+    group_of, count = groups_of_queues(queues, index, anywhere=anywhere or together, linked=linked)
     groups = [0 if queue is None else group_of[queue.name] for queue in of]
     for number, (job, queue) in enumerate(zip(made, of, strict=True)):
         if queue is None or number in rejected:
             continue
         mine = (queue.name, *part_queues(job.jobspec))
         for one in dict.fromkeys(name or queue.name for name in mine):
-            reason = disabled_queue(queues.queues[one]) or too_long(queues.queues[one], job.duration)
+            reason = disabled_queue(queues.queues[one])
+            reason = reason or too_long(queues.queues[one], job.duration, jobs[number].duration)
             if reason is not None:
                 rejected.setdefault(number, rejection(reason))
     tiers = [0 if queue is None else queue.priority for queue in of]
@@ -186,6 +196,18 @@ def _placed(
     duration = duration_in(queue, job.duration, no_limit)
     fields = {name: getattr(job, name) for name in job.__struct_fields__}
     return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
+
+
+def partition_numbers(queues: Queues | None) -> dict[str | None, int]:
+    """Return a number for each queue by its name, and one for no queue."""
+    names: list[str | None] = [None] if queues is None else [*queues.queues, None]
+    return {name: number for number, name in enumerate(names)}
+
+
+def partition_targets(queues: Queues | None, index: Index) -> tuple[Bools, ...]:
+    """Return the targets of each queue in the order of `partition_numbers`."""
+    constraints = [] if queues is None else [queue.constraint for queue in queues.queues.values()]
+    return tuple(index.targets_matching(constraint) for constraint in (*constraints, None))
 
 
 def groups_of_queues(

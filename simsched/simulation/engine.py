@@ -424,6 +424,9 @@ class Engine:
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
         queues, progress = self.queues, self.progress
+        if queues.limits is not None and queues.limits.refused:
+            queues.limits.reconsider()
+        begun = False
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:
@@ -434,11 +437,16 @@ class Engine:
                 started = context.close()
                 if started:
                     self._start(started, now)
-                if context.reservations is not None or context.wake < NEVER:
+                    begun = True
+                if context.promised:
                     self.recorder.promise(context.promised)
+                if context.reservations is not None or context.wake < NEVER:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
+        if begun and queues.limits is not None and queues.limits.refused:
+            self._pass(now)  # the starts leave other resources to jobs whose allocation was too large
+            return
         progress.passes = passes = progress.passes + 1
         if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
             self._report()

@@ -6,19 +6,31 @@ a reason of the configuration or the graph refuses the request.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain
+from math import floor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from simsched.arguments import check, check_path, check_real
-from simsched.errors import ConfigError, did_you_mean
+from simsched import human
+from simsched.arguments import check, check_path, check_real, options_named
+from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.jobspec.jobspec import as_jobspec
+from simsched.formats.rfc import constraint as rfc31
+from simsched.formats.rfc.clock import Clock
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
+from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.graph.cluster import SITE_QUEUES
 from simsched.match.explain.reason_codes import Reason
-from simsched.match.explain.suggestions import named_part
+from simsched.match.explain.reasons import Suggestion
+from simsched.match.explain.suggestions import named_part, other_counts
 from simsched.match.matcher import Matcher
 from simsched.match.outcome import Infeasible, Outcome, Placement
+from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.simulation.admission import (
     constrained,
@@ -29,35 +41,51 @@ from simsched.simulation.admission import (
     unknown_queue,
     wrong_sizes,
 )
-from simsched.simulation.jobs.sizes import Sizes
-from simsched.simulation.limits.limit_counters import ANY, LimitTable
+from simsched.simulation.limits.limit_counters import LimitTable
+from simsched.simulation.limits.limit_rules import ANY
+from simsched.simulation.outages.outages import MAINTENANCE
 from simsched.simulation.queues import INF, Queues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import ClusterLike
-    from simsched.match.explain.reasons import Suggestion
+    from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.simulation.limits.limit_rules import LimitRule
+    from simsched.simulation.outages.outages import Outage
     from simsched.simulation.queues import Queue
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
+
+    _Codes: TypeAlias = Callable[[Jobspec, Queue, float], tuple[str, ...]]
+
+
+YEAR = 365 * 86400
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """The part of a configuration that decides which jobs are accepted; `no_limit` as in `RunConfig`."""
+    """The part of a configuration that decides which jobs are accepted.
+
+    `no_limit` and `match_policy` are as in `RunConfig`: under a policy of whole nodes jobs count with these.
+    `reservations` and `outages` are those that a job may have to end before.
+    Without `named` queues there is one at most, which has no name in the configuration and takes all jobs.
+    """
 
     queues: Queues
     no_limit: str = "queue"
     limits: tuple[LimitRule, ...] = ()
+    match_policy: str | MatchPolicy = "first"
+    named: bool = True
+    reservations: tuple[AdvanceReservation, ...] = ()
+    outages: tuple[Outage, ...] = ()
 
 
 def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, where: str = "") -> QueueRules:
     """Return the rules of a configuration: a file, its content as plain data (RFC 33), or a value of ours.
 
-    A configuration without queues gives one without rules.  Tables of a Flux configuration that are not
+    A policy without queues is that of all jobs, as in Flux.  Tables of a Flux configuration that are not
     about queues are ignored.
 
     Raises
@@ -77,9 +105,19 @@ def queue_rules(config: QueueRules | Queues | Mapping[str, Any] | str | Path, wh
         config, where = read_document(config), str(config)
     options = from_document(queue_document(config), where or "config")
     queues, no_limit = options.get("queues") or Queues({}), options.get("no_limit", "queue")
-    return QueueRules(queues, no_limit, options.get("limits", ()))
+    match_policy = options.get("match_policy", "first")
+    return QueueRules(
+        queues,
+        no_limit,
+        options.get("limits", ()),
+        match_policy,
+        named=bool(config.get("queues")),
+        reservations=options.get("reservations", ()),
+        outages=options.get("outages", ()),
+    )
 
 
+@options_named
 def feasible(
     cluster: ClusterLike,
     jobspec: Jobspec,
@@ -91,6 +129,8 @@ def feasible(
     duration: float | None = None,
 ) -> Outcome:
     """Whether a jobspec can match on a cluster: ever, or with `now` in its present up/down state.
+
+    `cluster` may be a site, whose queues are then the `config`.
 
     With `config`, a configuration of queues (`queue_rules`), the answer is that of the request's queue: the
     one named here, or by the jobspec, or the default.  `duration` (seconds) is for a jobspec without one.
@@ -108,6 +148,8 @@ def feasible(
     >>> bool(answer), [reason.code for reason in answer.reasons.coded]
     (False, ['limit-nodes-max'])
     """
+    if config is None:
+        config = _config_of_site(cluster)
     check("queue", queue, str | None, "the name of a queue")
     if duration is not None:
         check_real("duration", duration, 0)
@@ -119,6 +161,14 @@ def feasible(
     return QueueFeasibility(matcher, queue_rules(config)).answer(
         jobspec, queue=queue, duration=duration, now=now
     )
+
+
+def _config_of_site(cluster: ClusterLike) -> Mapping[str, Any] | Path | None:
+    """Return the configuration of a site, or of its folder; None for any other cluster."""
+    if isinstance(cluster, str | Path):
+        file = Path(cluster) / SITE_QUEUES
+        return file if file.is_file() else None
+    return getattr(cluster, "config", None) or None
 
 
 class _Verdict(NamedTuple):
@@ -140,8 +190,8 @@ class QueueFeasibility:
     def __init__(self, matcher: Matcher, rules: QueueRules) -> None:
         self._matcher = matcher
         self._rules = rules
-        self._sizes = Sizes(matcher.index)
-        self._limits = LimitTable(rules.limits, matcher.index)
+        whole = matcher.policy.whole_nodes or find_policy(rules.match_policy).whole_nodes
+        self._limits = LimitTable(rules.limits, matcher.index, whole=whole)
 
     def answer(
         self,
@@ -156,7 +206,10 @@ class QueueFeasibility:
         queues = self._rules.queues
         requested = jobspec.duration or duration or INF  # 0 means no limit (RFC 14)
         ask = self._matcher.feasible_now if now else self._matcher.satisfiable
-        name = name_of_queue(queue, jobspec, queues) if queues.queues else queue
+        if queues.queues and self._rules.named:
+            name = name_of_queue(queue, jobspec, queues)
+        else:
+            name = queues.default if queue is None else queue
         found = queues.queues.get(name) if name is not None else None
         if name is not None and found is None:
             reason = unknown_queue(name)
@@ -164,14 +217,19 @@ class QueueFeasibility:
             verdict = _Verdict((replace(reason, text=text),), ask(jobspec))
         else:
             verdict = self._verdict(jobspec, found, requested, ask)
-        by_default = queue is None and jobspec.queue is None
+        by_default = self._rules.named and queue is None and jobspec.queue is None
         placement = Placement(
             name,
             self._duration(found, requested),
-            tuple(self._notes(found, requested, by_default=by_default)),
+            (
+                *self._notes(found, requested, by_default=by_default),
+                *(self._ahead(jobspec, found, requested) if verdict.outcome and not verdict.reasons else ()),
+            ),
             partial(self._every_queue, jobspec, requested, ask),
         )
-        return _outcome(verdict, placement, partial(_is_own_change, jobspec))
+        more = partial(self._changes, jobspec, found, placement, requested, ask)
+        limited = any(reason.code.startswith("limit-") for reason in verdict.reasons)
+        return _outcome(verdict, placement, partial(_is_own_change, jobspec, limited), more)
 
     def _duration(self, queue: Queue | None, requested: float) -> float | None:
         """Return the duration (seconds) that a request has in a queue; None for no limit."""
@@ -186,8 +244,8 @@ class QueueFeasibility:
         spec = constrained(jobspec, queue)
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         outcome = ask(spec)
-        found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested))]
-        found += wrong_sizes(queue, self._sizes.counts(request))
+        found = [disabled_queue(queue), too_long(queue, self._duration(queue, requested), requested)]
+        found += wrong_sizes(queue, self._limits.sizes.counts(request))
         found += self._over_limits(spec, queue, requested)
         if not outcome and self._fits_outside_alone(jobspec, spec):
             found.append(self._outside(queue))
@@ -203,9 +261,9 @@ class QueueFeasibility:
         request = compile_request(spec, self._matcher.index, self._matcher.dialect)
         duration = self._duration(queue, requested)
         seconds = INF if duration is None else duration
-        names = (ANY, ANY, None if queue is None else queue.name, ANY, None)
+        names = (ANY, ANY, None if queue is None else queue.name, ANY, None, gpu_type_of(spec.constraint))
         name = "" if queue is None else queue.name
-        for breach in self._limits.breaches(names, self._limits.demand(request, seconds), seconds):
+        for breach in self._limits.breaches(names, request, seconds):
             yield Reason("limit-scope", breach.text, name, breach.limit.most, breach.asked)
 
     def _fits_outside_alone(self, jobspec: Jobspec, spec: Jobspec) -> bool:
@@ -221,6 +279,99 @@ class QueueFeasibility:
         text = f"queue {queue.name} has {there} of the {len(index)} {kind}s ({queue.constraint})"
         return Reason("queue-constraint", text, queue.name)
 
+    def _changes(
+        self,
+        jobspec: Jobspec,
+        queue: Queue | None,
+        placement: Placement,
+        requested: float,
+        ask: Callable[[Jobspec], Outcome],
+    ) -> Iterator[Suggestion]:
+        """Yield changes with which a request that the configuration refuses is taken; each has been tried."""
+
+        def codes(spec: Jobspec, other: Queue | None, seconds: float) -> tuple[str, ...]:
+            verdict = self._verdict(spec, other, seconds, ask)
+            return verdict.codes if verdict.reasons or not verdict.outcome else ()
+
+        if queue is None or not queue.enabled:
+            return self._other_queues(jobspec, queue, placement, requested, codes)
+        longest = self._longest(partial(_is_taken, codes, jobspec, queue), queue, requested)
+        found: list[Suggestion] = []
+        if longest is not None:
+            text = f"a duration of {format_duration(longest)}"
+            found.append(Suggestion(kind="duration", text=text, value=longest))
+        elif any(code.startswith("limit-") for code in codes(jobspec, queue, requested)):
+            found = list(self._other_sizes(jobspec, queue, requested, codes))
+        return chain(found, self._other_queues(jobspec, queue, placement, requested, codes))
+
+    def _longest(self, works: Callable[[float], bool], queue: Queue, requested: float) -> float | None:
+        """Return the longest duration (whole seconds) with which a request works; None if none does."""
+        own = self._duration(queue, requested)
+        own = INF if own is None else own
+        high = min(own, queue.longest)
+        if high < own and works(high):
+            return high
+        high = floor(min(high, 10 * YEAR))
+        if high < 1 or not works(1):
+            return None
+        low = 1
+        while high - low > 1:  # `low` works
+            middle = (low + high) // 2
+            low, high = (middle, high) if works(middle) else (low, middle)
+        return float(low) if low < own else None
+
+    def _other_sizes(
+        self,
+        jobspec: Jobspec,
+        queue: Queue,
+        requested: float,
+        codes: _Codes,
+    ) -> Iterator[Suggestion]:
+        """Yield counts with which a queue takes a request, if need be together with a shorter duration."""
+        refused = codes(jobspec, queue, requested)
+        more = any(code.startswith("limit-") and code.endswith("-min") for code in refused)
+        request = compile_request(constrained(jobspec, queue), self._matcher.index, self._matcher.dialect)
+        request = replace(request, jobspec=jobspec) if request.jobspec is not jobspec else request
+        for seconds, text in self._with_durations(queue, requested):
+            found = False
+
+            def works(spec: Jobspec, seconds: float = seconds) -> bool:
+                try:
+                    return not codes(spec, queue, seconds)
+                except SimschedError:
+                    return False
+
+            for change in other_counts(request, works, more=more):
+                found = True
+                yield replace(change, text=f"{change.text}{text}", kind="several" if text else change.kind)
+            if found:
+                return
+
+    def _with_durations(self, queue: Queue, requested: float) -> Iterator[tuple[float, str]]:
+        yield requested, ""
+        own = self._duration(queue, requested)
+        if queue.longest < (INF if own is None else own):
+            yield queue.longest, f" and a duration of {format_duration(queue.longest)}"
+
+    def _other_queues(
+        self,
+        jobspec: Jobspec,
+        queue: Queue | None,
+        placement: Placement,
+        requested: float,
+        codes: _Codes,
+    ) -> Iterator[Suggestion]:
+        """Yield the other queues that take a request with a shorter duration, if none takes it as it is."""
+        if placement.takers:
+            return
+        for name, other in self._rules.queues.queues.items():
+            if other is not queue and other.started and other.enabled:
+                works = partial(_is_taken, codes, jobspec, other)
+                longest = self._longest(works, other, requested)
+                if longest is not None:
+                    text = f"in queue {name}, with a duration of {format_duration(longest)}"
+                    yield Suggestion(kind="queue", text=text, value=longest)
+
     def _notes(self, queue: Queue | None, requested: float, *, by_default: bool) -> Iterator[Reason]:
         if queue is None:
             if self._rules.queues.queues and by_default:
@@ -231,9 +382,34 @@ class QueueFeasibility:
         given = self._duration(queue, requested)
         if requested == INF and given is not None:
             text = f"the request has no duration and gets {format_duration(given)}"
+            if queue.default_duration is None:
+                text += ", the limit of the queue (Flux rejects it; no-limit = reject does so, too)"
             yield Reason("default-duration", text, queue.name)
         if not queue.started:
             yield Reason("queue-stopped", f"queue {queue.name} is stopped: no job starts", queue.name)
+
+    def _ahead(self, jobspec: Jobspec, queue: Queue | None, requested: float) -> Iterator[Reason]:
+        """Yield a note for each reservation or maintenance for which a job of this duration is too long now.
+
+        It is the first window whose nodes the request cannot do without: a shorter job could start before.
+        """
+        given = self._duration(queue, requested)
+        seconds = INF if given is None else given
+        spec = jobspec if queue is None else constrained(jobspec, queue)
+        for name, begin, hosts in _windows(self._rules, self._matcher.index):
+            if not 0 < begin < seconds:
+                continue
+            without: dict[str, Any] = {"not": [{"hostlist": [encode_hosts(hosts)]}]}
+            own = spec.constraint
+            apart = without if own is None else {"and": [rfc31.to_json(own), without]}
+            if not self._matcher.satisfiable(spec.with_system(constraints=apart)):
+                asked = "without a limit" if seconds == INF else f"of {human.seconds(seconds)}"
+                text = (
+                    f"a job {asked} cannot end before {name} begins: "
+                    f"it would fit with at most {human.seconds(begin)}"
+                )
+                yield Reason("reservation-ahead", text, "" if queue is None else queue.name, begin, seconds)
+                return
 
     def _every_queue(
         self, jobspec: Jobspec, requested: float, ask: Callable[[Jobspec], Outcome]
@@ -245,21 +421,69 @@ class QueueFeasibility:
         return codes
 
 
+def _windows(rules: QueueRules, index: Index) -> list[tuple[str, float, list[str]]]:
+    """Return the next window of each reservation and maintenance: its name, its begin, its hosts.
+
+    Times are seconds from now; dates are compared with the present time.  A reservation of some nodes, whose
+    choice is the scheduler's, has none.
+    """
+    now = Clock(time.time())
+    found = []
+    for outage in rules.outages:
+        one = outage.on_clock(now)
+        if one is not None and one.kind == MAINTENANCE:
+            ranks = (index.ordinal_of_rank.get(rank) for rank in index.ranks.tolist() if rank in one.ranks)
+            hosts = [index.hosts[ordinal] for ordinal in ranks if ordinal is not None]
+            found.append((f"the maintenance{f' {one.note}' if one.note else ''}", one.start, hosts))
+    for given in rules.reservations:
+        reservation = given.on_clock(now) if given.days is None else None
+        if reservation is None or not isinstance(reservation.start, int | float):
+            continue
+        if isinstance(reservation.announced, int | float) and reservation.announced > 0:
+            continue  # nobody knows it now
+        begins = (begin for begin, _ in reservation.spans(reservation.start) if begin > 0)
+        begin = next(begins, None)
+        if reservation.hosts is not None:
+            named = set(Hostlist.parse(reservation.hosts).expand()) if reservation.hosts != "all" else None
+            hosts = [host for host in index.hosts if named is None or host in named]
+        else:
+            hosts = list(index.hosts) if (reservation.nodes or 0) >= len(index) else []
+        if begin is not None and hosts:
+            found.append((f"reservation {reservation.name}", begin, hosts))
+    return sorted(((name, begin, hosts) for name, begin, hosts in found if hosts), key=lambda item: item[1])
+
+
 _NO_QUEUE = (
     "the request names no queue and there is no default queue: "
     "a run places it on any node, and Flux rejects it"
 )
 
 
-def _is_own_change(jobspec: Jobspec, change: Suggestion) -> bool:
-    """Whether a change is in the request itself: the constraint of a queue cannot be dropped."""
+def _is_own_change(jobspec: Jobspec, limited: bool, change: Suggestion) -> bool:
+    """Whether a change for the graph is one for the queue: its constraint cannot be dropped.
+
+    A count that fits on the graph does not meet a limit of the queue.
+    """
+    if limited and change.kind in ("count", "several"):
+        return False
     own = jobspec.constraint
     return change.kind != "constraint" or (own is not None and change.text == f"without {named_part(own)}")
 
 
-def _outcome(verdict: _Verdict, placement: Placement, keep: Callable[[Suggestion], bool]) -> Outcome:
+def _is_taken(codes: _Codes, jobspec: Jobspec, queue: Queue, seconds: float) -> bool:
+    return not codes(jobspec, queue, seconds)
+
+
+def _outcome(
+    verdict: _Verdict,
+    placement: Placement,
+    keep: Callable[[Suggestion], bool],
+    more: Callable[[], Iterator[Suggestion]],
+) -> Outcome:
     """Return the graph's outcome with the reasons of the configuration and the placement."""
     graph = verdict.outcome
     if verdict.reasons:
-        return Infeasible(reasons=graph.reasons.with_configured(verdict.reasons, keep), placement=placement)
+        return Infeasible(
+            reasons=graph.reasons.with_configured(verdict.reasons, keep, more), placement=placement
+        )
     return replace(graph, placement=placement)

@@ -13,7 +13,7 @@ from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
 
@@ -37,6 +37,13 @@ class QueueGroup(NamedTuple):
 
 class WaitingLimits(StartLimits, Protocol):
     """Keeps waiting jobs that are over a limit out of view."""
+
+    @property
+    def refused(self) -> Mapping[int, Any]:
+        """The barred jobs whose allocation was too large."""
+
+    def reconsider(self) -> None:
+        """Let jobs whose allocation was too large back into view if they may get another one now."""
 
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""

@@ -33,7 +33,7 @@ from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.record.run_directory import RunResult
+from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
 from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
 from simsched.simulation.unread_units import forget_units
 from simsched.workload.arrays.job_arrays import has_array_limits
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from simsched.simulation.preemption.job_attempts import JobAttempts
     from simsched.workload.job import Job, Workload
 
-RUN_FORMAT = 1
-
 
 def simulate(
     cluster: Cluster,
@@ -76,6 +74,7 @@ def simulate(
     resume: str | Path | None = None,
     env: Environment | None = None,
     progress: Callable[[Engine], None] | None = None,
+    begun: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
     **options: Any,
 ) -> RunResult:
@@ -94,6 +93,7 @@ def simulate(
     resume : a checkpoint of this very run; the run continues from it as if never interrupted.
     env : a simpy environment to share, at second 0 of the workload; it runs until this run is over.
     progress : called every few hundred passes with the engine.
+    begun : called with the engine before the first event; it may be read from another thread.
     stop : once set, the run ends after the current pass; ``meta["complete"]`` is then false.
 
     Raises
@@ -102,7 +102,7 @@ def simulate(
         For an option that does not exist, a time outside of the run, or a checkpoint that cannot be used.
     """
     options.update(queue_policy=queue_policy, match_policy=match_policy, seed=seed)
-    config = make_config(**options).on_clock(workload.clock)
+    config = make_config(**options).on_clock(workload.clock).on_machine(cluster.index)
     until, measure_from, checkpoints = _times(workload, until, measure_from, checkpoints)
     with collector_paused():  # nearly all objects that a run makes live to its end
         session = RunSession(cluster, config)
@@ -116,6 +116,8 @@ def simulate(
         if checkpoints or resume is not None:
             identity = identity_of(cluster, workload, config, files)
             _enter(engine, workload, identity, checkpoints or {}, resume, until)
+        if begun is not None:
+            begun(engine)
         with naming_policy(config.queue_policy):
             times = {"complete": engine.run(until), "until": until, "from": measure_from}
         return session.records(times)
@@ -239,11 +241,12 @@ def engine_of(
     config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
-    config = config.on_clock(workload.clock)
+    config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
     admission = None
     if config.queues is not None:
-        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit)
+        together = config.schedules_as_slurm
+        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit, together=together)
         workload = replace(workload, jobs=admission.jobs)
     jobs = workload.jobs
     if config.reservations:
@@ -298,7 +301,8 @@ def _engine(
     from simsched.simulation.limits.limited_jobs import limit_jobs
 
     groups = more["admission"] and more["admission"].groups
-    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups)
+    whole = find_policy(config.match_policy).whole_nodes
+    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
     if attempts is None:
         return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
     from simsched.simulation.preemption.preemptive_engine import PreemptiveLimitedEngine

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from simsched.formats.cluster.recipe import PoolSpec, Recipe
     from simsched.formats.machines.description import MachineDescription
-    from simsched.formats.text.sniffing import Look
-
-
-BINARY = "this is not a text file"
 
 
 def import_site(*paths: str | Path, strict: bool = False) -> Site:
@@ -39,29 +35,20 @@ def import_site(*paths: str | Path, strict: bool = False) -> Site:
     ConfigError, FormatError, ClusterError
         if no file describes nodes, files contradict each other, or a file cannot be read; with the place.
     """
-    from simsched.formats.machines.read import KNOWN, files_of, read_description
-    from simsched.formats.text.documents import read_text
+    from simsched.formats.machines.read import KNOWN, describe_inputs, sort_out
 
     for path in paths:
         check_path("paths", path)
     if not paths:
         raise ConfigError("there is no file to import", where="import_site", expected="files or folders")
-    given = [Path(path) for path in paths]
-    files = files_of(given)
-    logs = [path for path in files if len(files) > 1 and _is_log(path)]
-    binary = [path for path in files if path not in (*given, *logs) and _is_binary(path)]
-    accounts = [path for path in files if path not in (*logs, *binary) and _has_accounts(path)]
-    others = {*logs, *binary, *(path for path in accounts if not _has_limits(path))}
-    described = [path for path in files if path not in others]
-    if not described and binary:
-        read_text(binary[0], lenient=True)  # raises the error that names the reason
-    if not described:
+    inputs = sort_out([Path(path) for path in paths])
+    if inputs.logs and not inputs.described:
         raise ConfigError("there are only logs of jobs", where=", ".join(map(str, paths)), expected=KNOWN)
-    description = read_description(described, strict=strict)
-    if accounts:
-        description = _with_accounts(description, accounts)
-    site = site_of(description, list(dict.fromkeys((*described, *accounts))), logs)
-    return replace(site, notes=(*site.notes, *(Note("left out", BINARY, str(path)) for path in binary)))
+    description = describe_inputs(inputs, strict=strict)
+    if inputs.accounts:
+        description = _with_accounts(description, inputs.accounts)
+    described = [path for path, _ in inputs.described]
+    return site_of(description, list(dict.fromkeys((*described, *inputs.accounts))), inputs.logs)
 
 
 def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequence[Path] = ()) -> Site:
@@ -93,17 +80,6 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
     )
 
 
-def _has_accounts(path: Path) -> bool:
-    """Whether a file has the accounts and shares of a site, by its beginning."""
-    from simsched.formats.accounts.account_files import looks_like_accounts
-    from simsched.formats.text.input_files import read_text
-
-    try:
-        return looks_like_accounts(read_text(path, lenient=True))
-    except SimschedError:  # the reader of descriptions reports it
-        return False
-
-
 def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> MachineDescription:
     """Return a description whose priority has the accounts of these files."""
     from simsched.formats.accounts.account_files import read_accounts
@@ -127,46 +103,6 @@ def _name_of(sources: Sequence[Path]) -> str:
     return (sources[0].resolve().parent.name if sources else "") or "site"
 
 
-def _has_limits(path: Path) -> bool:
-    """Whether a file of accounts has limits, too; then it is also a part of the description."""
-    from simsched.formats.text.sniffing import FLUX_ACCOUNTING, SACCTMGR, SACCTMGR_DUMP
-
-    look = _look(path)
-    return look is not None and look.what in (SACCTMGR, SACCTMGR_DUMP, FLUX_ACCOUNTING)
-
-
-def _is_log(path: Path) -> bool:
-    """Whether a file is a log of jobs, by its beginning."""
-    from simsched.formats.text.sniffing import WORKLOAD
-
-    if path.suffix == ".parquet":
-        return True
-    look = _look(path)
-    return look is not None and look.role == WORKLOAD
-
-
-def _look(path: Path) -> Look | None:
-    """Return the likely format of a file; None if it cannot be read, which its reader reports."""
-    from simsched.formats.text.sniffing import look_of
-    from simsched.workload.source import Source
-
-    try:
-        return look_of(Source.of(path).head().lstrip("\ufeff"))
-    except SimschedError:
-        return None
-
-
-def _is_binary(path: Path) -> bool:
-    """Whether a file of a folder is not text; it need not have to do with the site."""
-    from simsched.formats.text.input_files import read_text
-
-    try:
-        read_text(path, lenient=True)
-    except SimschedError:
-        return True
-    return False
-
-
 def _log_note(path: Path) -> Note:
     return Note("left out", "a log of jobs is not part of a site; `simsched run --site` takes it", str(path))
 
@@ -174,7 +110,8 @@ def _log_note(path: Path) -> Note:
 def _in_megabytes(recipe: Recipe) -> Recipe:
     """Return the machine with the memory of its nodes in MB or MiB.
 
-    A request is rounded up to whole units of the machine's memory: in GB, each core would take one.
+    A request is rounded up to whole units of the machine's memory: in GB, each core would take one.  Smaller
+    units say nothing more, since logs state MB.
     """
     groups = tuple(replace(group, pools=tuple(map(_finer, group.pools))) for group in recipe.groups)
     return replace(recipe, groups=groups)
@@ -184,6 +121,6 @@ def _finer(pool: PoolSpec) -> PoolSpec:
     amount = pool.amount
     if pool.type != "memory" or amount.unit not in UNITS:
         return pool
-    finer = "MiB" if "i" in amount.unit else "MB"
-    size = convert(amount.size, amount.unit, finer)
-    return replace(pool, amount=Amount(size, finer)) if isinstance(size, int) else pool
+    finer = "MiB" if "i" in amount.unit or amount.unit == "B" else "MB"
+    size = int(convert(amount.size, amount.unit, finer))  # rounded down: no job gets what is not there
+    return replace(pool, amount=Amount(size, finer)) if size else pool

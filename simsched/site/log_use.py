@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.formats.machines.slurm.node_records import SLICES
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.units import UNITS, unit_of
 from simsched.workload.readers.gather import LEAVES_OUT
 
@@ -36,11 +38,21 @@ def reading_on(site: Site) -> dict[str, Any]:
     found: dict[str, Any] = {"maps": list(site_maps(site))}
     if site.cpus_per_core > 1:
         found["processors_per_core"] = site.cpus_per_core
+    types = gpu_types(site.cluster.index)
+    if types:
+        found["gpu_types"] = types
     if queues is not None:
         limits = {name: _longest(queue) for name, queue in queues.queues.items()}
         found["limits"] = {name: seconds for name, seconds in limits.items() if seconds is not None}
         found["default_queue"] = queues.default
     return found
+
+
+def gpu_types(index: Index) -> dict[str, str]:
+    """Return type of gpu in lower case → the property of its gpus, or the type of resource that it is."""
+    properties = {name.removesuffix("@gpu"): name for name in index.property_rows if name.endswith("@gpu")}
+    slices = {name.removeprefix(SLICES): name for name in index.pool_types if name.startswith(SLICES)}
+    return {kind.lower(): name for kind, name in sorted({**properties, **slices}.items())}
 
 
 def _longest(queue: Queue) -> float | None:
@@ -148,7 +160,11 @@ def use_sentence(site: Site, workload: Workload, *, mapped: bool = False) -> str
         parts.append("node counts are requested")
     elif any(job.nodes for job in workload):
         parts.append("node counts are left out ({nodes} and {ppn} in --map request them)")
-    if "gpu" in kinds:
+    named = {gpu_type_of(job.jobspec.constraint) for job in workload} - {None}
+    types = sorted({kind for kind in kinds if kind.startswith(SLICES)} | {name for name in named if name})
+    if types:
+        parts.append(f"gpus are requested by type ({', '.join(types[:_MOST_NAMES])})")
+    elif "gpu" in kinds:
         parts.append("gpus are requested")
     elif "gpus (" in unused:
         parts.append("gpus are left out ({gpus} in --map requests them)")

@@ -54,6 +54,17 @@ class Site:
         notes = f", {len(self.notes)} notes" if self.notes else ""
         return f"<Site {self.name!r}: {len(self.queues)} queues{notes}>"
 
+    def _repr_html_(self) -> str:
+        """Return the queues and the notes as tables, for a notebook."""
+        from simsched.text_table import html_table
+
+        queues = [(name, str(queue)) for name, queue in self.queues.items()]
+        policy = str(self.config.get("queue-policy", "easy"))
+        tables = [html_table(repr(self)[1:-1], [("queue policy", policy), *queues])]
+        if self.notes:
+            tables.append(html_table("notes", [(note.kind, str(note)) for note in self.notes]))
+        return "".join(tables)
+
     @cached_property
     def cluster(self) -> Cluster:
         """The machine, read or built at the first use.

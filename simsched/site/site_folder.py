@@ -22,14 +22,14 @@ import msgspec
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.folders import Layout, StagedFolder
+from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
 from simsched.site.site import Site, SiteSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-CLUSTER_FILES = ("cluster.yaml", "cluster.json")
-QUEUES, README, RECORD = "queues.toml", "README.md", "site.json"
+README, RECORD = "README.md", "site.json"
 EXPECTED = "a folder with cluster.yaml or cluster.json, and queues.toml"
 FORMAT = 1
 
@@ -83,9 +83,9 @@ def load_site(path: str | Path) -> Site:
     check_path("path", path)
     folder = Path(path)
     cluster_file = _cluster_file(folder)
-    queues = folder / QUEUES
+    queues = folder / SITE_QUEUES
     if not queues.is_file():
-        raise ConfigError(f"the site has no {QUEUES}", where=str(folder), expected=EXPECTED)
+        raise ConfigError(f"the site has no {SITE_QUEUES}", where=str(folder), expected=EXPECTED)
     config = read_document(queues)
     make_config(**from_document(config, str(queues)))
     record = _record(folder)
@@ -107,7 +107,7 @@ def _cluster_file(folder: Path) -> Path:
     if not folder.is_dir():
         fault = "this is a file" if folder.exists() else "there is no such folder"
         raise ConfigError(fault, where=str(folder), expected=EXPECTED)
-    found = [folder / name for name in CLUSTER_FILES if (folder / name).is_file()]
+    found = [folder / name for name in SITE_FILES if (folder / name).is_file()]
     if len(found) != 1:
         fault = "the site has both cluster.yaml and cluster.json" if found else "the site has no cluster file"
         raise ConfigError(fault, where=str(folder), expected=EXPECTED)
@@ -196,7 +196,7 @@ def save_site(site: Site, directory: str | Path) -> Path:
 
     refuse_edited(directory)
     with StagedFolder(directory, SITE) as staged:
-        files = {**_cluster_text(site), QUEUES: _queues_text(site)}
+        files = {**_cluster_text(site), SITE_QUEUES: _queues_text(site)}
         files[README] = readme(site, next(iter(files)), str(directory))
         for name, text in files.items():
             (staged.work / name).write_text(text, encoding="utf-8")

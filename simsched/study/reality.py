@@ -7,10 +7,10 @@ log with start times, one more run says so: as it is, on the machine as it is, u
 from __future__ import annotations
 
 import math
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
+from simsched.files import scratch_folder
 from simsched.formats.rfc.calls import parse_call
 from simsched.report.recorded_waits import calibration_note, rank_text
 from simsched.simulation.options.run_config import CALIBRATION
@@ -42,8 +42,8 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
     if all(job.wait is None for job in INPUTS.workload(base).jobs):
         return {}
     task = base.changed(measure=Measure(), keep=("jobs",), edits=())
-    with TemporaryDirectory(prefix="simsched-reality-") as folder:
-        found = _agreement(task, workers, folder)
+    with scratch_folder("simsched-reality-") as folder:
+        found = _agreement(task, workers, str(folder))
     if found is None:
         return {}
     plain = {

@@ -20,6 +20,8 @@ from simsched.study.grid import NOISE, Grid
 from simsched.study.study_text import reality_notes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.report.data.tables import RunTables
     from simsched.study.best_setting import BestSetting, SettingPair
     from simsched.study.study_result import StudyResult
@@ -65,7 +67,7 @@ def page(result: StudyResult) -> str:
     body = f'<section class="run" id="study">{"".join(parts)}</section>'
     links = '<a href="#study">Study</a>'
     if len(few) > 1:
-        body += plot_compare.comparison(few, charts)
+        body += plot_compare.comparison([run for run, _ in few], charts, _which(few, result))
         links += '<a href="#comparison">Job by job</a>'
     data = plot_bokeh.dump(plot_bokeh.page_data(charts))
     return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
@@ -198,8 +200,14 @@ def _failures(result: StudyResult) -> str:
     return markup.table("failures", "Runs without a result", head, rows)
 
 
-def _few(result: StudyResult, grid: Grid) -> list[RunTables]:
-    """Return the runs that are compared job by job, one per setting of the series."""
+def _which(few: Sequence[tuple[RunTables, str]], result: StudyResult) -> str:
+    """Return which runs of the study are compared, each with its settings."""
+    named = "; ".join(f"{run.name}: {settings}" for run, settings in few)
+    return f"{len(few)} of the {result.record['counts']['runs']:,} runs of the study: {named}."
+
+
+def _few(result: StudyResult, grid: Grid) -> list[tuple[RunTables, str]]:
+    """Return the runs that are compared job by job, one per setting of the series, and their settings."""
     found = []
     for number in grid.handful(MAX_RUNS):
         try:
@@ -209,5 +217,7 @@ def _few(result: StudyResult, grid: Grid) -> list[RunTables]:
             len(run.jobs)
         except RunError:  # its tables were not kept
             continue
-        found.append(run)
+        found.append(
+            (run, f"run {number}, " + ", ".join(f"{axis} {label}" for axis, label in settings.items()))
+        )
     return found

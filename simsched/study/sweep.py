@@ -103,7 +103,7 @@ def sweep(
     check("study", study, Study, "a study, as load_study returns it")
     check_whole("retries", retries)
     check_callable("progress", progress)
-    folder, earlier = place_of(directory, resume=resume)
+    folder, earlier = place_of(directory, study.name, resume=resume)
     tasks = study.tasks
     each = {task.key: task for task in tasks}
     state = _Results(len(each))

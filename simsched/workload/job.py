@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, repr_omit_default
     nodelist: str | None = None
     array_task: ArrayTask | None = None
 
+    def _repr_html_(self) -> str:
+        """Return what is known of the job as a table, for a notebook."""
+        from simsched.text_table import html_table
+
+        known = {name: value for name in self.__struct_fields__ if (value := getattr(self, name))}
+        known["jobspec"] = self.jobspec.to_shape()
+        return html_table(f"job {self.id}", [(name, str(value)) for name, value in known.items()])
+
 
 class Skip(msgspec.Struct, frozen=True, gc=False):
     """A record that did not become a job: its place, the reason and its text (cut short)."""
@@ -129,7 +138,8 @@ class Workload:
 
     ``len(jobs) + sum(skipped_counts.values()) == total_records`` as read; transforms then
     change `jobs` and add a line to `history`.  `notes` are sentences about information of the source
-    that the jobs do not hold.
+    that the jobs do not hold.  `jobs` may be given as any iterable, in any order, of jobs and of mappings
+    with the keys of jobs.yaml.
     """
 
     jobs: tuple[Job, ...]
@@ -142,6 +152,27 @@ class Workload:
     kind: str = ""
     history: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:  # what may be given as `jobs` is wider than what they are
+
+        def __init__(
+            self,
+            jobs: Iterable[Job | Mapping[str, Any]],
+            name: str = "",
+            source: str = "",
+            header: Mapping[str, str] = {},
+            skipped: tuple[Skip, ...] = (),
+            skipped_counts: Mapping[str, int] = {},
+            total_records: int = 0,
+            kind: str = "",
+            history: tuple[str, ...] = (),
+            notes: tuple[str, ...] = (),
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        if type(self.jobs) is not tuple or not set(map(type, self.jobs)) <= {Job}:
+            reader = import_module("simsched.workload.readers.jobs_yaml")  # it imports this module
+            object.__setattr__(self, "jobs", reader.given_jobs(self.jobs))
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -180,8 +211,6 @@ class Workload:
         A frame with our names needs no column map: ``submit``, ``shape`` or ``jobspec``, and any of ``id``,
         ``duration``, ``runtime``, ``user``, ``queue`` …, so that ``run.jobs`` can be run again.
         """
-        from importlib import import_module  # `load` imports this module
-
         workload: Workload = import_module("simsched.workload.load").load_workload(frame, map=map, **options)
         return workload
 

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from simsched import bundled
-from simsched.arguments import check, check_callable, check_whole, texts, wrong
+from simsched.arguments import check, check_callable, check_whole, options_named, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
 from simsched.formats.text.input_files import name_of
 from simsched.garbage import collector_paused
-from simsched.workload.job import Workload
+from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
 from simsched.workload.reader_plugins import KIND, given_reader, recognising_reader
 from simsched.workload.source import Source
 
+
+class Frame(Protocol):
+    """A data frame, of pandas or polars."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
 
     from simsched.formats.rfc.clock import DateText
     from simsched.formats.sss import Names
     from simsched.workload.reader_plugins import PluginReader, WorkloadReader
     from simsched.workload.readers.tables.column_map import ColumnMap
 
+    WorkloadLike: TypeAlias = Workload | str | Path | Source | Frame | Iterable[Job | Mapping[str, Any]]
+    """A workload as an argument: the value, a file or bundled name, a data frame, or several jobs."""
     ColumnMapLike: TypeAlias = str | Path | Mapping[str, Any] | ColumnMap
 
 
@@ -63,12 +76,16 @@ class Format:
 #: Name (``--as``) → format.
 READERS = {
     "swf": Format("swf", "read_swf", "text", "Standard Workload Format of the Parallel Workloads Archive"),
+    "gwf": Format("gwf", "read_gwf", "lines", "Grid Workload Format of the Grid Workloads Archive"),
     "jobs": Format("jobs_yaml", "read_jobs_yaml", "text", "jobs.yaml: a list of shapes, jobspecs or files"),
     "jsonl": Format("jobs_yaml", "read_jsonl", "lines", "JSON Lines of the same"),
     "sacct": Format("sacct", "read_sacct", "lines", "Slurm accounting, sacct -P"),
     "sacct-json": Format("slurm_json", "read_sacct_json", "text", "Slurm accounting, sacct --json"),
     "squeue-json": Format(
-        "slurm_json", "read_squeue_json", "text", "Slurm's queue, squeue --json or scontrol show job --json"
+        "slurm_json",
+        "read_squeue_json",
+        "text",
+        "Slurm's queue, squeue --json or scontrol show job, with --json or without",
     ),
     "flux": Format("flux_jobs", "read_flux_jobs", "text", "Flux, flux jobs -a --json"),
     "batsim": Format("batsim", "read_batsim", "text", "Batsim's JSON workloads"),
@@ -89,11 +106,19 @@ STATED = ("jobs", "jsonl", "sss", "model")
 UNUSED_MAP = "the map is not used, since the jobs state their requests"
 
 
-def as_workload(value: Workload | str | Path) -> Workload:
-    """Return a workload as it is, or the one of this file or bundled name; errors as `load_workload`."""
-    return value if isinstance(value, Workload) else load_workload(value)
+def as_workload(value: WorkloadLike, on_site: Mapping[str, Any] | None = None) -> Workload:
+    """Return the workload that an argument is or names; errors as `load_workload`."""
+    if isinstance(value, Workload):
+        return value
+    if isinstance(value, str | PathLike | Source) or is_frame(value):
+        return load_workload(value, on_site=on_site)
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return Workload(value, name="jobs")
+    expected = "a workload, a file or a bundled name, a data frame, or several jobs"
+    raise wrong("workload", value, expected)
 
 
+@options_named
 def load_workload(
     path_or_bundled: str | Path | Source | Any,
     *,
@@ -209,15 +234,17 @@ def _read(source: Source, reading: ReadOptions, insisted: str | WorkloadReader |
     if kind not in _LAST_RESORTS:
         return READERS[kind].read(source, reading)
     text = source.text()
+    if kind == "jobs" and len(text) > len(head):
+        kind = detect(text, source.name)  # its jobs may follow a long beginning
     try:
         return READERS[kind].parse(text, reading)
     except LimitError:
         raise
     except SimschedError as error:
-        from simsched.formats.text.sniffing import WORKLOAD, unrecognised
+        from simsched.formats.recognition import WORKLOAD, unrecognised
 
         known = f"one of {', '.join(READERS)}, or a folder of Flux jobs; --as FORMAT insists"
-        raise unrecognised(head, source.name, WORKLOAD, known) or error from None
+        raise unrecognised(text, source.name, WORKLOAD, known) or error from None
 
 
 def _read_frame(frame: Any, reading: ReadOptions) -> Workload:
@@ -273,7 +300,7 @@ def _is_archive(source: Source) -> bool:
 
 def _preset_of(source: Source, head: str) -> ColumnMap | None:
     """Return the one preset that the columns of a text show; None where there is no such table."""
-    from simsched.formats.text.sniffing import table_columns
+    from simsched.formats.recognition import table_columns
 
     names, form = table_columns(head)
     others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
@@ -385,13 +412,14 @@ _SGE = re.compile(r"(?:[^:]*:){5}\d+:[^:]*:[^:]*:\d+:\d+:\d+:(?:[^:]*:){25}")
 _LSF = re.compile(r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,} ')
 _MODEL = re.compile(r"^(?:parts|classes)\s*:", re.MULTILINE)
 _JOBS = re.compile(r"^(?:jobs\s*:\s*(?:#.*)?$|-)", re.MULTILINE)
-_JSON_MARKS = (
-    ("squeue-json", re.compile(r'"(job_state|tres_req_str)"\s*:')),
-    ("flux", re.compile(r'"t_submit"\s*:')),
-    ("batsim", re.compile(r'"(subtime|nb_res)"\s*:')),
-    ("model", re.compile(r'^\s*\{(?s:(?!"jobs"\s*:\s*\[).)*?"(classes|parts)"\s*:\s*\[')),
-    ("sacct-json", re.compile(r'"(association|slurm|tres|time_limit|job_id)"\s*:')),
-)
+_JOBS_OF = {
+    "squeue --json": "squeue-json",
+    "jobs of Flux (flux jobs --json)": "flux",
+    "a Batsim workload": "batsim",
+    "a list of jobs (jobs.yaml)": "jobs",
+    "sacct --json": "sacct-json",
+}
+"""Format of the jobs in a JSON document, as `jobs_look` names it → key of `READERS`."""
 
 
 def detect(head: str, name: str = "") -> str:
@@ -408,9 +436,13 @@ def detect(head: str, name: str = "") -> str:
     if _is_model(head):
         return "model"
     found = next((kind for kind, shows in _FIRST_LINES if first and shows(first)), None)
-    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine
-        record = next((line for line in lines if not line.startswith("#")), "")
-        found = "sge" if _SGE.match(record) else None
+    if found is None and first.startswith("#"):  # the head of an accounting file of Grid Engine, or of GWF
+        record = next((line for line in lines if not line.lstrip().startswith("#")), "")
+        found = "sge" if _SGE.match(record) else "gwf" if _is_gwf(record) else None
+    if found is None and "JobId=" in head:  # after the output of other commands
+        from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
+
+        found = "squeue-json" if SCONTROL_JOBS in machine_parts(head) else None
     return found or otherwise
 
 
@@ -427,6 +459,12 @@ def _is_swf(line: str) -> bool:
     return len(words) >= 18 and all(re.fullmatch(r"[-+.\deE]+", word) for word in words[:18])
 
 
+def _is_gwf(line: str) -> bool:
+    from simsched.formats.recognition import GWF_RECORD
+
+    return re.match(GWF_RECORD, line) is not None
+
+
 def _is_sacct(line: str) -> bool:
     from simsched.workload.readers.sacct_lines import delimiter_of
 
@@ -435,7 +473,9 @@ def _is_sacct(line: str) -> bool:
 
 _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("sss", lambda line: line.startswith("<")),
+    ("gwf", _is_gwf),
     ("swf", _is_swf),
+    ("squeue-json", re.compile(r"JobId=\d").match),
     ("sacct", _is_sacct),
     ("pbs", _PBS.match),
     ("sge", _SGE.match),
@@ -444,10 +484,13 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
 
 
 def _detect_json(head: str, lines: list[str]) -> str:
+    """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
+    from simsched.formats.recognition import jobs_look, outline
+
     is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
-    if is_lines and (len(lines) > 1 or re.search(r'"(shape|jobspec|file)"\s*:', lines[0][:4000])):
-        return "flux" if '"t_submit"' in lines[0] else "jobs" if '"jobs"' in lines[0][:4000] else "jsonl"
-    for kind, mark in _JSON_MARKS:
-        if mark.search(head):
-            return kind
-    return "jobs"
+    keys = outline(lines[0] if is_lines and len(lines) > 1 else head)
+    if is_lines and (len(lines) > 1 or not keys.keys().isdisjoint(("shape", "jobspec", "file"))):
+        return "flux" if "t_submit" in keys else "jobs" if "jobs" in keys else "jsonl"
+    if "jobs" not in keys and any(keys.get(key, ("",))[0] == "[" for key in ("classes", "parts")):
+        return "model"
+    return _JOBS_OF.get(jobs_look(keys), "jobs")

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_real, check_whole, texts, wrong
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.sss import Names
     from simsched.workload.readers.tables.column_map import ColumnMap
@@ -54,12 +55,16 @@ def _ceil(value: int, by: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flat:
-    """The flat counts of one record; `memory` is KB per processor, None is unknown."""
+    """The flat counts of one record; `memory` is KB per processor; None is unknown.
+
+    gpu_type : the type of gpu that all of them are.
+    """
 
     procs: int | None = None
     nodes: int | None = None
     cpt: int | None = None
     gpus: int | None = None
+    gpu_type: str | None = None
     memory: int | None = None
 
 
@@ -216,7 +221,7 @@ class JobMap:
     """A default template, templates by queue or partition, and processors per node.
 
     `with_gpus` replaces the default where a record has gpus; only formats with gpus set it, and only
-    when no template was given.
+    when no template was given.  `gpu_types` is as in `SiteReading`.
 
     >>> jobs = JobMap.parse("node={nodes}/slot={ppn}/core", procs_per_node=16)
     >>> jobs.jobspec(Flat(procs=40)).to_shape()
@@ -227,6 +232,7 @@ class JobMap:
     by_queue: Mapping[str, Template] = field(default_factory=dict)
     procs_per_node: int | None = None
     with_gpus: Template | None = None
+    gpu_types: Mapping[str, str] = field(default_factory=dict)
     _constrained: dict[tuple[int, str], Jobspec] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -302,7 +308,24 @@ class JobMap:
         if flat.gpus and self.with_gpus is not None and template is self.default:
             template = self.with_gpus
         base = template.request(flat, self.procs_per_node)
+        kind = self.gpu_types.get((flat.gpu_type or "").lower())
+        if kind is not None and "@" in kind:
+            from simsched.formats.rfc.constraint import And, Properties
+
+            own = Properties((kind,))
+            constraint = own if constraint is None else And((constraint, own))
+            key = f"{key}\0{kind}"
+        elif kind is not None:
+            base = self._of_slices(base, kind)
         return base if constraint is None else self._with_constraint(base, constraint, key)
+
+    def _of_slices(self, base: Jobspec, kind: str) -> Jobspec:
+        """Return a request for slices of gpus in the place of gpus."""
+        place = (id(base), f"\0{kind}")
+        if place not in self._constrained:
+            resources = tuple(_with_type(vertex, kind) for vertex in base.resources)
+            self._constrained[place] = replace(base, resources=resources)
+        return self._constrained[place]
 
     def _with_constraint(self, base: Jobspec, constraint: Constraint, key: str) -> Jobspec:
         from simsched.formats.rfc.constraint import to_json
@@ -312,6 +335,11 @@ class JobMap:
         if made is None:
             made = self._constrained[place] = base.with_system(constraints=to_json(constraint))
         return made
+
+
+def _with_type(vertex: ResourceVertex, kind: str) -> ResourceVertex:
+    type_ = kind if vertex.type == "gpu" else vertex.type
+    return replace(vertex, type=type_, with_=tuple(_with_type(child, kind) for child in vertex.with_))
 
 
 #: Placeholders, and the type of resource, by which a template requests each of these.
@@ -345,12 +373,15 @@ class SiteReading:
         that a job had, defaults included, so the default of its queue is not that of such a job.
     default_queue : the queue of jobs without one.
     processors_per_core : the processors of the log that are one core of the machine.
+    gpu_types : type of gpu in lower case → the property of its nodes and gpus (``a100@gpu``), or the type of
+        resource that it is (``mig-1g.5gb``).
     """
 
     maps: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
     default_queue: str | None = None
     processors_per_core: int = 1
+    gpu_types: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
@@ -363,7 +394,7 @@ class SiteReading:
         """
         if document is None:
             return None
-        expected = "a mapping with maps, limits, default_queue and processors_per_core"
+        expected = "a mapping with maps, limits, default_queue, processors_per_core and gpu_types"
         check("on_site", document, Mapping, expected)
         if not document.keys() <= set(cls.__slots__):
             raise wrong("on_site", dict(document), expected)
@@ -374,7 +405,11 @@ class SiteReading:
         check("on_site default_queue", default, str | None, "the name of a queue")
         per_core = document.get("processors_per_core", 1)
         check_whole("on_site processors_per_core", per_core, 1)
-        return cls(texts("on_site maps", document.get("maps", ())), dict(limits), default, per_core)
+        types = document.get("gpu_types", {})
+        check("on_site gpu_types", types, Mapping, "type → property or type of resource")
+        texts("on_site gpu_types", list(types.values()))
+        maps = texts("on_site maps", document.get("maps", ()))
+        return cls(maps, dict(limits), default, per_core, dict(types))
 
     def limit(self, queue: str | None) -> float | None:
         """Return the limit of a job without one in this queue; None if the queue has none."""
@@ -415,7 +450,10 @@ class ReadOptions:
         """Return the map that was given, else the format's own `default` template."""
         own = () if self.on_site is None else self.on_site.maps
         if self.maps is None and own and default == DEFAULT_TEMPLATE:
-            return JobMap.parse(own, procs_per_node=self.procs_per_node)
-        return JobMap.parse(
-            self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
-        )
+            found = JobMap.parse(own, procs_per_node=self.procs_per_node)
+        else:
+            found = JobMap.parse(
+                self.maps, procs_per_node=self.procs_per_node, default=default, with_gpus=with_gpus
+            )
+        types = {} if self.on_site is None else self.on_site.gpu_types
+        return replace(found, gpu_types=types) if types else found

@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+import simsched as ss
 from simsched.check.rules import RULES, check_files
 from simsched.errors import ConfigError, FormatError
 from simsched.formats.text.schemas import first_fault, schema_text
+from simsched.site.site_folder import save_site
 from tests.check.siteworld import (
     BY_HOST,
     HOSTS,
@@ -411,3 +413,41 @@ def test_a_large_site_is_quick(tmp_path):
     began = time.perf_counter()
     assert check_files(paths).findings == ()
     assert time.perf_counter() - began < 20
+
+
+CONFIG = (
+    '[resource]\nexclude = "{}"\nnorestrict = true\n[[resource.config]]\nhosts = "n[1-4]"\ncores = "0-3"\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("exclude", "codes", "nodes"),
+    [
+        ("n1", [], 3),
+        ("n[1-2],n4", [], 1),
+        ("0,3", [], 2),
+        ("3", [], 3),
+        ("n[1,5]", ["excluded-unknown", "import-fault"], 3),
+        ("2-4", ["excluded-unknown", "import-fault"], 2),
+    ],
+)
+def test_a_flux_configuration_knows_the_nodes_that_it_excludes(tmp_path, exclude, codes, nodes):
+    """By hosts and by ranks, with the nodes in resource.config and in the R that resource.path names."""
+    (tmp_path / "Rset").write_text(json.dumps(r_document(("n1", "n2", "n3", "n4"))))
+    listed = CONFIG.format(exclude)
+    for config in (listed, listed.partition("[[")[0] + 'path = "Rset"\n'):
+        found, result = findings(tmp_path, resource_toml=config)
+        assert found == codes
+        assert result.summary.startswith(f"{nodes} node")
+        with_queue = findings(tmp_path, resource_toml=f"{config}[queues.q]\nrequires = []\n")[0]
+        assert with_queue == codes
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", '[queues.q]\nhosts = "all"\n'])
+def test_a_site_without_queues_can_be_checked(tmp_path, text):
+    (tmp_path / "resource.toml").write_text(CONFIG.format("n1"))
+    save_site(ss.import_site(tmp_path / "resource.toml"), tmp_path / "site")
+    result = check_files([], tmp_path / "site")
+    assert (result.findings, result.summary) == ((), "3 nodes, 12 cores; 2 files")
+    (tmp_path / "site" / "queues.toml").write_text(text)
+    assert bool(check_files([], tmp_path / "site")) is True

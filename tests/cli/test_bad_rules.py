@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 import simsched as ss
 from simsched.errors import InputWarning, SimschedError
+from simsched.simulation.options.run_config import from_document, make_config
 
 FACTORS = {"factors": {"fair-share": 1, "age": 1}}
 TREE = {"order": "multifactor"}
@@ -41,13 +43,6 @@ BAD = {
     "a row of a user without an account": (
         {**TREE, "priority": {**FACTORS, "accounts": [{"user": "alice"}]}},
         "priority.accounts[0]: the row names no account (expected account = the name of an account)",
-    ),
-    "no shares": (
-        {**TREE, "priority": {**FACTORS, "accounts": [{"account": "chem", "user": "alice", "shares": 0}]}},
-        (
-            "priority.accounts[0]: the children of account 'chem' have 0 shares together "
-            "(expected shares above 0 for at least one of them)"
-        ),
     ),
     "a negative half-life": (
         {**TREE, "priority": {**FACTORS, "fair-share": {"half-life": "-7d"}}},
@@ -214,3 +209,52 @@ def test_a_wrong_order_on_the_command_line(run, tmp_path):
         assert status == 2
         assert text in err
         assert err.count("\n") == 1
+
+
+EVERYTHING = {
+    "queues": {"a": {"hosts": "all", "priority": 1, "preempts": True,
+                     "policy": {"limits": {"duration": "30h"}},
+                     "closed": [["1h", "2h"]]}, "b": {"parent": "a", "priority": 0}},
+    "policy": {"jobspec": {"defaults": {"system": {"queue": "b"}}},
+               "limits": {"job-size": {"max": {"nnodes": 3}}}},
+    "preemption": {"mode": "requeue", "grace": "2m", "queues": {"b": {"mode": "cancel"}}},
+    "limits": [{"each": "user", "running-jobs": 20, "core-hours": 5}],
+    "reservations": [{"name": "r", "start": "1h", "duration": "2h", "nodes": 1, "users": ["a"],
+                      "repeat": "daily", "times": 2}],
+    "licenses": {"x": 3}, "outages": [{"ranks": "0-1", "start": "1h", "end": "2h", "kind": "maintenance"}],
+    "job-checkpoints": {"interval": "1h", "cost": "1m"}, "epilog": "30s", "failures": "mtbf=30d,mttr=4h",
+    "priority": {"factors": {"age": {"weight": 1000, "max": "7d"}, "size": 10},
+                 "fair-share": {"half-life": "7d"},
+                 "accounts": [{"account": "c", "shares": 1}, {"account": "c", "user": "u", "shares": 2}]},
+}  # fmt: skip
+ODD = (["requeue"], [["a"]], [{}], {"a": 1}, {"a": ["b"]}, {1: 2}, [], {}, None, True, -1, 1.5, 10**400,
+       float("nan"), float("inf"), "", "x", "0-999999999")  # fmt: skip
+
+
+def places(value, path=()):
+    """Yield the path of each value in a document."""
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*path, key))
+
+
+def put(value, path, odd):
+    if not path:
+        return odd
+    found = value.copy()
+    found[path[0]] = put(value[path[0]], path[1:], odd)
+    return found
+
+
+@pytest.mark.parametrize("table", EVERYTHING)
+def test_any_value_in_any_place_of_a_configuration_is_taken_or_refused(table):
+    """No value of another type is an internal error: a list, a table or a huge number in place of a word."""
+    shared = {
+        key: EVERYTHING[key] for key in ("queues", "policy") if table in ("queues", "policy", "preemption")
+    }
+    document = {**shared, table: EVERYTHING[table]}
+    make_config(**from_document(document))
+    for path in places(EVERYTHING[table], (table,)):
+        for odd in ODD:
+            with contextlib.suppress(SimschedError):
+                make_config(**from_document(put(document, path, odd))).refuse_contradictions()

@@ -101,6 +101,7 @@ NOT_IN_SHORT = """\
 slot=3/node: never in queue short
   limit-duration: queue short allows 30m, the job asks for 1h
   limit-nodes-max: queue short allows 2 nodes, the job asks for 3
+  would fit with: slot=2 instead of 3 and a duration of 30m
   queues that would take it: long
 """
 

@@ -258,7 +258,7 @@ def test_kinds_are_told_by_content(text, kind):
 def test_conversions_between_shape_rfc_14_and_v1(run, job):
     assert run("convert", job, "--to", "shape")[1] == "slot=4/[core=2;gpu]\n"
     canonical = run("convert", job, "--to", "jobspec")[1]
-    assert load_yaml(canonical)["version"] == 999
+    assert load_yaml(canonical)["version"] == 1
     assert run("convert", "-", "--to", "v1", stdin=canonical)[1] == job.read_text()
     out = run("convert", "-", "--to", "v1", "--duration", "60", stdin="slot=4/[core=2;gpu]\n")[1]
     assert out == job.read_text()
@@ -301,3 +301,25 @@ def test_a_shape_in_place_of_a_file_is_converted(run, job):
     status, _, err = run("convert", "no-such-file", "--to", "shape")
     assert status == 2
     assert "no-such-file: no such file" in err
+
+
+@pytest.mark.parametrize(
+    ("shape", "version", "note"),
+    [
+        ("slot=2/[core=4;gpu]", 1, ""),
+        ("node=2/slot=2/core", 1, ""),
+        ("slot=1/node", 999, "resources[0].with has a slot of node; V1 has core, or core and gpu"),
+        ("slot=1-3/core", 999, "resources[0].count has the count 1-3; V1 has an integer"),
+    ],
+)
+def test_a_jobspec_is_version_1_where_flux_takes_it(run, tmp_path, shape, version, note):
+    status, out, err = run("convert", shape, "--to", "jobspec", "--format", "json", "--", "./sim")
+    assert status == 0
+    document = json.loads(out)
+    assert document["version"] == version
+    assert document["attributes"]["system"]["duration"] == 0
+    place = "note: FILE: version 999 (RFC 14), which Flux does not take: "
+    assert err == (f"{place}{note}\n" if note else "")
+    (tmp_path / "spec.json").write_text(json.dumps({**document, "version": 999, "attributes": {}}))
+    again = json.loads(run("convert", tmp_path / "spec.json", "--to", "jobspec", "--format", "json")[1])
+    assert again["version"] == version

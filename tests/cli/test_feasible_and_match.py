@@ -12,6 +12,7 @@ import threading
 import pytest
 
 import simsched as ss
+from simsched.errors import InputWarning
 
 
 def test_feasible(run):
@@ -57,7 +58,9 @@ def test_a_cluster_in_the_place_of_a_request_is_told(run):
 
 
 def test_a_type_that_is_called_like_a_cluster_may_be_asked_for(run):
-    assert run("feasible", "center", "center") == (0, "center: yes\n", "")
+    status, out, err = run("feasible", "center", "center")
+    assert (status, out) == (0, "center: yes\n")
+    assert "is the name of a bundled cluster" not in err
 
 
 def test_asking_leaves_no_trace(run):
@@ -281,3 +284,23 @@ def test_an_empty_file_holds_no_request(run, tmp_path, content):
     status, _, err = run("feasible", "tiny", str(path))
     assert status == 2
     assert "the file has no request (expected jobspecs, or shapes one per line)" in err
+
+
+def test_requests_that_claim_nothing_are_noted_with_the_shapes_that_would(run, tmp_path):
+    nothing = (
+        "note: 3 of 4 requests claim nothing exclusively, so others may get the same resources at the same "
+        "time; to claim: slot=4/node instead of node=4 (2), node=2/slot=3/core instead of node=2/core=3 (1)\n"
+    )
+    shapes = ("node=4", "node=4", "node=2/core=3", "slot=1/core")
+    for verb in ("match", "feasible"):
+        assert run(verb, "tiny", *shapes)[2] == nothing
+    whole = ("slot=1/node", "node=2/slot/core", "node{x}")
+    assert run("match", "tiny", *whole)[2] == ""
+    jobs = "".join(f"- {{id: {n}, shape: node=4, submit: 0, duration: 10s}}\n" for n in range(5))
+    (tmp_path / "jobs.yaml").write_text(jobs)
+    given = "tiny", str(tmp_path / "jobs.yaml")
+    status, _, err = run("run", *given, "-o", str(tmp_path / "run"))
+    assert status == 0
+    assert err.count("5 of 5 jobs claim nothing exclusively") == 1
+    with pytest.warns(InputWarning, match="slot=4/node instead of node=4 .5."):
+        ss.simulate(*given)

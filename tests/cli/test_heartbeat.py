@@ -82,3 +82,26 @@ def test_an_error_ends_the_lines(capsys, monkeypatch):
     capsys.readouterr()
     time.sleep(0.05)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("inputs")
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_run_of_minutes_says_so_after_the_first_seconds(capsys, monkeypatch, terminal):
+    """40 jobs in 0.1 s each would take 4 s; a rest of a second counts as long here."""
+    from simsched.cli import run
+    from simsched.simulation.engine import Engine
+
+    finish = Engine._finish
+    monkeypatch.setattr(Engine, "_finish", lambda *given: (time.sleep(0.02), finish(*given)))
+    monkeypatch.setattr(run, "MINUTE", 0.1)
+    monkeypatch.setattr(run, "FIRST", 0.1)
+    monkeypatch.setattr(heartbeat, "EVERY", 60.0)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal)
+    line = r"simsched run: 0 s so far, \d+ of 40 jobs ended, \d+ jobs/s, about \d+ s more"
+    assert main(["run", "machine.yaml", "jobs.jsonl", "-o", "done"]) == 0
+    assert re.search(line, capsys.readouterr().err)
+    assert main(["run", "machine.yaml", "jobs.jsonl", "-o", "done", "--quiet"]) == 0
+    assert "so far" not in capsys.readouterr().err
+    monkeypatch.setattr(run, "MINUTE", 60.0)
+    assert main(["run", "machine.yaml", "jobs.jsonl", "-o", "done"]) == 0
+    assert "so far" not in capsys.readouterr().err

@@ -306,3 +306,33 @@ def test_without_a_verb_it_says_where_to_begin(capsys):
         "tutorial",
     ]
     assert cli.main([*shlex.split(commands[0])[1:]]) == 0
+
+
+def test_short_options_that_most_programs_have(capsys):
+    assert cli.main(["-V"]) == 0
+    assert capsys.readouterr().out.startswith("simsched 0")
+    assert cli.main(["help", "shape"]) == 0
+    assert capsys.readouterr().out.startswith("usage: simsched shape")
+    assert cli.main(["help"]) == 0
+
+
+def test_an_option_before_its_verb_is_named_with_its_place(capsys):
+    assert cli.main(["--quiet", "run", "tiny", "first-steps"]) == 2
+    assert "--quiet; it goes after the verb: simsched run --quiet" in capsys.readouterr().err
+
+
+def test_an_option_that_nothing_looks_at_is_named(verb, capsys):
+    verb(lambda args: 0)
+    assert cli.main(["probe", "--number", "7"]) == 0
+    assert "--number was not used" in capsys.readouterr().err
+    verb(lambda args: args.number - 7)
+    assert cli.main(["probe", "--number", "7"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish", "powershell"])
+def test_completion_of_every_shell_knows_values(capsys, shell):
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "conservative" in script
+    assert "bestfit" in script

@@ -147,7 +147,7 @@ def test_jobs_one_by_one_as_csv_have_every_column(run_dir, tmp_path, capsys):
     target = tmp_path / "jobs.csv"
     assert main(["report", str(run_dir), "--by", "job", "-o", str(target)]) == 0
     table = pd.read_csv(target)
-    assert list(table["job"]) == ["a", "b"]
+    assert list(table["id"]) == ["a", "b"]
     assert list(table["wait"]) == [0.0, 50.0]
     assert set(ss.load_run(run_dir).jobs.columns) - {"id"} <= set(table.columns)
 
@@ -158,3 +158,102 @@ def test_jobs_one_by_one_as_text(run_dir, capsys):
     assert head.split() == ["job", "user", "queue", "submit", "wait", "end", "nodes", "result"]
     assert (first.split()[0], first.split()[-1]) == ("a", "COMPLETED")
     assert (second.split()[0], second.split()[-1]) == ("b", "TIMEOUT")
+
+
+@pytest.fixture
+def dated(tmp_path):
+    """A run of three jobs in two weeks and two months, whose log has dates, accounts and starts."""
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "JobID|User|Account|Submit|Start|End|Timelimit|NCPUS|NNodes|State\n"
+        "1|ann|bio|2024-01-30T10:00:00|2024-01-30T10:10:00|2024-01-30T11:00:00|02:00:00|4|1|COMPLETED\n"
+        "2|bob|phys|2024-01-31T10:00:00|2024-01-31T10:00:00|2024-01-31T11:00:00|02:00:00|4|1|COMPLETED\n"
+        "3|ann|bio|2024-02-06T10:00:00|2024-02-06T10:00:00|2024-02-06T11:00:00|02:00:00|4|1|COMPLETED\n"
+    )
+    assert main(["run", "tiny", str(log), "-o", str(tmp_path / "run"), "--quiet"]) == 0
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("key", "groups"),
+    [
+        ("week", ["2024-W05", "2024-W06"]),
+        ("month", ["2024-01", "2024-02"]),
+        ("account", ["bio", "phys"]),
+        ("user", ["ann", "bob"]),
+        ("all", ["all"]),
+    ],
+)
+def test_one_list_of_groups_for_both_tables_of_groups(dated, capsys, key, groups):
+    capsys.readouterr()
+    for arguments in (["--by", key], ["--recorded", key], ["--recorded", "--by", key]):
+        assert main(["report", str(dated), "--format", "csv", *arguments]) == 0
+        captured = capsys.readouterr()
+        head, *lines = captured.out.splitlines()
+        assert head.split(",")[:2] == ["run", key]
+        assert [line.split(",")[1] for line in lines] == groups
+        assert captured.err == ""
+
+
+def test_without_dates_there_are_weeks_and_no_months(run_dir, capsys):
+    assert main(["report", str(run_dir), "--by", "week", "--format", "csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("easy,0,2,")
+    assert main(["report", str(run_dir), "--by", "month"]) == 2
+    assert "no dates" in capsys.readouterr().err
+
+
+def test_options_of_another_table_are_named(run_dir, capsys):
+    assert main(["report", str(run_dir), "--audit", "--by", "user"]) in (0, 1)
+    assert "--by was not used" in capsys.readouterr().err
+
+
+def test_tables_of_a_run_can_be_joined(dated):
+    import duckdb
+
+    rows = duckdb.sql(
+        f"""select id, wait from read_parquet('{dated}/jobs.parquet')
+            join read_json('{dated}/allocations.jsonl') using (id) where event = 'alloc' order by id"""
+    ).fetchall()
+    assert rows == [("1", 0.0), ("2", 0.0), ("3", 0.0)]
+
+
+def test_three_runs_are_compared_pair_by_pair(tmp_path, run_dir, capsys):
+    names = [f"{name}={run_dir}" for name in ("a", "b", "c")]
+    assert main(["report", *names]) == 0
+    assert "all pairs" in capsys.readouterr().out
+    page = tmp_path / "page.html"
+    assert main(["report", *names, "-o", str(page)]) == 0
+    assert "All pairs of runs" in page.read_text()
+
+
+NEWER = [
+    "report RUN",
+    "report RUN --audit",
+    "why RUN",
+    "forecast RUN",
+    "export RUN --to swf",
+    "plot queue RUN",
+]
+
+
+@pytest.mark.parametrize("command", NEWER)
+def test_a_run_of_a_newer_version_is_refused_by_its_format(run_dir, capsys, command):
+    record = run_dir / "run.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "format": 7, "simsched": "9.1"}))
+    assert main([str(run_dir) if word == "RUN" else word for word in command.split()]) == 2
+    assert "run format 7 of simsched 9.1 is not known" in capsys.readouterr().err
+
+
+def test_a_log_beyond_the_machine_is_stated_first(tmp_path, capsys):
+    log = tmp_path / "jobs.yaml"
+    lines = [
+        f"- {{id: {n}, submit: {n * 10}, duration: 60, runtime: 60, shape: slot=16/core}}" for n in range(20)
+    ]
+    lines.append("- {id: big, submit: 5, duration: 60, shape: slot=17/core}")
+    log.write_text("\n".join(["jobs:", *lines]))
+    assert main(["run", "tiny", str(log), "-o", str(tmp_path / "r"), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "r")]) == 0
+    head = " ".join(capsys.readouterr().out.split("─")[0].split())
+    assert "1 of 21 jobs need more than this machine has" in head
+    assert "need 631.6 % of the machine" in head

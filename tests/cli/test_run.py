@@ -375,8 +375,10 @@ def test_a_run_is_audited_again_with_its_inputs(inputs, capsys):
     assert main(["report", folder, "--audit"]) == 0
     assert f"{folder}: audit: clean (3 jobs, 3 allocations, 3 releases)" in capsys.readouterr().out
     (inputs / "jobs.swf").rename(inputs / "moved.swf")
-    assert main(["report", folder, "--audit"]) == 0
-    assert "jobs.swf is missing and was not compared" in capsys.readouterr().out
+    assert main(["report", folder, "--audit"]) == 1
+    shown = capsys.readouterr().out
+    assert "audit: not complete (6 files were compared with their digests" in shown
+    assert "jobs.swf is missing and was not compared" in shown
     (inputs / "jobs.swf").write_text(SWF.replace("1 0 -1 10", "1 0 -1 11"))
     assert main(["report", folder, "--audit"]) == 1
     assert "has changed since the run was made" in capsys.readouterr().out

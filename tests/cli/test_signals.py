@@ -157,6 +157,53 @@ def test_further_signals_do_not_drop_what_is_being_kept(inputs):
     assert hidden(inputs) == []
 
 
+RUN_OF = ["run", "c.json", "jobs.jsonl", "-o", "done", "--quiet"]
+ANSWERS = {
+    "report": ["report", "done"],
+    "page": ["report", "done", "-o", "out.html"],
+    "export": ["export", "done", "--to", "perfetto", "-o", "out.json"],
+    "why": ["why", "done", "7000"],
+    "sweep": LONG["sweep"],
+    "calibrate": ["calibrate", "c.json", "log.swf", "--workers", "2", "--queue-policy", "easy"],
+}
+LOG = "".join(f"{n} {n} {n % 50} 6 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 3000))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks at /proc")
+@pytest.mark.parametrize("whole_group", [False, True])
+@pytest.mark.parametrize("verb", sorted(ANSWERS))
+def test_a_signal_at_any_moment_is_one_line_and_its_status(inputs, verb, whole_group):
+    """While modules are imported, tables are read, queries run and workers start: never another error."""
+    (inputs / "log.swf").write_text("; MaxProcs: 8\n" + LOG)
+    subprocess.run([sys.executable, "-m", "simsched", *RUN_OF], cwd=inputs, check=True)
+    scratch = inputs / "scratch"
+    scratch.mkdir()
+    for number, later in (
+        (signal.SIGINT, 0.0),
+        (signal.SIGTERM, 0.2),
+        (signal.SIGTERM, 0.7),
+        (signal.SIGINT, 1.2),
+    ):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "simsched", *ANSWERS[verb]],
+            cwd=inputs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, "TMPDIR": str(scratch)},
+        )  # fmt: skip
+        _wait_until_it_takes_signals(process)
+        time.sleep(later)
+        os.killpg(process.pid, number) if whole_group else process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        if process.returncode == 0:  # it was done before
+            continue
+        assert process.returncode == 128 + number, err
+        lines = [line for line in err.splitlines() if not line.startswith(("note:", "simsched calibrate:"))]
+        assert len(lines) == 1, err
+        assert lines[0].startswith("interrupted"), err
+        assert hidden(inputs) == []
+        assert list(scratch.iterdir()) == []
+
+
 # --- the mechanism --------------------------------------------------------------------------
 
 

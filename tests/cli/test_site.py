@@ -49,7 +49,7 @@ def three_commands(folder, log, capsys):
     assert main(["site", "import", folder, "-o", "site"]) == 0
     imported = capsys.readouterr()
     assert f"next: simsched run --site site {log} -o run" in imported.err
-    assert main(["run", "--site", "site", log, "-o", "run", "--quiet"]) == 0
+    assert main(["run", "--site", "site", log, "-o", "run"]) == 0
     said = capsys.readouterr().err
     assert main(["report", "run"]) == 0
     return said, capsys.readouterr().out
@@ -187,10 +187,10 @@ def test_every_command_on_a_site_states_and_records_the_use_of_a_log(here, capsy
     slurm_site(here / "valley", lines=150)
     assert main(["site", "import", "valley", "-o", "site"]) == 0
     log = "valley/jobs.sacct"
-    assert main(["run", "--site", "site", log, "-o", "run", "--quiet"]) == 0
+    assert main(["run", "--site", "site", log, "-o", "run"]) == 0
     assert json.loads((here / "run" / "run.json").read_text())["log_use"].startswith(USE)
     capsys.readouterr()
-    target = ["--target", "p95_wait<=10d", "--seeds", "1", "--workers", "0", "--quiet", "-o", "answer"]
+    target = ["--target", "p95_wait<=10d", "--seeds", "1", "--workers", "0", "-o", "answer"]
     main(["headroom", "--site", "site", log, *target, "--max", "1", "--min", "1"])
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
     assert json.loads((here / "answer" / "answer.json").read_text())["log_use"].startswith(USE)
@@ -198,7 +198,7 @@ def test_every_command_on_a_site_states_and_records_the_use_of_a_log(here, capsy
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
     assert json.loads((here / "answer" / "answer.json").read_text())["log_use"].startswith(USE)
     (here / "study.yaml").write_text(f"site: site\nworkload: {log}\naxes: {{queue-policy: [fcfs, easy]}}\n")
-    assert main(["sweep", "study.yaml", "-o", "study", "--workers", "0", "--quiet", "--no-report"]) == 0
+    assert main(["sweep", "study.yaml", "-o", "study", "--workers", "0", "--no-report"]) == 0
     assert capsys.readouterr().err.count(f"note: {log}: {USE}") == 1
     (recorded,) = json.loads((here / "study" / "study.json").read_text())["log_use"]
     assert recorded.startswith(f"{log}: {USE}")

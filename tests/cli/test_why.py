@@ -91,16 +91,16 @@ def test_an_input_that_is_not_here_is_named(place, capsys, monkeypatch):
 
 
 def test_the_outage_in_the_way_is_named(tmp_path, capsys, monkeypatch):
-    """`tiny` without node 2: job 13 needs both nodes with gpus, which fit again when the drain ends."""
+    """Job 13 needs all of node 3: of the nodes with gpus, only this one is for batch jobs."""
     from simsched.cli import main
 
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "o.json").write_text('[{"ranks": "2", "start": 0, "end": 700, "kind": "drain"}]')
+    (tmp_path / "o.json").write_text('[{"ranks": "3", "start": 0, "end": 700, "kind": "drain"}]')
     assert main(["run", "tiny", "first-steps", "-o", "run", "--outages", "o.json", "--quiet"]) == 0
     status, out, _ = typed(capsys, "run", "13")
     assert status == 0
     assert (
-        "nodes that were unavailable\n  ranks  cause  from     until\n  2      drain  0:00:00  0:11:40" in out
+        "nodes that were unavailable\n  ranks  cause  from     until\n  3      drain  0:00:00  0:11:40" in out
     )
     answer = json.loads(typed(capsys, "run", "13", "--format", "json")[1])[0]
-    assert answer["outages"] == [{"ranks": "2", "kind": "drain", "start": 0, "end": 700}]
+    assert answer["outages"] == [{"ranks": "3", "kind": "drain", "start": 0, "end": 700}]

@@ -85,5 +85,6 @@ def test_a_job_gets_the_units_that_the_first_job_leaves(site):
         (4, CORE, 500),
     )
     assert found.jobs["start"].tolist() == [0, 0, 1, 100, 4]
-    last = [json.loads(line) for line in found.log.text().splitlines() if '"id":4,"event":"alloc"' in line]
-    assert last[0]["R"]["execution"]["R_lite"][0]["rank"] == "2"
+    lines = [json.loads(line) for line in found.log.text().splitlines()]
+    (last,) = [line for line in lines if (str(line["id"]), line["event"]) == ("4", "alloc")]
+    assert last["R"]["execution"]["R_lite"][0]["rank"] == "2"

@@ -35,6 +35,7 @@ class Unmade:
 def factor_of_two(job, now): ...
 def failing_factor(job): return 1 / (job.submit * 0)
 def endless_factor(job): return float("inf")
+def huge_factor(job): return 10**400
 class NoState:
     def learn(self, user, seconds): ...
     def predict(self, job, user): ...
@@ -44,10 +45,15 @@ class PredictOfOne(NoState):
     def restore(self, state): ...
 class FailingPredictor(PredictOfOne):
     def predict(self, job, user): return {}["user"]
+class HugePredictor(PredictOfOne):
+    def predict(self, job, user): return 10**400
+class ListPredictor(PredictOfOne):
+    def predict(self, job, user): return [60]
 class TextPredictor(PredictOfOne):
     def predict(self, job, user): return "an hour"
 def metric_of_one(jobs): ...
 def failing_metric(jobs, timeline, totals): return jobs["no such column"]
+def huge_metric(jobs, timeline, totals): return 10**5000
 def text_metric(jobs, timeline, totals): return "much"
 def reader_of_one(lines): ...
 def failing_reader(lines, reading):
@@ -72,9 +78,17 @@ KINDS = {
     "match_policies": ("policy_of_two", "failing_policy", "number"),
     "job_orders": ("OrderWithoutStatic", "OrderOfTwo", "number"),
     "queue_policies": ("NoPass", "PassOfNone", "Unmade", "number"),
-    "priority_factors": ("factor_of_two", "failing_factor", "endless_factor"),
-    "predictors": ("NoState", "PredictOfOne", "FailingPredictor", "TextPredictor", "number"),
-    "metrics": ("metric_of_one", "failing_metric", "text_metric", "number"),
+    "priority_factors": ("factor_of_two", "failing_factor", "endless_factor", "huge_factor"),
+    "predictors": (
+        "NoState",
+        "PredictOfOne",
+        "FailingPredictor",
+        "TextPredictor",
+        "HugePredictor",
+        "ListPredictor",
+        "number",
+    ),
+    "metrics": ("metric_of_one", "failing_metric", "text_metric", "huge_metric", "number"),
     "workload_readers": ("reader_of_one", "failing_reader", "reader_of_nothing"),
     "report_sections": ("section_of_one", "failing_section", "list_section", "gone"),
 }
@@ -132,6 +146,9 @@ MESSAGES = [
     ("factor_of_two", "the priority factor 'factor_of_two' has factor_of_two(job, now) (expected arguments (job))"),
     ("failing_factor", "the priority factor 'failing_factor' failed in failing_factor: ZeroDivisionError"),
     ("endless_factor", "the priority factor 'endless_factor' returned inf for job 1, which is not a finite number"),
+    ("huge_factor", "the priority factor 'huge_factor' returned 1000000"),
+    ("--predictor HugePredictor", "the predictor 'HugePredictor' predicted 1000000"),
+    ("--predictor ListPredictor", "the predictor 'ListPredictor' predicted [60], not seconds from 0 on"),
     ("--predictor NoState", "the predictor 'NoState' is a NoState without a method state()"),
     ("--predictor PredictOfOne", "the predictor 'PredictOfOne' has predict(job) (expected predict(job, user))"),
     ("--predictor FailingPredictor", "the predictor 'FailingPredictor' failed in predict: KeyError: 'user'"),
@@ -165,6 +182,7 @@ def test_a_wrong_plug_in_of_a_run(wrongs, tmp_path, monkeypatch, capsys, given, 
         ("--metric metric_of_one", "the metric 'metric_of_one' has metric_of_one(jobs) (expected arguments (jobs, timeline"),
         ("--metric failing_metric", "the metric 'failing_metric' failed in failing_metric: KeyError: 'no such column'"),
         ("--metric text_metric", "the metric 'text_metric' returned 'much', which is not a number"),
+        ("--metric huge_metric", "the metric 'huge_metric' returned a number of thousands of digits"),
         ("--metric number", "the metric 'number' is an int that cannot be called"),
         ("--metric failing", "unknown metric 'failing'"),
         ("--section section_of_one", "the report section 'section_of_one' has section_of_one(run) (expected arguments (run, width))"),
@@ -188,7 +206,7 @@ def test_a_message_has_the_plug_ins_part_of_the_traceback(wrongs, tmp_path, caps
     assert lines[0].endswith("the workload reader 'failing_reader' failed in helper: KeyError: 'column'")
     assert lines[1] == "  Traceback (most recent call last):"
     assert [line.strip() for line in lines if place in line][1:] == [
-        f'File "{place}", line {at}, in {name}' for at, name in ((37, "failing_reader"), (39, "helper"))
+        f'File "{place}", line {at}, in {name}' for at, name in ((43, "failing_reader"), (45, "helper"))
     ]
     assert not any("simsched/workload" in line for line in lines)
 
@@ -279,3 +297,44 @@ def test_an_error_keeps_its_traceback_under_another_place():
         assert placed.trace == "Traceback …"
     assert placed.where == "logs/log.swf:3"
     assert error.renamed("log.sw", "other") is error  # another file
+
+
+def test_a_plug_in_that_writes_into_its_arguments_changes_nothing_else():
+    """Arrays and frames of a plug-in are its own; columns of the job table are read-only."""
+
+    class Reversing:
+        static = False
+
+        def ranked(self, table, jobs, now):
+            found = jobs.copy()
+            jobs[:] = 0
+            return found
+
+    class Resetting(Reversing):
+        def ranked(self, table, jobs, now):
+            table.submits[:] = 0
+
+    def policy(candidates):
+        positions = np.arange(len(candidates.ordinals))
+        candidates.fits[:] = candidates.ordinals[:] = 0
+        return positions
+
+    def metric(jobs, timeline, totals):
+        for name in list(jobs):
+            del jobs[name]
+        totals.clear()
+        return 1.0
+
+    def section(run, width):
+        del run.jobs["start"]
+        return "done"
+
+    plain = ss.simulate("tiny", "first-steps")
+    for options in ({"order": Reversing()}, {"match_policy": policy}):
+        assert ss.simulate("tiny", "first-steps", **options).jobs["start"].equals(plain.jobs["start"])
+    with pytest.raises(PluginError, match="'Resetting' failed in ranked: ValueError: assignment destination"):
+        ss.simulate("tiny", "first-steps", order=Resetting())
+    assert plain.metric(metric) == 1
+    assert plain.section(section) == "done"
+    assert "start" in plain.jobs
+    assert plain.totals["core"] == 16

@@ -15,8 +15,10 @@ Everything is recomputed from scratch in each pass, as the definitions read:
 * Limits (a scope of jobs, a quantity, the most of it) keep a job out of the queue that the policy sees while
   its start would exceed one. They are asked again before each start of a pass. A job that becomes over a
   limit within a pass keeps its place in the plan until the end of that pass.
-* Slurm has a main scheduler that starts in order, partition by partition, and a backfill at intervals that
-  plans each job anew, with reservations that end at multiples of a resolution.
+* Slurm has a main scheduler that starts in order, and a backfill at intervals that plans each job anew, with
+  reservations that end at multiples of a resolution. A job that does not fit takes the processors of its
+  partition, here all, from the jobs behind it, unless it is younger than an age (see `closures` for
+  partitions and nodes).
 """
 
 from __future__ import annotations
@@ -463,17 +465,13 @@ class Slurm:
             self.fill, self.fill_due = machine.now, self.backfill(machine) > 0
 
     def start_in_order(self, machine):
-        blocked = set()
         for job in in_order("fifo", machine.waiting, lambda job: 0, machine.now):
-            partition = job.queue if "part" in self.bounds else None
-            if partition in blocked:
-                continue
             if not machine.allows(job):
                 continue
             if job.size <= machine.free:
                 machine.start(job)
-            else:
-                blocked.add(partition)
+            elif machine.now - job.submit >= self.bounds.get("age", 0):
+                break
 
     def tested(self, machine):
         users, queues, found = {}, {}, []

@@ -149,7 +149,7 @@ def has_users(rules, name):
 def level_fair_share(rules, totals, parent, name, together):
     """The share of a name among its siblings, who have some shares together, over its part of their usage."""
     above = totals[parent]
-    share = shares_of(rules, name) / together
+    share = shares_of(rules, name) / together if together else 0.0
     part = totals[name] / above if above else 0.0
     if share == 0:
         return 0.0
@@ -204,7 +204,7 @@ def classic(rules, used):
     def visit(parent, shares, effective):
         together = sum(shares_of(rules, child) for child in children_of(rules, parent))
         for child in children_of(rules, parent):
-            part = shares_of(rules, child) / together
+            part = shares_of(rules, child) / together if together else 0.0
             actual = totals[child] / everything if everything else 0.0
             mine = actual if parent == "root" else actual + (effective - actual) * part
             if isinstance(child, tuple):

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import simsched as ss
+from simsched.cli import main
 from simsched.errors import SimschedError
 from simsched.report import export, text_report
 from simsched.report.data.gantt import rectangles
@@ -79,3 +81,36 @@ def test_any_allocations_give_frames_or_an_error(folder, lines):
         assert (rectangles(run)["high"] >= rectangles(run)["low"]).all()
     except SimschedError as error:
         assert "allocations.jsonl" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "told"),
+    [
+        ("jobs", "exclude (result)", "there is no column 'result'"),
+        ("jobs", "replace ('soon' as start)", "column 'start' is of the type VARCHAR (expected numbers)"),
+        ("jobs", "replace ([cores] as cores)", "column 'cores' is of the type BIGINT[] (expected numbers)"),
+        (
+            "jobs",
+            "replace (-3::bigint as nodes)",
+            "column 'nodes', row 1: -3 (expected a count",
+        ),
+        ("jobs", "replace (null::varchar as id)", "column 'id', row 1"),
+        ("jobs", 'replace ("start" - 5 as "end")', "column 'end', row"),
+        ("timeline", "replace ('x' as free_core)", "column 'free_core' does not hold numbers"),
+        ("timeline", "replace (-1 as queued_jobs)", "column 'queued_jobs', row 1: -1.0"),
+    ],
+)
+def test_a_damaged_table_is_one_line_with_file_and_column(tmp_path, capsys, table, change, told):
+    import duckdb
+
+    folder = tmp_path / "run"
+    ss.simulate("tiny", "first-steps").save(folder)
+    file = folder / f"{table}.parquet"
+    duckdb.sql(f"create or replace temp table kept as select * {change} from '{file}'")
+    duckdb.sql(f"copy kept to '{file}' (format parquet)")
+    page = ["report", str(folder), "-o", str(tmp_path / "page.html")]
+    for command in (page, ["export", str(folder), "--to", "perfetto"], ["why", str(folder)]):
+        assert main(command) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert f"{table}.parquet: {told}" in lines[0]

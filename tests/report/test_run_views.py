@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
 import simsched as ss
 from simsched.cli import main
 from simsched.errors import SimschedError
+from simsched.report.run_views import ARROW_TABLES
 from tests.simulation import simworld
 
 
@@ -141,3 +143,102 @@ def test_jobs_without_a_queue_or_user_are_a_group_of_a_saved_run(tmp_path):
     assert found.queues["share"].round(3).to_dict() == {"-": 0.6, "p": 0.3, "q": 0.1}
     assert found.users["jobs"].to_dict() == {"ann": 2, "bob": 1, "-": 1}
     assert ">By queue<" in found.page()
+
+
+#: what a run must do without a file of its own, by name; every public name of `Run` is here or below
+ASKED = {
+    "arrow": lambda run: [duckdb_rows(run.arrow(table)) for table in ARROW_TABLES],
+    "compare": lambda run: run.compare(run),
+    "inputs": lambda run: [(type(one).__name__, len(one.index) if i == 0 else one.jobs) for i, one in
+                           enumerate(run.inputs())],
+    "metric": lambda run: run.metric("mean_wait"),
+    "page": lambda run: re.sub(OF_THE_COMMAND, "", run.page()),
+    "plot": lambda run: [pixels(run.plot(kind)) for kind in ("gantt", "room", "map", "waits", "users")],
+    "plot_wait": lambda run: pixels(run.plot_wait(waited(run)[0])),
+    "section": lambda run: run.section(Lines()),
+    "steady": lambda run: run.steady(60, 60).summary,
+    "waits": lambda run: run.waits(),
+    "why": lambda run: [run.why(job) for job in waited(run)],
+}  # fmt: skip
+#: what a page says of the folder, the command that explains a wait; and the numbers of Bokeh's models
+OF_THE_COMMAND = re.compile(
+    r"""<td[^>]*>simsched\ why[^<]*</td> | <th[^>]*><button[^>]*>explained\ by</button></th>
+    | \ The\ command\ in\ the\ last\ column[^<]* | "command":\ ?"[^"]*" | "p[0-9]{4,}" """,
+    re.VERBOSE,
+)
+#: how a run is made, and what names its folder
+OF_A_FOLDER = {"folder", "load", "from_columns", "from_result", "path", "save", "result", "name"}
+
+
+class Lines:
+    def __call__(self, run, width):
+        return f"{len(run.allocations)} {len(run.shards)}"
+
+
+def duckdb_rows(table):
+    import duckdb
+
+    found = duckdb.from_arrow(table).fetchall()
+    return str(found)  # NaN equals NaN in a text
+
+
+def pixels(figure):
+    return figure._repr_png_()  # what a notebook shows
+
+
+def equal(one, other):
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(equal, one, other))
+    return one.equals(other) if hasattr(one, "equals") else one == other
+
+
+@pytest.mark.parametrize("options", [{}, {"failures": "mtbf=4h,mttr=10m", "seed": 3}])
+def test_a_run_in_memory_answers_all_that_its_folder_does(tmp_path, options):
+    """Every public name: a new one has to be added to `ASKED`, or is compared as a value."""
+    run = ss.simulate("tiny", "first-steps", "easy", **options)
+    ss.simulate("tiny", "first-steps", "easy", **options).save(tmp_path / "easy on tiny")
+    loaded = ss.load_run(tmp_path / "easy on tiny")
+    run.meta |= {name: loaded.meta[name] for name in ("files", "sha256", "created", "wall_seconds",
+                                                      "jobs_per_second")}  # fmt: skip
+    for name in dir(loaded):
+        if name.startswith("_") or name in OF_A_FOLDER:
+            continue
+        ask = ASKED.get(name, lambda run, name=name: getattr(run, name))
+        assert equal(ask(run), ask(loaded)), name
+    assert run.path is None
+    assert len(run.outages) > 0 or not options
+
+
+def test_the_files_of_a_run_in_memory_end_with_it():
+    import gc
+
+    run = ss.simulate("tiny", "first-steps")
+    folder = run.folder
+    assert (folder / "allocations.jsonl").is_file()
+    del run
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_a_saved_run_whose_folder_is_gone_still_has_its_allocations(tmp_path):
+    run = ss.simulate("tiny", "first-steps")
+    run.save(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")
+    assert len(run.allocations) == 26
+
+
+def test_a_run_without_allocations_has_none_in_memory_either(tmp_path):
+    run = ss.simulate("tiny", "first-steps", allocations=False)
+    assert not run.has_allocations
+    assert run.allocations.empty
+    with pytest.raises(ss.RunError, match="made without its allocations"):
+        run.why("12")
+
+
+def test_allocations_that_went_to_a_file_of_the_program_are_those_of_the_run(tmp_path):
+    with (tmp_path / "lines.jsonl").open("w+b") as sink:
+        run = ss.simulate("tiny", "first-steps", sink=sink)
+        run.save(tmp_path / "run")
+        assert run.why("12").wait == ss.simulate("tiny", "first-steps").why("12").wait
+        sink.seek(0)
+        assert (tmp_path / "run" / "allocations.jsonl").read_bytes() == sink.read()

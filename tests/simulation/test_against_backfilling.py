@@ -195,10 +195,11 @@ def test_made_workloads(case):
         compare(case, random_jobs(random.Random(f"{case} {seed}")), 8, cluster)
 
 
-ON_GRAPHS = ("candidates sjf", "easy+", "easy++", "perfect", "quantile", "slurm", "slurm with bounds")
+ON_GRAPHS = ("candidates sjf", "easy+", "easy++", "perfect", "quantile")
+SLURM = ("slurm", "slurm with bounds", "slurm, two partitions", "slurm with predictions")
 
 
-@pytest.mark.parametrize("case", [*ON_GRAPHS, "slurm, two partitions", "slurm with predictions"])
+@pytest.mark.parametrize("case", [*ON_GRAPHS, *SLURM])
 def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
     """The same answers on the graph, for policies whose reservations are times or last for one pass.
 
@@ -210,7 +211,7 @@ def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
     monkeypatch.setattr(
         simulate, "prepare", lambda *args, **given: original(*args, **given | {"counts_decide": False})
     )
-    cluster = cluster_of([(8, 0)])
+    cluster = cluster_of([(1, 0)] * 8 if case in SLURM else [(8, 0)])  # Slurm reserves whole nodes
     for seed in range(6):
         compare(case, random_jobs(random.Random(f"graph {case} {seed}")), 8, cluster)
 

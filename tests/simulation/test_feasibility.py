@@ -13,6 +13,7 @@ from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.schemas import first_fault
 from simsched.match.explain.reason_codes import NOTES, REASON_CODES
 from simsched.simulation.feasibility import queue_rules
+from simsched.simulation.options.run_config import from_document
 from simsched.simulation.queues import Queues
 from simsched.simulation.simulate import simulate
 from simsched.workload.job import Job
@@ -141,7 +142,7 @@ def test_minus_one_and_zero_lift_a_general_limit():
     limits = {"duration": "1h", "job-size": {"max": {"nnodes": 1}, "min": {"ncores": 4}}}
     free = {"duration": "0", "job-size": {"max": {"nnodes": -1}, "min": {"ncores": -1}}}
     config = {"policy": {"limits": limits}, "queues": {"a": {}, "b": {"policy": {"limits": free}}}}
-    refused = ask("slot=2/node/core", config, duration="2h", queue="a")
+    refused = ask("node=2/slot/core", config, duration="2h", queue="a")
     assert codes(refused) == ["limit-duration", "limit-nodes-max", "limit-cores-min"]
     assert ask("slot=2/node/core", config, duration="2h", queue="b")
 
@@ -385,3 +386,117 @@ def test_a_request_that_no_limit_ever_allows():
     assert "each user in queue debug may use at most 2 nodes" in refused.reasons.coded[0].text
     assert refused.placement.takers == ("batch",)
     assert ss.feasible("tiny", ss.Jobspec.from_shape("slot=2/node"), config=config, queue="debug")
+
+
+BY_DEFAULT = "queue {} allows 30m, and the default duration is {}"
+
+
+@pytest.mark.parametrize(
+    ("general", "own", "asked", "answer"),
+    [
+        ({"default": "1h"}, {"limit": "30m"}, None, BY_DEFAULT.format("q", "1h")),
+        ({"default": "1h"}, {"limit": "30m", "default": "20m"}, None, 1200),  # the queue's own default counts
+        ({"default": "1h", "limit": "30m"}, {"limit": "2h"}, None, 3600),  # and its own limit
+        ({"default": "10m", "limit": "30m"}, {"default": "0"}, None, BY_DEFAULT.format("q", "no limit")),
+        ({"default": "1h"}, {"limit": "30m"}, 600, 600),
+        ({}, {"limit": "30m"}, None, "queue q allows 30m, the job asks for no limit"),
+        ({"default": "1h", "limit": "30m"}, None, None, BY_DEFAULT.format("default", "1h")),
+    ],
+)  # fmt: skip
+def test_flux_applies_defaults_first_and_limits_then(tmp_path, general, own, asked, answer):
+    """flux-core: the frobnicator's defaults, then limit-duration; the import and the file itself agree."""
+    lines = ["[resource]\n[[resource.config]]\nhosts = 'n[1-4]'\ncores = '0-3'"]
+    for head, table in (("", general), ("queues.q.", own)):
+        if head and table is not None:
+            lines.append("[queues.q]")
+        for key, path in (("limit", "policy.limits"), ("default", "policy.jobspec.defaults.system")):
+            if table and key in table:
+                lines.append(f'[{head}{path}]\nduration = "{table[key]}"')
+    (tmp_path / "flux.toml").write_text("\n".join(lines) + "\n")
+    site = ss.import_site(tmp_path / "flux.toml")
+    queue = None if own is None else "q"
+    spec = ss.Jobspec.from_shape("slot=1/core", duration=asked)
+    files = [site.config] if general == {} else [site.config, tmp_path / "flux.toml"]
+    for config in files:
+        found = ss.feasible(site.cluster, spec, config=config, queue=queue)
+        if isinstance(answer, str):
+            assert [reason.text for reason in found.reasons.coded] == [answer]
+        else:
+            assert (bool(found), found.placement.duration) == (True, answer)
+    workload_ = workload(
+        Job(id="1", submit=0, jobspec=spec, duration=asked, runtime=1, queue=queue or "default")
+    )
+    (reason,) = ss.simulate(site.cluster, workload_, **from_document(site.config)).jobs["reason"]
+    assert (reason == f"rejected: {answer}") == isinstance(answer, str)
+
+
+def test_slurm_gives_a_default_of_at_most_the_limit(tmp_path):
+    path = tmp_path / "slurm.conf"
+    path.write_text(
+        "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES MaxTime=30 DefaultTime=60\n"
+    )
+    site = ss.import_site(path)
+    answer = ss.feasible(site.cluster, ss.Jobspec.from_shape("slot=1/core"), config=site.config)
+    assert (bool(answer), answer.placement.duration) == (True, 1800)
+    assert any("DefaultTime (1h) is above MaxTime (30m)" in note.text for note in site.notes)
+
+
+PROPOSALS = {
+    "queues": {
+        "long": {"policy": {"limits": {"duration": "8h", "job-size": {"max": {"nnodes": 3}}}}},
+        "debug": {"hosts": "node[0-1]", "policy": {"limits": {"duration": "30m"}}},
+        "gpu": {
+            "hosts": "node[2-3]",
+            "policy": {"limits": {"duration": "1d", "job-size": {"min": {"nnodes": 2}}}},
+        },
+    },
+    "limits": [{"queue": "long", "core-hours": 64}],
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "queue", "duration", "changes"),
+    [
+        ("slot=1/core", "debug", 3600, ["a duration of 30m"]),
+        ("slot=4/node", "long", 600, ["slot=3 instead of 4"]),
+        ("slot=4/node", "long", 9 * 3600, ["slot=2 instead of 4 and a duration of 8h"]),
+        ("slot=3/node", "long", 9 * 3600, ["a duration of 320m"]),  # 12 cores for 64 core-hours
+        ("slot=1/core", "long", 9 * 3600, ["a duration of 8h", "in queue debug, with a duration of 30m"]),
+        ("slot=2/gpu", "debug", 9 * 86400, ["in queue long, with a duration of 8h"]),
+        ("slot=2/node", "long", 2 * 86400, ["a duration of 8h", "in queue debug, with a duration of 30m",
+                                            "in queue gpu, with a duration of 1d"]),
+        ("slot=1/node", "gpu", 600, ["slot=2 instead of 1", "node=2 instead of 1 (slot/node)"]),
+    ],
+)  # fmt: skip
+def test_a_request_that_a_queue_refuses_gets_proposals_that_work(shape, queue, duration, changes):
+    spec = ss.Jobspec.from_shape(shape, duration=duration)
+    answer = ss.feasible("tiny", spec, config=PROPOSALS, queue=queue)
+    assert not answer
+    assert [str(change) for change in answer.reasons.changes] == changes
+    for change in answer.reasons.changes:
+        other = change.text.split()[2].strip(",") if change.kind == "queue" else queue
+        seconds = change.value if change.kind in ("duration", "queue") else min(duration, 8 * 3600)
+        again = change.text.split()[0] + "/node" if change.text.startswith("slot=") else shape
+        again = "slot=1/node=2" if change.path == "slot/node" else again
+        assert ss.feasible(
+            "tiny", ss.Jobspec.from_shape(again, duration=seconds), config=PROPOSALS, queue=other
+        )
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"reservations": [{"name": "r", "start": "117h", "duration": "1d", "hosts": "node[0-2]"}]},
+        {"reservations": [{"name": "r", "start": "117h", "duration": "1d", "nodes": 4}]},
+        {"outages": [{"ranks": "0-3", "start": "117h", "end": "150h", "kind": "maintenance", "note": "r"}]},
+    ],
+)
+def test_a_job_that_cannot_end_before_a_reservation_is_told_the_longest_duration(table):
+    def notes(duration):
+        answer = ss.feasible("tiny", ss.Jobspec.from_shape("slot=2/node", duration=duration), config=table)
+        assert answer
+        return [(note.code, note.limit) for note in answer.placement.notes]
+
+    assert notes(7 * 86400) == [("reservation-ahead", 117 * 3600)]
+    assert notes(117 * 3600) == []
+    assert notes(None) == [("reservation-ahead", 117 * 3600)]

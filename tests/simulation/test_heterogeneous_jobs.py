@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 
 import pytest
 
@@ -122,3 +124,44 @@ def test_jobspecs_of_parts_are_read_again():
 def test_faults_have_a_place(entry, message):
     with pytest.raises(SimschedError, match=message):
         read_jobs_yaml(f"- {{duration: 5, {entry}}}")
+
+
+def part(shape, **system):
+    spec = Jobspec.from_shape(shape).to_dict()
+    spec["attributes"]["system"] |= system
+    return {"jobspec": spec}
+
+
+def test_parts_of_one_queue_are_in_that_queue(tmp_path):
+    """Whether the parts name it themselves or by their jobspecs, in YAML or in Python."""
+    queues = {"small": {"requires": ["small"], "policy": {"limits": {"duration": "20s"}}}, "big": {}}
+    parts = [
+        [{"shape": "slot=1/node", "queue": "small"}, {"shape": "slot=2/core", "queue": "small"}],
+        [part("slot=1/node", queue="small"), part("slot=2/core", queue="small")],
+        [{"shape": "slot=1/core", "queue": "small"}, {"shape": "slot=2/core", "queue": "small"}],
+    ]
+    for entry in (*({"parts": one} for one in parts), {"parts": parts[0], "queue": "big"}):
+        for duration, result in ((10, "COMPLETED"), (50, "FAILED")):
+            given = read_jobs_yaml(json.dumps([{"id": "h", "duration": duration, **entry}]))
+            found = simulate(CLUSTER, given, "easy", queues=queues)
+            assert results(found) == {"h": result}
+            assert found.jobs["queue"].tolist() == ["small"]
+            assert audit_run(found.save(tmp_path / "run"), CLUSTER, given)
+            alloc = (tmp_path / "run" / "allocations.jsonl").read_text()
+            assert '"n0"' not in alloc
+            assert '"n[0' not in alloc
+            shutil.rmtree(tmp_path / "run")
+    spec = joined([Jobspec.from_shape("slot=1/node"), Jobspec.from_shape("slot=2/core")], ["small", "small"])
+    found = simulate(
+        CLUSTER, workload(Job(id=1, submit=0, jobspec=spec, runtime=50, duration=50)), queues=queues
+    )
+    assert results(found) == {"1": "FAILED"}
+
+
+def test_attributes_of_any_part_are_those_of_the_job():
+    parts = [part("slot=1/node", duration=10), part("slot=1/core", duration=90, licenses="matlab:2")]
+    (made,) = read_jobs_yaml(json.dumps([{"id": "h", "parts": parts}])).jobs
+    assert (made.duration, made.jobspec.system["licenses"]) == (90, "matlab:2")
+    parts[0] = part("slot=1/node", licenses="matlab:1")
+    with pytest.raises(SimschedError, match=r"jobs\[0\].parts: 2 parts state licenses"):
+        read_jobs_yaml(json.dumps([{"id": "h", "duration": 5, "parts": parts}]))

@@ -11,6 +11,7 @@ import textwrap
 
 import pytest
 
+import simsched as ss
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
@@ -349,7 +350,10 @@ def test_whatever_happens_the_audit_is_clean_and_the_eventlog_replays(tmp_path, 
     [
         ({}, "not a list"),
         ([3], "an outage is an object"),
-        ([{"ranks": "0"}], "needs ranks and a start"),
+        ([{"ranks": "0"}], "needs ranks or hosts, and a start"),
+        ([{"hosts": ["n0", 3], "start": 5}], "not a hostlist"),
+        ([{"hosts": "n[0", "start": 5}], "n\\[0"),
+        ([{"host": "n0", "start": 5}], "unknown key 'host' of an outage; did you mean hosts"),
         ([{"ranks": "0", "start": 5, "end": 5}], "end after the start"),
         ([{"ranks": "0", "start": 5, "kind": "fire"}], "unknown kind 'fire'"),
         ([{"ranks": "x", "start": 5}], "x"),
@@ -365,6 +369,17 @@ def test_outages_that_are_none(document, message):
 def test_outages_are_read_with_durations():
     (found,) = read_outages({"outages": [{"ranks": "0-2", "start": "1h", "end": "2h", "kind": "drain"}]})
     assert (found.start, found.end, found.kind, str(found.ranks)) == (3600, 7200, "drain", "0-2")
+
+
+def test_outages_name_hosts_as_reservations_do():
+    tiny, log = ss.load_cluster("tiny"), ss.load_workload("first-steps")
+    hosts = [{"hosts": "node[0-1]", "start": 600, "end": 7200, "kind": "maintenance"}]
+    ranks = [{"ranks": "0-1", "start": 600, "end": 7200, "kind": "maintenance"}]
+    by_host, by_rank = (ss.simulate(tiny, log, outages=outages) for outages in (hosts, ranks))
+    assert by_host.jobs.equals(by_rank.jobs)
+    assert by_host.config["outages"] == by_rank.config["outages"]
+    with pytest.raises(ConfigError, match="no host 'node9'; did you mean"):
+        ss.simulate(tiny, log, outages=[{"hosts": "node9", "start": 1}])
 
 
 def test_ranks_that_do_not_exist_are_refused():

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pandas as pd
 import pytest
 
 import simsched as ss
+from simsched.simulation.options.run_config import RunConfig
 
 
 def test_clusters_workloads_and_shapes_by_name():
@@ -28,7 +34,7 @@ def test_rules_as_a_file_has_them():
         outages=[{"ranks": "0", "start": "5m", "end": "9m"}],
         queues={"batch": {}},
     )
-    assert run.config["epilog"] == (1, 2)
+    assert run.config["epilog"] == [1, 2]
     assert run.config["queues"] == ["batch"]
 
 
@@ -90,3 +96,136 @@ def test_anything_else_is_one_clear_error(call):
     with pytest.raises(ss.SimschedError) as found:
         call()
     assert "\n" not in str(found.value).partition("(expected")[0]
+
+
+# --- jobs without a file --------------------------------------------------------------------
+
+WHOLE = ss.Jobspec.from_shape("slot=16/core")  # all of tiny
+TWO = [
+    {"id": "late", "submit": 5, "shape": "slot=16/core", "duration": "100s", "user": None},
+    {"id": "early", "submit": np.int64(0), "jobspec": WHOLE, "duration": 100.0, "runtime": float("nan")},
+]
+
+
+def starts(run):
+    return run.jobs.set_index("id")["start"].to_dict()
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        TWO,
+        tuple(TWO),
+        iter(TWO),
+        (job for job in TWO),
+        [ss.Job(id="late", submit=5, jobspec=WHOLE, duration=100), TWO[1]],
+        ss.Workload(TWO),
+        pd.DataFrame([{**TWO[0], "user": "ada"}, {**TWO[1], "jobspec": None, "shape": "slot=16/core"}]).drop(
+            columns="jobspec"
+        ),
+    ],
+    ids=["list", "tuple", "iterator", "generator", "mixed", "workload", "frame"],
+)
+def test_jobs_as_mappings_and_values_in_any_order(jobs):
+    assert starts(ss.simulate("tiny", jobs)) == {"early": 0, "late": 100}
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        ([TWO[0], {"shap": "core", "runtime": 1}], "jobs[1]: unknown key 'shap' (expected shape)"),
+        ([{"shape": "core", "runtime": "soon"}], "jobs[0].runtime: 'soon' is not a duration"),
+        ([TWO[0], TWO[0]], "job id 'late' occurs twice"),
+        ([{"shape": "core"}], "jobs[0]: a job needs a runtime or a duration"),
+        ([{"shape": "core", "runtime": 1, "depends": "afterok:x"}], "jobs[0]: depends on 'x'"),
+        (
+            [{"shape": "core", "runtime": 1, "submit": float("nan")}],
+            "jobs[0].submit: there is no submit time",
+        ),
+        ([3], "jobs[0]: 3 is not a job"),
+        ("core", "jobs is 'core'"),
+        ({"shape": "core"}, "jobs is {'shape': 'core'}"),
+        (7, "jobs is 7"),
+    ],
+)
+def test_a_wrong_record_is_named_when_the_workload_is_made(jobs, message):
+    with pytest.raises(ss.SimschedError) as error:
+        ss.Workload(jobs)
+    assert message in str(error.value)
+
+
+def test_an_error_of_the_programs_generator_is_its_own():
+    def jobs():
+        yield TWO[0]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ss.simulate("tiny", jobs())
+    assert len(ss.simulate("tiny", []).jobs) == 0
+
+
+def test_a_frame_without_a_submit_time_in_a_row_is_refused():
+    frame = pd.DataFrame({"submit": [0, np.nan], "shape": "core", "runtime": 5})
+    with pytest.raises(ss.WorkloadError, match="data frame:2: there is no submit time"):
+        ss.simulate("tiny", frame)
+
+
+def test_mappings_are_submitted_to_an_open_simulation():
+    sim = ss.Simulation("tiny", expect=TWO)
+    jobs = sim.submit_all(TWO)
+    sim.run()
+    assert {job.id: job.start for job in jobs} == {"early": 0, "late": 100}
+
+
+# --- sites ----------------------------------------------------------------------------------
+
+SLURM = """\
+NodeName=n[1-4] CPUs=8
+PartitionName=batch Nodes=ALL MaxTime=60 Default=YES
+SchedulerParameters=bf_interval=60
+"""
+
+
+def test_a_site_and_its_folder_bring_the_queues_and_the_rules(tmp_path, recwarn):
+    (tmp_path / "slurm.conf").write_text(SLURM)
+    site = ss.import_site(tmp_path / "slurm.conf")
+    ss.save_site(site, tmp_path / "site")
+    node = ss.Jobspec.from_shape("slot=1/node")
+    for given in (site, tmp_path / "site", str(tmp_path / "site")):
+        run = ss.simulate(given, [{"shape": "slot=4/node", "duration": "2h"}])
+        assert run.config["queue_policy"] == "slurm"
+        assert run.jobs["reason"][0] == "rejected: queue batch allows 1h, the job asks for 2h"
+        # the options of the site's policy are not those of another
+        assert ss.simulate(given, TWO[:1], "easy").config["queue_options"] == {}
+        assert ss.simulate(given, TWO[:1], overrun="allow").config["queue_options"] == {"interval": 60}
+        assert ss.Simulation(given).config.queues.default == "batch"
+        assert not ss.feasible(given, node, duration=7200)
+        assert ss.Matcher(given).match(node)
+    saved = ss.simulate(tmp_path / "site", TWO[:1]).meta["inputs"][0]
+    assert saved["name"] == str(tmp_path / "site" / "cluster.yaml")
+    assert saved["sha256"]
+
+
+# --- every option has a name ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [ss.simulate, ss.Simulation, ss.feasible, ss.Matcher, ss.load_workload])
+def test_every_option_is_a_named_parameter_and_a_wrong_name_says_which_is_meant(function):
+    parameters = inspect.signature(function).parameters
+    assert all(one.kind is not inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    assert all(one.annotation is not inspect.Parameter.empty for one in parameters.values())
+    name = list(parameters)[-1]
+    with pytest.raises(ss.ConfigError, match=f"^unknown option '{name}x'; did you mean {name}\\?$"):
+        function("tiny", **{f"{name}x": None})
+
+
+@pytest.mark.parametrize("function", [ss.simulate, ss.Simulation])
+def test_the_fields_of_a_configuration_are_all_there(function):
+    names = {field.name for field in fields(RunConfig)}
+    assert names <= set(inspect.signature(function).parameters)
+    assert all(f"{name} :" in ss.simulate.__doc__ or f"{name}," in ss.simulate.__doc__ for name in names)
+
+
+def test_a_wrong_value_says_which_is_meant():
+    with pytest.raises(ss.ConfigError, match="'allw' of overrun; did you mean allow"):
+        ss.simulate("tiny", TWO, overrun="allw")

@@ -16,6 +16,7 @@ import pytest
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
+from simsched.graph.cluster import load_cluster
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.jobs.lifecycle import JobState, replay
 from simsched.simulation.simulate import simulate
@@ -294,6 +295,101 @@ def test_variations_of_backfilling_under_limits_and_priorities(tmp_path, seed):
     if rng.random() < 0.2:
         rules["queue_options"] = {**rules.get("queue_options", {}), "queue_depth": rng.choice([1, 2, 4])}
     assert_holds(tmp_path, cluster, jobs, rules, seed)
+
+
+def draw_mixed(rng, folder):
+    """Return a machine of nodes of different sizes, with memory, of which there may be very much."""
+    groups = [
+        given(
+            name=name,
+            count=rng.randint(1, 3),
+            cores=rng.choice([2, 4, 8]),
+            gpus=maybe(rng, 0.4, 1, 2),
+            memory=rng.choice(["8 GB", "100000 GB"]),
+            sockets=maybe(rng, 0.3, 2),
+            properties=rng.sample("pq", rng.randint(0, 2)),
+        )
+        for name in ("n", "m", "k")[: rng.randint(1, 3)]
+    ]
+    (folder / "mixed.json").write_text(json.dumps({"name": "mixed", "groups": groups}))
+    return load_cluster(folder / "mixed.json")
+
+
+def draw_allocation(rng, nodes):
+    """Return a request whose allocation may be larger than it says, or depend on the placement."""
+    count, cores = rng.randint(1, nodes), rng.randint(1, 8)
+    return rng.choice(
+        [
+            f"node={count}{{exclusive:true}}/slot/core={cores}",
+            f"slot={count}/node/core={cores}",
+            f"slot={count}/node{{exclusive:false}}/core={cores}",
+            f"slot={cores}/core",
+            f"slot={count}/core={cores}",
+            f"slot={count}/[core={cores};memory=3{{unit:GB}}]",
+            f"slot={count}/[core;memory={cores}]",
+            f"slot={count}/node",
+            f"node={count}/slot={rng.randint(1, 2)}/core",
+            "slot=1/core=1-4",
+            "slot=1-3/node",
+            "[slot{a}/core;slot{b}/node]",
+            "slot=2/[core;gpu]",
+        ]
+    )
+
+
+def draw_preemption(rng):
+    modes = ["requeue", "cancel", "checkpoint", "suspend"]
+    rule = given(mode=rng.choice(modes), grace=maybe(rng, 0.4, 2, 5), exempt=maybe(rng, 0.3, 3))
+    return {"by": "queue", **rule}
+
+
+def draw_reservations(rng, nodes):
+    for number in range(rng.randint(1, 2)):
+        yield given(
+            name=f"r{number}",
+            start=rng.randint(0, 40),
+            duration=rng.randint(5, 20),
+            nodes=rng.randint(1, nodes),
+            users=rng.sample("abc", rng.randint(1, 2)),
+            flex=maybe(rng, 0.3, True),
+        )
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_limits_and_preemption_on_nodes_of_different_sizes(tmp_path, seed):
+    cluster, jobs, rules = draw_everything(seed, tmp_path)
+    assert_holds(tmp_path, cluster, jobs, rules, seed)
+
+
+def draw_everything(seed, folder):
+    rng = random.Random(f"mixed {seed}")
+    cluster = draw_mixed(rng, folder)
+    nodes = len(cluster.index)
+    properties = {"p": "", "q": ""}
+    rules = draw_rules(rng, nodes, {})
+    queues = [*rules.get("queues", ())]
+    jobs = workload(*draw_jobs(rng, lambda: draw_allocation(rng, nodes), [*properties], queues))
+    for name in ("candidates", "passes"):
+        rules.pop(name, None)
+    if rng.random() < 0.6:
+        rules |= draw_backfill(rng)
+    if rng.random() < 0.7:
+        rules["limits"] = draw_limits(rng)
+        if rng.random() < 0.4:
+            amount = {
+                "memory": rng.choice(["6 GB", 3]),
+                "gpus": rng.randint(1, 3),
+                "nodes": rng.randint(1, 3),
+            }
+            key = rng.choice(list(amount))
+            rules["limits"] += [{"user": "b", "each": "job", key: amount[key]}]
+    if queues and rng.random() < 0.4:
+        rules["preemption"] = draw_preemption(rng)
+        rules["queues"]["u"]["preempts"] = True
+    if rng.random() < 0.25 and rules["queue_policy"] != "slack":
+        rules["reservations"] = list(draw_reservations(rng, nodes))
+    rules |= given(match_policy=maybe(rng, 0.4, "firstnodex", "hinodex"), kill_grace=maybe(rng, 0.2, 3))
+    return cluster, jobs, rules
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

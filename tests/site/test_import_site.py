@@ -34,7 +34,7 @@ def test_a_binary_file_of_a_folder_is_left_aside(tmp_path):
     (tmp_path / "slurm.conf").write_text(SLURM_CONF)
     (tmp_path / "core.12").write_bytes(bytes(range(256)) * 9)
     site = ss.import_site(tmp_path)
-    assert [note.text for note in site.notes if note.where.endswith("core.12")] == ["this is not a text file"]
+    assert [note.text for note in site.notes if "core.12" in note.text] == ["this is a binary file: core.12"]
     with pytest.raises(FormatError, match="binary"):
         ss.import_site(tmp_path / "core.12")
 

@@ -12,6 +12,7 @@ from simsched.site.import_site import import_site
 
 CONF = """\
 ClusterName=tux
+AccountingStorageEnforce=safe
 SchedulerParameters=bf_interval=60,bf_window=1440,bf_max_job_test=200
 PriorityType=priority/multifactor
 PriorityWeightAge=1000

@@ -8,7 +8,6 @@ import pytest
 
 import simsched as ss
 from simsched.cli import main
-from simsched.formats.machines.read import describe_text
 from simsched.site.import_site import import_site
 
 CONF = """\
@@ -124,12 +123,12 @@ def test_parts_that_are_not_held_are_named(tmp_path):
     assert any(text.startswith("gracetime: 'soon'") for text in faults)
 
 
-def test_a_file_with_names_and_preempt_alone_is_known():
-    found = describe_text("Name|Preempt|PreemptMode\nlow||cancel\nhigh|low|\n", "qos.txt")
-    assert [(row.name, row.preempts, row.victims) for row in found.qos] == [
-        ("low", (), {"mode": "cancel"}),
-        ("high", ("low",), {}),
-    ]
+def test_a_file_with_names_and_preempt_alone_is_known(tmp_path):
+    rows = "Name|Preempt|PreemptMode\nlow||cancel\nhigh|low|\n"
+    assert site_of(tmp_path, rows=rows).config["preemption"]["qos"] == {
+        "low": {"mode": "cancel"},
+        "high": {"preempts": ["low"]},
+    }
 
 
 JOBS = """\

@@ -8,6 +8,7 @@ import shutil
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import duckdb
@@ -512,3 +513,13 @@ def test_the_facade(reference):
     study = ss.study_from_dict({"cluster": "tiny", "workload": "first-steps"})
     assert study.axis_names == ()
     assert ss.Study is type(study)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_another_study_never_takes_the_place_of_one(reference, tmp_path, resume):
+    folder = tmp_path / "s"
+    shutil.copytree(reference[0], folder)
+    other = replace(small(), name="other")
+    with pytest.raises(RunError, match=r"holds the study .*, and this one is 'other'"):
+        sweep(other, folder, workers=0, report=False, resume=resume)
+    assert dataset(folder) == reference[1]

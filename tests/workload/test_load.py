@@ -22,6 +22,8 @@ from simsched.workload.writers.save import WRITERS, lines_of, losses, save_workl
 SAMPLES = {
     "model": "jobs: 1\ngap: 5m\nparts:\n- {shape: slot=2/core, runtime: 1h}\n",
     "swf": "; MaxProcs: 4\n1 0 5 3600 4 -1 -1 4 7200 -1 1 1 1 -1 1 -1 -1 -1\n",
+    "gwf": "# JobID SubmitTime WaitTime RunTime …\n"
+    f"1 1100000000 5 100 2 -1 -1 2 900 -1 1 U1 G1 X1 Q0 -1 S1 S1 UNITARY{' -1' * 10}\n",
     "jobs": "- {shape: slot=1/core, runtime: 5, depends: 'begin-time:3'}\n- {shape: node, duration: 1h,"
     " count: 2}\n",
     "jsonl": '{"shape": "slot=1/core", "runtime": 5}\n{"shape": "node", "duration": 7}\n',

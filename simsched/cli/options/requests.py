@@ -79,14 +79,20 @@ def read_requests(
     """
     for argument in arguments:
         found = (
-            _from_file(argument, lenient=lenient) if is_request_file(argument) else [_from_shape(argument)]
+            _from_file(argument, lenient=lenient)
+            if is_request_file(argument)
+            else from_command(argument, argument) or [_from_shape(argument)]
         )
         for request in found:
             yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
 
 
 def is_request_file(argument: str) -> bool:
-    """Return whether an argument names a file or standard input; otherwise it is a shape."""
+    """Return whether an argument names a file or standard input; otherwise it is a shape or a command."""
+    from simsched.formats.submit_commands import is_command
+
+    if is_command(argument):  # its last word may be a file
+        return False
     try:
         written_as_file = argument.endswith(FILE_ENDINGS) or argument.startswith(PATH_BEGINNINGS)
         return argument == "-" or written_as_file or _exists(Path(argument))
@@ -107,6 +113,9 @@ def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
     text, where = read_text(argument), name_of(argument)
     if not text.strip():
         raise ConfigError("the file has no request", where=where, expected="jobspecs, or shapes one per line")
+    commands = from_command(text, where)
+    if commands is not None:
+        return commands
     if looks_like_shapes(text):
         return [_from_shape(shape, place) for shape, place in read_shapes(text, where)]
     jobspecs = jobspecs_of(text, where, warn=warn, lenient=warn if lenient else None)
@@ -116,6 +125,18 @@ def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
     if len(jobspecs) == 1:
         return [NamedRequest(name, jobspecs[0])]
     return [NamedRequest(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
+
+
+def from_command(text: str, where: str) -> list[NamedRequest] | None:
+    """Return the requests of a batch script or of commands that submit jobs; None for other texts."""
+    from simsched.formats.submit_commands import command_requests
+
+    found = command_requests(text, where)
+    for request in found or ():
+        note(f"{request.label}: read as {request.jobspec.to_shape()}")
+        for text_of_note in request.notes:
+            note(f"{request.label}: {text_of_note}")
+    return None if found is None else [NamedRequest(one.label, one.jobspec) for one in found]
 
 
 def _from_shape(text: str, place: str | None = None) -> NamedRequest:
@@ -178,3 +199,11 @@ def note_clusters(refused: Iterable[NamedRequest], hint: str) -> None:
     clusters = bundled("clusters")
     for name in dict.fromkeys(request.label for request in refused if request.label in clusters):
         note(f"{name} was read as a request, but it is the name of a bundled cluster; {hint.format(name)}")
+
+
+def note_sharing(requests: Iterable[NamedRequest]) -> None:
+    """Note requests that claim nothing, and the shapes that would."""
+    from simsched.match.explain.suggestions import notes_on_sharing
+
+    for text in notes_on_sharing((request.jobspec for request in requests), "request"):
+        note(text)

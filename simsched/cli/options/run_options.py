@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.cli.options.workloads import whole
+from simsched.cli.support.messages import note
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +82,8 @@ def _add_conditions(rules: argparse._ArgumentGroup) -> None:
     rules.add_argument(
         "--outages",
         metavar="FILE",
-        help="outages: a list of {ranks, start, end, kind} in JSON or YAML; times are durations or dates",
+        help="outages: a list of {ranks or hosts, start, end, kind} in JSON or YAML; times are durations or "
+        "dates",
     )
     rules.add_argument(
         "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
@@ -122,7 +124,16 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
     ConfigError, FormatError
         for an option that is not valid, with its place.
     """
-    from simsched.simulation.options.run_config import from_document, make_config, read_epilog
+    from simsched.simulation.options.run_config import (
+        POLICY,
+        POLICY_OPTIONS,
+        from_document,
+        in_use,
+        make_config,
+        merged,
+        options_note,
+        read_epilog,
+    )
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
@@ -132,13 +143,16 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
         read_epilog(args.epilog, "--epilog")
     given = {name: getattr(args, name) for name in (*NAMES, "epilog", "kill_grace", "failures")}
     given = {name: value for name, value in given.items() if value is not None} | simulation
-    found.update((name.replace("_", "-"), value) for name, value in given.items())
+    changes: dict[str, Any] = {name.replace("_", "-"): value for name, value in given.items()}
     if args.outages:
-        found["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
+        changes["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:
-        found["policy-options"] = {**found.get("policy-options", {}), **policy}
+        changes[POLICY_OPTIONS] = policy
+    found = merged(found, changes)
     make_config(**from_document(found, COMMAND_LINE))
-    return found
+    if (text := options_note(found.get(POLICY), found.get(POLICY_OPTIONS, {}))) is not None:
+        note(text)
+    return in_use(found)
 
 
 def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -179,7 +193,7 @@ def _outages(path: str) -> list[Any]:
     try:
         text = read_text(path)
     except SimschedError as error:
-        expected = error.expected or "a JSON or YAML file with a list of {ranks, start, end, kind}"
+        expected = error.expected or "a JSON or YAML file with a list of {ranks or hosts, start, end, kind}"
         raise type(error)(error.message, where=f"--outages: {error.where}", expected=expected) from None
     document = load_document(text, path)
     read_outages(document, path)

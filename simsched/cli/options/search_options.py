@@ -42,9 +42,7 @@ def add_output(parser: argparse.ArgumentParser, files: str) -> None:
     parser.add_argument("-o", "--output", metavar="DIR", help=f"write {files} to DIR")
     parser.add_argument("--runs", action="store_true", help="keep every run directory in DIR/runs")
     parser.add_argument("--format", choices=FORMATS, default="text", help="text (default), json or csv")
-    parser.add_argument(
-        "--quiet", action="store_true", help="do not print progress on standard error every 30 s"
-    )
+    parser.add_argument("--quiet", action="store_true", help="print neither progress nor notes on the inputs")
 
 
 def add_confidence(place: Any) -> None:

@@ -82,7 +82,7 @@ def noted_use(args: argparse.Namespace, site: Site | None) -> Callable[[Workload
 
         sentence = use_sentence(site, workload, mapped=bool(args.map))
         if sentence:
-            note(f"{workload.source or args.workload}: {sentence}")
+            note(f"{workload.source or args.workload}: {sentence}", of_input=True)
         return sentence
 
     return noted

@@ -131,14 +131,14 @@ def read_workloads(
         stated = {text for part in parts for text in part.notes}
         for text in workload.notes:
             if text not in stated:
-                note(text)
+                note(text, of_input=True)
     if args.transform:
         from simsched.workload.transforms.steps import apply_steps
 
         known = workload.notes
         workload = apply_steps(workload, args.transform, generator(args))
         for text in workload.notes[len(known) :]:
-            note(text)
+            note(text, of_input=True)
     return workload
 
 
@@ -167,7 +167,7 @@ def write_notes(workload: Workload, site: Site | None = None, *, mapped: bool = 
 
         notes = notes_on_site(site, workload, mapped=mapped)
     for text in notes:
-        note(f"{workload.source}: {text}")
+        note(f"{workload.source}: {text}", of_input=True)
     warnings = workload.header.get("Note", "") if workload.kind == "sss" else ""
     for text in filter(None, warnings.split("\n")):
         warn(text)

@@ -13,18 +13,29 @@ from simsched import human
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: seconds between two lines, and before the first one
+#: seconds between two lines
 EVERY = 30.0
+#: seconds before the first line of `run`
+FIRST = 5.0
 
 
 @contextmanager
-def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) -> Iterator[None]:
+def heartbeat(
+    verb: str,
+    state: Callable[[float], str],
+    *,
+    quiet: bool = False,
+    first: float | None = None,
+    once: bool = False,
+) -> Iterator[None]:
     """Write a line to standard error every `EVERY` seconds, on a terminal or not.
 
     Parameters
     ----------
-    state : seconds since the beginning → text of the progress; called in its own thread.
+    state : seconds since the beginning → text of the progress, "" for no line; called in its own thread.
     quiet : write nothing.
+    first : seconds before the first line, if they are fewer than `EVERY`.
+    once : write only the first line.
     """
     if quiet:
         yield
@@ -32,11 +43,15 @@ def heartbeat(verb: str, state: Callable[[float], str], *, quiet: bool = False) 
     began, done = time.monotonic(), threading.Event()
 
     def beat() -> None:
-        while not done.wait(EVERY):
-            spent = time.monotonic() - began
+        wait = EVERY if first is None else min(first, EVERY)
+        while not done.wait(wait):
+            wait, spent = EVERY, time.monotonic() - began
+            text = state(spent)
             with suppress(OSError, ValueError):  # standard error may be closed by now
-                sys.stderr.write(f"simsched {verb}: {_seconds(spent)} so far, {state(spent)}\n")
+                sys.stderr.write(f"simsched {verb}: {_seconds(spent)} so far, {text}\n" * bool(text))
                 sys.stderr.flush()
+            if once and text:
+                return
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from simsched.errors import InputWarning
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any, TextIO
 
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+"""Whether notes on inputs are left out, as ``--quiet`` wants it.  Notes on results are always printed."""
+
 MOST_NOTES = 20
 """The most notes on one input that are printed."""
 
 
-def note(text: str) -> None:
-    """Write a note: a line that a user may want to know."""
-    sys.stderr.write(f"note: {text}\n")
+def note(text: str, *, of_input: bool = False) -> None:
+    """Write a note: a line that a user may want to know; `of_input`: how an input was read."""
+    if not (of_input and QUIET.get()):
+        sys.stderr.write(f"note: {text}\n")
 
 
 def warn(text: object) -> None:
@@ -42,9 +47,9 @@ def notes_of_inputs() -> Iterator[None]:
             new = [line for line in message.lines if line not in seen]
             seen.update(new)
             for line in new[:MOST_NOTES]:
-                note(printable(line, sys.stderr))
+                note(printable(line, sys.stderr), of_input=True)
             if len(new) > MOST_NOTES:
-                note(f"{len(new) - MOST_NOTES:,} more notes on this file")
+                note(f"{len(new) - MOST_NOTES:,} more notes on this file", of_input=True)
 
         warnings.showwarning = show
         warnings.simplefilter("always", InputWarning)

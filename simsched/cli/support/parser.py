@@ -62,7 +62,31 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action, f"invalid choice: {value!r}{meant}")
 
 
-def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
+class Arguments(argparse.Namespace):
+    """The values of a command line.  They remember which of them were looked at, so that none is ignored."""
+
+    def __init__(self, values: argparse.Namespace, verb: argparse.ArgumentParser) -> None:
+        super().__init__(**vars(values))
+        self.__dict__.update(_verb=verb, _seen=set())
+
+    def __getattribute__(self, name: str) -> Any:
+        values = object.__getattribute__(self, "__dict__")
+        if name in values and "_seen" in values:
+            values["_seen"].add(name)
+        return object.__getattribute__(self, name)
+
+    def ignored(self) -> list[str]:
+        """Return the options that have a value of their own and were never looked at."""
+        values = self.__dict__
+        return [
+            action.option_strings[0]
+            for action in values["_verb"]._actions
+            if action.option_strings and values.get(action.dest, action.default) != action.default
+            if action.dest not in values["_seen"]
+        ]
+
+
+def parse(parser: Parser, arguments: Sequence[str]) -> Arguments:
     """Return the values of a command line.
 
     argparse ends a list of positionals (``REQUEST …``) at the next option.  The rest is parsed once more by
@@ -82,14 +106,14 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
         # option is often the reason for both.
         _refuse_unknown_options(parser, arguments)
         raise
-    if not unknown:
-        return args
     verb, rest = _innermost(parser, list(arguments), args)
+    if not unknown:
+        return Arguments(args, verb)
     if verb is not parser and not any(word.startswith("-") and word != "-" for word in unknown):
         again = argparse.Namespace(**{name: getattr(args, name) for name in _chosen(parser, args)})
         args, unknown = verb.parse_known_intermixed_args(rest, again)
         if not unknown:
-            return args
+            return Arguments(args, verb)
     raise UsageError(verb.prog, f"unrecognized arguments: {' '.join(unknown)}{_meant(verb, unknown)}")
 
 
@@ -112,7 +136,12 @@ def _long_options(verb: argparse.ArgumentParser) -> list[str]:
 
 def _meant(verb: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
     options = [word.partition("=")[0] for word in unknown if word.startswith("--")]
-    return did_you_mean(options[0], _long_options(verb), cutoff=0.7) if options else ""
+    if not options:
+        return ""
+    known = _long_options(verb)
+    if options[0] in known:
+        return f"; it goes after the verb: {verb.prog} {options[0]} …"
+    return did_you_mean(options[0], known, cutoff=0.7)
 
 
 def _verbs(parser: argparse.ArgumentParser) -> Subparsers | None:

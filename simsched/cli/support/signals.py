@@ -1,9 +1,14 @@
 """Ctrl-C, SIGTERM and SIGHUP: one behaviour for all verbs.
 
-The first signal ends the command in order: unfinished files are removed, workers are ended, and the exit
-status is 128 plus the number of the signal (130 for Ctrl-C).  `stopping` lets a verb keep its results
-instead.  Further signals only print how many more of them end the command at once, so that an impatient
-user does not lose the results that are being written.
+The first signal ends the command in order: unfinished files are removed, workers are ended, one line is
+written, and the exit status is 128 plus the number of the signal (130 for Ctrl-C).  `stopping` lets a verb
+keep its results instead.  Further signals only print how many more of them end the command at once, so that
+an impatient user does not lose the results that are being written.
+
+No signal raises an exception in a process of ours: it would come out anywhere, in an import, a destructor
+or a callback of a library, which may swallow it, take it for an error of its own, or abort.  The handler
+itself undoes what is unfinished (`files.undo_all`) and ends the process.  Only in a program that calls
+`main` as a function, whose process is not ours to end, it raises `Stopped`.
 
 A shell starts background commands with Ctrl-C ignored, and Python leaves it ignored.  A signal that is
 sent on purpose has to work, so SIGINT is handled in any case.  A command that was started with ``nohup``
@@ -12,9 +17,12 @@ has to outlive the terminal: a SIGHUP (or SIGTERM) that is ignored stays ignored
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import sys
 import threading
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 
 FURTHER = 10
 """Number of signals after the first that end a command at once."""
+PATIENCE = 10.0
+"""Seconds after which a command ends although something is not undone."""
 
 
 class Stopped(KeyboardInterrupt):
@@ -44,20 +54,56 @@ class Stop(threading.Event):
         self.set()
 
 
-def status_of(stop: KeyboardInterrupt) -> int:
-    """Return the exit status of a command that was interrupted."""
+_own = False
+"""Whether the process is ours to end."""
+_lines = ["interrupted"]
+"""What is written when a signal ends the command; the last one counts."""
+
+
+def status_of(stop: BaseException) -> int:
+    """Write that the command was interrupted, and return its exit status."""
+    _write(_lines[-1])
     return stop.status if isinstance(stop, Stopped) else 128 + signal.SIGINT
 
 
 @contextmanager
 def interruptible(*, lasting: bool) -> Iterator[None]:
-    """Let the first signal raise `Stopped`; if `lasting`, until the process ends."""
-
-    def end(number: int) -> None:
-        raise Stopped(number)
-
-    with _taking(end, "ending", lasting=lambda: lasting):
+    """Let the first signal end the command; `lasting`: the process is ours, and handlers stay to its end."""
+    global _own  # noqa: PLW0603 - handlers are those of the process, too
+    _own = lasting
+    with _taking(_end, "ending", lasting=lambda: lasting):
         yield
+
+
+@contextmanager
+def ending_with(line: str) -> Iterator[None]:
+    """Let a signal write this line when it ends the command."""
+    _lines.append(line)
+    try:
+        yield
+    finally:
+        _lines.remove(line)
+
+
+def _end(number: int) -> None:
+    """End the process, or raise `Stopped` where it is not ours."""
+    if not _own:
+        raise Stopped(number)
+    _write(_lines[-1])
+    done: list[bool] = []
+
+    def undo() -> None:
+        files = sys.modules.get("simsched.files")
+        if files is not None:  # what was never imported has nothing to undo
+            files.undo_all()
+        done.append(True)
+
+    # In a thread, since the main one may hold a lock; begun by hand, since `Thread.start` waits for one.
+    _thread.start_new_thread(undo, ())
+    deadline = time.monotonic() + PATIENCE
+    while not done and time.monotonic() < deadline:
+        time.sleep(0.005)
+    os._exit(128 + number)
 
 
 @contextmanager
@@ -84,7 +130,7 @@ def _taking(first: Callable[[int], None], doing: str, *, lasting: Callable[[], b
         if taken == 1:
             first(number)
         elif taken > FURTHER:
-            raise Stopped(number)
+            _end(number)
         else:
             left = FURTHER + 1 - taken
             _write(f"{doing}; {left} more interruption{'s' if left > 1 else ''} to end at once")

@@ -24,6 +24,7 @@ from simsched.formats.accounts.account_rows import (
     shares_of,
 )
 from simsched.formats.accounts.sacctmgr_dump import is_dump, read_dump
+from simsched.formats.recognition import outline
 from simsched.formats.text.documents import load_document
 from simsched.formats.text.input_files import name_of, read_text
 
@@ -75,6 +76,8 @@ def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
 
 def looks_like_accounts(text: str) -> bool:
     """Whether a text begins like one of the formats that name accounts (`accounts.csv` and others)."""
+    if text.lstrip("\ufeff \t\r\n")[:1] == "{":
+        return "shares_raw" in outline(text).get("associations", ("", ()))[1]
     if is_dump(text):
         return True
     lines = [line for line in text[:4096].splitlines() if line.strip() and not line.startswith("#")]
@@ -90,6 +93,9 @@ def _of_document(document: Any, where: str) -> Iterator[AccountRow]:
     """Yield the rows of a list of rows, or of ``flux account export-db --fairshare-emulate``."""
     if isinstance(document, list):
         yield from rows_of(document, where)
+        return
+    if isinstance(document.get("associations"), list):
+        yield from _associations(document["associations"], where)
         return
     root = document.get("root")
     if not isinstance(root, dict) or "bank" not in root:
@@ -115,6 +121,37 @@ def _of_document(document: Any, where: str) -> Iterator[AccountRow]:
             raise FormatError("children is not a list", where=place, expected="a list of banks and users")
         below = [(child, node["bank"], f"{place}.children[{at}]") for at, child in enumerate(children)]
         pending += reversed(below)
+
+
+_OF_PARENT = 0x7FFFFFFF
+"""The shares of a user who has those of the account (slurmdb.h, ``SLURMDB_FS_USE_PARENT``)."""
+
+
+def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
+    """Yield the rows of ``sacctmgr show assoc --json``; those of partitions have no shares of their own."""
+    for at, item in enumerate(items):
+        place = f"{where}: associations[{at}]"
+        names = (
+            [item.get(key) or "" for key in ("account", "user", "parent_account")]
+            if isinstance(item, dict)
+            else []
+        )
+        if not names or not names[0] or not all(isinstance(name, str) for name in names):
+            raise FormatError("this is not an association", where=place, expected="account, user, shares_raw")
+        account, user, parent = names
+        if item.get("partition"):
+            continue
+        given = item.get("shares_raw", 1)
+        number = given.get("number", 1) if isinstance(given, dict) else given
+        shares = shares_of("parent" if number == _OF_PARENT else number, f"{place}.shares_raw")
+        yield AccountRow(
+            account,
+            None if user else parent or None,
+            user or None,
+            shares,
+            default=bool(user) and item.get("is_default") is True,
+            where=place,
+        )
 
 
 # -- tables ---------------------------------------------------------------------------------------

@@ -45,6 +45,8 @@ def joined(parts: Sequence[Jobspec], queues: Sequence[str | None] | None = None)
     rules = [part.system.get("constraints") for part in parts]
     if len(parts) == 1:
         return first
+    if named[0] is not None and named[0] != first.queue and all(name == named[0] for name in named):
+        first = first.with_system(queue=named[0])
     alike = all(rule == rules[0] for rule in rules) and all(name == named[0] for name in named)
     total = _total(parts) if alike else None
     if total is not None:

@@ -67,6 +67,21 @@ class Jobspec:
         known = ", ".join(filter(None, facts))
         return f"<Jobspec {self.to_shape()!r}{known and ': '}{known}>"
 
+    def _repr_html_(self) -> str:
+        """Return the request and its attributes as a table, for a notebook."""
+        from simsched import human
+        from simsched.text_table import html_table
+
+        facts = {
+            "shape": self.to_shape(),
+            "duration": "no limit" if self.duration is None else human.seconds(self.duration),
+            "queue": self.queue or "-",
+            "constraint": "-" if self.constraint is None else str(self.constraint),
+            "name": self.name or "-",
+            "version": str(self.version),
+        }
+        return html_table("jobspec", list(facts.items()))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (Jobspec, (self.resources, self.tasks, self.attributes, self.version))
 

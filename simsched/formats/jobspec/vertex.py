@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.rfc.count import Count
 from simsched.formats.text.immutable import thaw
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from simsched.formats.rfc.count import Count
 
 KEYS = ("type", "count", "unit", "exclusive", "label", "id", "with")
 """The keys of a resource vertex, RFC 14."""
@@ -102,3 +101,26 @@ def walk(resources: Iterable[ResourceVertex]) -> Iterator[ResourceVertex]:
 def slots(resources: Iterable[ResourceVertex]) -> tuple[ResourceVertex, ...]:
     """Return the slots of a resources list in the order of the document."""
     return tuple(vertex for vertex in walk(resources) if vertex.is_slot)
+
+
+def claims(resources: Iterable[ResourceVertex]) -> bool:
+    """Whether a request claims anything exclusively: what is in a slot, or what says so."""
+    return any(vertex.type == "slot" or vertex.exclusive for vertex in walk(resources))
+
+
+def claiming(resources: tuple[ResourceVertex, ...]) -> tuple[ResourceVertex, ...]:
+    """Return resources without a slot with a slot that claims the innermost of them.
+
+    >>> from simsched.formats.jobspec.shape import format_shape, parse_shape
+    >>> [format_shape(claiming(parse_shape(shape))) for shape in ("node=4", "node=4/core=2", "core;gpu")]
+    ['slot=4/node', 'node=4/slot/core=2', 'slot/[core;gpu]']
+    """
+    one = Count.fixed(1)
+    if any(vertex.with_ for vertex in resources):
+        return tuple(replace(v, with_=claiming(v.with_)) if v.with_ else v for v in resources)
+    if len(resources) == 1 and resources[0].unit is None:
+        (vertex,) = resources
+        return (
+            ResourceVertex("slot", vertex.count, label=DEFAULT_LABEL, with_=(replace(vertex, count=one),)),
+        )
+    return (ResourceVertex("slot", one, label=DEFAULT_LABEL, with_=resources),)

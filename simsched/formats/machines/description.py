@@ -59,9 +59,8 @@ class MachineDescription:
         the files state no queues.
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
-    qos : the values of QOS that are not limits.
-    awaits_qos : ``order`` and ``priority`` with a QOS factor without values, and ``preemption`` without its
-        QOS (see `limits.qos_priorities`).
+    excluded : the hosts that Flux's ``resource.exclude`` withholds from scheduling; `recipe` lacks them.
+    records : the `SlurmRecords` of each file of Slurm, which `merging` understands together.
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
@@ -71,5 +70,5 @@ class MachineDescription:
     notes: tuple[Note, ...] = ()
     format: str = ""
     cpus_per_core: int = 1
-    qos: tuple[QosRow, ...] = ()
-    awaits_qos: Mapping[str, Any] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()
+    records: tuple[Any, ...] = field(default=(), compare=False, repr=False)

@@ -136,7 +136,9 @@ class _Reader:
             if table not in TABLES:
                 self.notes.unknown(table, TABLES, self.at(table))
         resource = self._table(document, "resource")
-        rows = self._without_excluded(self._rows(resource), resource)
+        rows = self._rows(resource)
+        excluded = self._excluded(rows, resource)
+        rows = [row for row in rows if row.host not in excluded]
         if resource.get("reserve"):
             text = f"cores that are reserved for the system ({clip(str(resource['reserve']))})"
             self.notes.left_out(text, self.at("resource.reserve"))
@@ -152,6 +154,7 @@ class _Reader:
             config=config,
             notes=self.notes.notes(),
             format=FORMAT,
+            excluded=tuple(excluded),
         )
 
     def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
@@ -280,24 +283,27 @@ class _Reader:
             text = "the graph of resource.scheduling; `flux R encode` and simsched read it as R with a graph"
             self.notes.left_out(text, self.at("resource.scheduling"))
 
-    def _without_excluded(self, rows: list[NodeRow], resource: dict[str, Any]) -> list[NodeRow]:
-        """Drop the hosts that ``exclude`` withholds from scheduling: an idset of ranks, or a hostlist."""
+    def _excluded(self, rows: list[NodeRow], resource: dict[str, Any]) -> dict[str, None]:
+        """Return the hosts that ``exclude`` withholds from scheduling: an idset of ranks, or a hostlist."""
         given = resource.get("exclude")
         if not given:
-            return rows
+            return {}
         where = self.at("resource.exclude")
         if not isinstance(given, str):
             self.notes.fault("exclude is not a text", where, "a hostlist or an idset of ranks")
-            return rows
+            return {}
+        known = [row.host for row in rows]
+        hosts = set(known)
         try:
             ranks = Idset.parse(given)
-            excluded = {row.host for rank, row in enumerate(rows) if rank in ranks}
+            named = [host for rank, host in enumerate(known) if rank in ranks]
+            strange = str(ranks - Idset.from_range(0, len(known) - 1))
         except FormatError:
-            excluded = set(hosts_in(given, where, self.notes))
-            strange = sorted(excluded.difference(row.host for row in rows))
-            if strange:
-                self.notes.fault(f"excluded hosts that are not configured, such as {strange[0]}", where)
-        gone = [row.host for row in rows if row.host in excluded]
-        if gone:
-            self.notes.left_out(f"excluded from scheduling: {clip(encode_hosts(gone))}", where)
-        return [row for row in rows if row.host not in excluded]
+            named = hosts_in(given, where, self.notes)
+            strange = next((host for host in named if host not in hosts), "")
+        if strange and known:
+            self.notes.fault(f"excluded nodes that are not configured, such as {strange}", where)
+        excluded = dict.fromkeys(host for host in named if host in hosts)
+        if excluded:
+            self.notes.left_out(f"excluded from scheduling: {clip(encode_hosts(list(excluded)))}", where)
+        return excluded

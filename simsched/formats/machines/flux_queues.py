@@ -76,7 +76,15 @@ class _Queues:
             place = self.at("policy.jobspec.defaults.system.queue")
             self.notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
             del _system(common)["queue"]
-        return {"queues": found, **({"policy": common} if common else {})} if found else {}
+        if not found:
+            return {}
+        limited = any(
+            "duration" in row.get("policy", {}).get("limits", {})
+            for row in (*found.values(), {"policy": common})
+        )
+        # Flux refuses a job that has neither a duration nor a default where there is a limit
+        strict = {"no-limit": "reject"} if limited else {}
+        return {**strict, "queues": found, **({"policy": common} if common else {})}
 
     def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
         path = f"queues.{name}"
@@ -116,7 +124,7 @@ class _Queues:
         given = _system(value)
         self._refuse_unknown(given, known, inner)
         defaults: dict[str, Any] = {}
-        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration"):
+        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
             defaults["duration"] = given["duration"]
         if whole and isinstance(given.get("queue"), str):
             defaults["queue"] = given["queue"]
@@ -230,7 +238,7 @@ def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str]
         if "reservation-depth" not in plan:
             notes.assumed(f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", at(table))
         depth = plan.get("reservation-depth", RESERVATION_DEPTH)
-        options["depth"] = min(depth, plan.get("max-reservation-depth", depth))
+        options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
     return {"queue-policy": policy, **({"policy-options": options} if options else {})}
 
 

@@ -4,11 +4,16 @@ Packages (sockets) and NUMA nodes become localities where the cores divide evenl
 almost all hardware.  A NUMA node of version 1 contains packages or is in one; from version 2 on it is beside
 the cores that it serves.  Gpus are counted as Flux counts them: devices of CUDA, NVML, OpenCL, RSMI and
 LevelZero, once per PCI device, although several of these interfaces may show it.
+
+A topology may list objects that processes may not use, because it was made with ``--disallowed`` (before
+version 2, ``--whole-system``): cores outside ``allowed_cpuset`` or ``online_cpuset``, and NUMA nodes outside
+``allowed_nodeset``.  They are left out, as hwloc leaves them out by default.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
@@ -30,6 +35,7 @@ BACKENDS = ("CUDA", "NVML", "OpenCL", "RSMI", "LevelZero")
 _PROCESSORS = ("0302", "0380", "1200")
 """PCI classes of accelerators: 3D controller, other display controller, processing accelerator."""
 _DISPLAY = "0300"
+MIB = 2**20
 
 
 def read_hwloc(text: str, where: str, *, strict: bool = False) -> MachineDescription:
@@ -66,9 +72,29 @@ def _walk(element: Element) -> Iterator[Element]:
         yield from _walk(child)
 
 
+def _amount(size: int) -> Amount:
+    """Return a number of bytes in MiB, rounded down."""
+    return Amount(size // MIB, "MiB") if size >= MIB else Amount(size, "B")
+
+
 def _info(element: Element, name: str) -> str | None:
     found = (info for info in element.all("info") if info.attribute("name") == name)
     return next((info.attribute("value") for info in found), None)
+
+
+def _bitmap(text: str) -> int:
+    """Return the bits of a set of hwloc: words of 32 bits, of which the first may be repeated for ever.
+
+    >>> [hex(_bitmap(text)) for text in ("0x3", "0x00000001,0x00000000", "0x1,,0xf")]
+    ['0x3', '0x100000000', '0x1000000000000000f']
+    >>> _bitmap("0xf...f"), hex(_bitmap("0xf...f,0x00000001") & 0xfffffffff)
+    (-1, '0xf00000001')
+    """
+    first, *words = text.split(",")
+    bits = -1 if first == "0xf...f" else int(first, 16)
+    for word in words:
+        bits = bits << 32 | int(word or "0", 16)
+    return bits
 
 
 class _Reader:
@@ -76,8 +102,74 @@ class _Reader:
 
     def __init__(self, machine: Element, where: str, notes: NoteCollector) -> None:
         self.machine, self.where, self.notes = machine, where, notes
-        self.objects = list(_walk(machine))
-        self.parents = {id(child): parent for parent in (machine, *self.objects) for child in parent.children}
+        self.cpus = self._set(machine, "allowed_cpuset", -1) & self._set(machine, "online_cpuset", -1)
+        self.nodes = self._set(machine, "allowed_nodeset", -1)
+        every = list(_walk(machine))
+        self.objects = [element for element in every if self._is_allowed(element)]
+        self._note_disallowed(every)
+        self.parents = {id(child): parent for parent in (machine, *every) for child in parent.children}
+
+    def _set(self, element: Element, key: str, otherwise: int) -> int:
+        """Return the set that an attribute states; `otherwise` without it."""
+        text = element.attribute(key)
+        if text is None:
+            return otherwise
+        try:
+            return _bitmap(text.strip())
+        except ValueError:
+            self.notes.fault(
+                f"{key} is {clip(text)!r}", self.at(element), "a set, such as 0x0000000f", cause=key
+            )
+            return otherwise
+
+    def _allowed_cpus(self, element: Element) -> int:
+        """Return the processing units of an object that may be used; -1 if it does not state its own."""
+        index = element.attribute("os_index") or ""
+        alone = (
+            1 << int(index)
+            if element.attribute("type") == "PU" and re.fullmatch(r"[0-9]{1,6}", index)
+            else -1
+        )
+        cpus = self._set(element, "cpuset", alone) & self.cpus
+        for key in ("allowed_cpuset", "online_cpuset"):  # of each object before version 2
+            cpus &= self._set(element, key, -1)
+        return cpus
+
+    def _is_allowed(self, element: Element) -> bool:
+        """Whether processes may use an object; one of another type than these stays."""
+        kind = element.attribute("type")
+        if kind == "NUMANode":
+            index = element.attribute("os_index") or ""
+            alone = 1 << int(index) if re.fullmatch(r"[0-9]{1,6}", index) else -1
+            own = self._set(element, "allowed_nodeset", -1)
+            return self._set(element, "nodeset", alone) & self.nodes & own != 0
+        if kind in ("PU", "Core", "Package", "Socket"):
+            inside = [child for child in _walk(element) if child.attribute("type") == "PU"]
+            if inside and element.attribute("cpuset") is None:
+                return any(map(self._allowed_cpus, inside))
+            return self._allowed_cpus(element) != 0
+        return True
+
+    def _note_disallowed(self, every: list[Element]) -> None:
+        """Note how many objects are left out, and how many processing units are not in the file."""
+        before, after = (Counter(one.attribute("type") for one in some) for some in (every, self.objects))
+        lost = [
+            f"{before[kind] - after[kind]} of {before[kind]} {words}"
+            for kind, words in (("Core", "cores"), ("PU", "processing units"), ("NUMANode", "NUMA nodes"))
+            if before[kind] > after[kind]
+        ]
+        if lost:
+            keys = ("allowed_cpuset", "online_cpuset", "allowed_nodeset")
+            stated = ", ".join(
+                f"{key} {clip(text)}" for key in keys if (text := self.machine.attribute(key)) is not None
+            )
+            by = f" ({stated})" if stated else ""
+            self.notes.left_out(f"{', '.join(lost)}: not allowed or offline{by}", self.at(self.machine))
+        complete = self._set(self.machine, "complete_cpuset", 0)
+        missing = complete & ~self._set(self.machine, "cpuset", -1)
+        if complete > 0 and missing:
+            text = f"{missing.bit_count()} processing units that the topology does not list (complete_cpuset)"
+            self.notes.left_out(text, self.at(self.machine))
 
     def of_type(self, *kinds: str) -> list[Element]:
         return [element for element in self.objects if element.attribute("type") in kinds]
@@ -97,8 +189,11 @@ class _Reader:
         elif units > cores:
             self.notes.left_out(f"{units} hardware threads of {cores} cores", self.where)
         if not cores:
+            lost = self.cpus != -1
             raise FormatError(
-                "the topology has no cores", where=self.where, expected="objects of type Core or PU"
+                "the topology has no cores" + (" that are allowed and online" if lost else ""),
+                where=self.where,
+                expected="objects of type Core or PU",
             )
         locality, gpus = self._locality(cores), self._gpus()
         if len(locality) > 1 and gpus % _product(locality) and gpus % locality[0].count == 0:
@@ -135,11 +230,11 @@ class _Reader:
 
     def _has_cores(self, node: Element) -> bool:
         """Return whether a NUMA node has processors of its own; memory devices such as CXL have none."""
-        cpus = node.attribute("cpuset")
-        return cpus is None or re.search(r"[1-9a-f]", cpus.replace("0x", ""), re.IGNORECASE) is not None
+        return self._allowed_cpus(node) != 0
 
     def _even(self, packages: list[Element]) -> bool:
-        counts = {sum(child.attribute("type") == "Core" for child in _walk(one)) for one in packages}
+        cores = {id(core) for core in self.of_type("Core")}
+        counts = {sum(id(child) in cores for child in _walk(one)) for one in packages}
         return len(counts) <= 1
 
     # -- memory and devices
@@ -152,9 +247,9 @@ class _Reader:
             return
         level = locality[-1] if locality else None
         if level is not None and len(sizes) == _product(locality) and len(set(sizes)) == 1:
-            yield PoolSpec(type="memory", amount=Amount(sizes[0], "B"), within=level.type)
+            yield PoolSpec(type="memory", amount=_amount(sizes[0]), within=level.type)
         else:
-            yield PoolSpec(type="memory", amount=Amount(sum(sizes), "B"))
+            yield PoolSpec(type="memory", amount=_amount(sum(sizes)))
 
     def _bytes(self, element: Element) -> int:
         """Return the memory of an object: an attribute, or in the oldest files an element."""

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import DOWN, DRAINED, UP, in_order, property_for
+from simsched.formats.machines.shared.node_groups import (
+    DOWN,
+    DRAINED,
+    UP,
+    differences,
+    in_order,
+    property_for,
+)
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import joined
-from simsched.formats.machines.slurm.slurm_records import UNSTATED_LIMITS
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from simsched.formats.machines.description import Note
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 def merge(
@@ -42,6 +47,11 @@ def merge(
     """
     given = list(descriptions)
     notes = NoteCollector() if notes is None else notes
+    slurm = [records for part in given for records in part.records]
+    if len(slurm) > 1:  # Slurm's files are joined first and understood together
+        first = next(number for number, part in enumerate(given) if part.records)
+        others = [part for part in given[first + 1 :] if not part.records]
+        given = [*given[:first], describe(slurm, strict=notes.strict), *others]
     if not given:
         raise FormatError("there is no description to merge", expected="at least one file")
     if len(given) == 1:
@@ -54,7 +64,7 @@ def merge(
     reserved = joined(parts)
     if reserved:
         config["reservations"] = reserved
-    limits = [table for part in parts for table in _limits_of(part, parts[0].cpus_per_core)]
+    limits = [table for part in parts for table in part.config.get("limits", ())]
     if limits:
         config["limits"] = limits
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
@@ -74,29 +84,18 @@ def merge(
         power=next((part.recipe.power for part in parts if part.recipe.power), None),
     )
     described = [part for part in parts if part.recipe.groups] or parts
-    lasting = [note for part in given for note in _lasting_notes(part, given)]
     return MachineDescription(
         recipe=recipe,
         config=config,
-        notes=tuple(dict.fromkeys((*lasting, *notes.notes()))),
+        notes=tuple(dict.fromkeys((*(note for part in given for note in part.notes), *notes.notes()))),
         format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
         cpus_per_core=described[0].cpus_per_core,
-        qos=tuple({row.name: row for part in reversed(parts) for row in part.qos}.values()),
-        awaits_qos=next((part.awaits_qos for part in parts if part.awaits_qos), {}),
+        records=tuple(slurm),
     )
 
 
 _Node = tuple[NodeGroup, tuple[str, ...], str]
 """The kind of a node, its properties and its status, as in `NodeOfKind`."""
-
-
-def _lasting_notes(part: MachineDescription, parts: Sequence[MachineDescription]) -> Iterator[Note]:
-    """Yield the notes of a description that are still true beside the others, which may state limits."""
-    others = {name for other in parts if other is not part for name in other.config.get("queues", {})}
-    stated = others.issuperset(part.config.get("queues", {}))
-    for note in part.notes:
-        if not (stated and note.text.startswith(UNSTATED_LIMITS)):
-            yield note
 
 
 def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,24 +105,6 @@ def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
         inner = both.get(key)
         both[key] = _joined(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
     return both
-
-
-def _limits_of(part: MachineDescription, cpus_per_core: int) -> Iterator[dict[str, Any]]:
-    """Yield the limits of a description; those of Slurm count hardware threads where its nodes do."""
-    for table in part.config.get("limits", ()):
-        scale = cpus_per_core if part.format == "sacctmgr" else 1
-        yield (
-            {
-                key: value // scale
-                if key == "cores"
-                else value / scale
-                if key.endswith("core-hours")
-                else value
-                for key, value in table.items()
-            }
-            if scale > 1
-            else dict(table)
-        )
 
 
 def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
@@ -159,7 +140,7 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> 
                 before = found.get(host)
                 if before is not None:
                     found[host] = _added(before, group.properties, status)
-                    for difference in _differences(before[0], kind):
+                    for difference in differences(before[0], kind):
                         unlike.setdefault(difference, []).append(host)
                 elif adds:
                     found[host] = (kind, group.properties, status)
@@ -179,23 +160,6 @@ def _added(before: _Node, properties: tuple[str, ...], status: str) -> _Node:
     if properties != known:
         known = tuple(dict.fromkeys((*known, *properties)))
     return kind, known, status if earlier == UP else earlier
-
-
-def _differences(known: NodeGroup, other: NodeGroup) -> Iterator[str]:
-    """Yield the amounts in which two descriptions of a node differ; an amount that is missing is none."""
-    if known is other:
-        return
-    for kind, first, second in (
-        ("cores", known.cores, other.cores),
-        ("gpus", known.gpus, other.gpus),
-        ("memory", _memory(known), _memory(other)),
-    ):
-        if first and second and first != second:
-            yield f"{second} {kind}, but {first}"
-
-
-def _memory(group: NodeGroup) -> str:
-    return next((f"{p.amount.size} {p.amount.unit}" for p in group.pools if p.type == "memory"), "")
 
 
 def _name_properties(

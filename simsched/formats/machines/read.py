@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
-from simsched.formats.machines.limits.qos_priorities import with_qos
+from simsched.errors import FormatError, SimschedError
+from simsched.formats import recognition
 from simsched.formats.machines.merging import merge
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
-from simsched.formats.text import sniffing
-from simsched.formats.text.input_files import name_of, opener, read_text
+from simsched.formats.text.decompression import opened
+from simsched.formats.text.excerpts import clip
+from simsched.formats.text.input_files import name_of, opener, read_text, text_of_bytes
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.input_files import OpenFile
-
-HEAD = 65_536
-"""The characters at the beginning of a text by which its format is recognised."""
 
 KNOWN = (
     "slurm.conf, scontrol, sinfo --json, a Flux configuration, flux resource list or status, "
@@ -50,36 +49,27 @@ class MachineFormat:
         return description
 
 
-SLURM_QOS_JSON = "sacctmgr show qos --json"
-SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
-R = "R"
-FLUX_JSON, FLUX_STATUS_JSON, FLUX_CONFIG_JSON = (
-    "flux resource list",
-    "flux resource status",
-    "flux config get",
-)
-
 FORMATS: dict[str, MachineFormat] = {
-    sniffing.SLURM_CONF: MachineFormat("slurm_conf", "read_slurm_conf"),
-    sniffing.SCONTROL: MachineFormat("scontrol", "read_scontrol", opens=False),
-    SLURM_JSON: MachineFormat("slurm_documents", "read_slurm_document", opens=False),
-    sniffing.FLUX_CONFIG: MachineFormat("flux_config", "read_flux_config"),
-    FLUX_CONFIG_JSON: MachineFormat("flux_config", "read_flux_document"),
-    sniffing.FLUX_LIST: MachineFormat("flux_resources", "read_flux_list", opens=False),
-    sniffing.FLUX_STATUS: MachineFormat("flux_resources", "read_flux_status", opens=False),
-    FLUX_JSON: MachineFormat("flux_resources", "read_flux_list_document", opens=False),
-    FLUX_STATUS_JSON: MachineFormat("flux_resources", "read_flux_status_document", opens=False),
-    R: MachineFormat("flux_resources", "read_r", opens=False),
-    sniffing.PBSNODES: MachineFormat("pbsnodes", "read_pbsnodes", opens=False),
-    PBS_JSON: MachineFormat("pbsnodes", "read_pbsnodes_document", opens=False),
-    sniffing.QMGR: MachineFormat("pbs_queues", "read_pbs_queues", opens=False),
-    PBS_QUEUES_JSON: MachineFormat("pbs_queues", "read_pbs_queues_document", opens=False),
-    sniffing.SACCTMGR: MachineFormat("limits.sacctmgr", "read_sacctmgr", opens=False),
-    sniffing.SACCTMGR_DUMP: MachineFormat("limits.sacctmgr", "read_sacctmgr_dump", opens=False),
-    SLURM_QOS_JSON: MachineFormat("limits.sacctmgr", "read_qos_document", opens=False),
-    sniffing.FLUX_ACCOUNTING: MachineFormat("limits.flux_accounting", "read_flux_accounting", opens=False),
-    sniffing.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
-    sniffing.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
+    recognition.SLURM_CONF: MachineFormat("slurm_conf", "read_slurm_conf"),
+    recognition.SCONTROL: MachineFormat("scontrol", "read_scontrol", opens=False),
+    recognition.SLURM_JSON: MachineFormat("slurm_documents", "read_slurm_document", opens=False),
+    recognition.FLUX_CONFIG: MachineFormat("flux_config", "read_flux_config"),
+    recognition.FLUX_CONFIG_JSON: MachineFormat("flux_config", "read_flux_document"),
+    recognition.FLUX_LIST: MachineFormat("flux_resources", "read_flux_list", opens=False),
+    recognition.FLUX_STATUS: MachineFormat("flux_resources", "read_flux_status", opens=False),
+    recognition.FLUX_JSON: MachineFormat("flux_resources", "read_flux_list_document", opens=False),
+    recognition.FLUX_STATUS_JSON: MachineFormat("flux_resources", "read_flux_status_document", opens=False),
+    recognition.R: MachineFormat("flux_resources", "read_r", opens=False),
+    recognition.PBSNODES: MachineFormat("pbsnodes", "read_pbsnodes", opens=False),
+    recognition.PBS_JSON: MachineFormat("pbsnodes", "read_pbsnodes_document", opens=False),
+    recognition.QMGR: MachineFormat("pbs_queues", "read_pbs_queues", opens=False),
+    recognition.PBS_QUEUES_JSON: MachineFormat("pbs_queues", "read_pbs_queues_document", opens=False),
+    recognition.SACCTMGR: MachineFormat("limits.sacctmgr", "read_sacctmgr", opens=False),
+    recognition.SACCTMGR_DUMP: MachineFormat("limits.sacctmgr", "read_sacctmgr_dump", opens=False),
+    recognition.SLURM_LIMITS_JSON: MachineFormat("limits.sacctmgr", "read_limits_document", opens=False),
+    recognition.FLUX_ACCOUNTING: MachineFormat("limits.flux_accounting", "read_flux_accounting", opens=False),
+    recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
+    recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
 """Kind of text (as `machine_look` names it) or of JSON document → its reader, imported on use."""
 
@@ -87,57 +77,188 @@ FORMATS: dict[str, MachineFormat] = {
 def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
-    """Return the description that a text is; None if it is none of `FORMATS`."""
+    """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
     text = text.removeprefix("\ufeff")
-    if text[:HEAD].lstrip()[:1] == "{":
-        return describe_document(load_json(text, where), where, open_file=open_file, strict=strict)
-    found = FORMATS.get(sniffing.machine_look(text[:HEAD]))
-    return None if found is None else found.read(text, where, open_file=open_file, strict=strict)
+    if text.lstrip()[:1] == "{":
+        parts = [
+            describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
+            for part in recognition.json_parts(text)
+        ]
+        known = [part for part in parts if part is not None]
+        return merge(known) if known else None
+    found = _described(recognition.machine_parts(text), where, open_file, strict=strict)
+    return merge(found) if found else None
 
 
 def describe_document(
     document: Any, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a decoded JSON document is; None if it is none of `FORMATS`."""
-    kind = _kind_of(document) if isinstance(document, dict) else ""
+    if not isinstance(document, dict):
+        return None
+    kind = recognition.document_kind(recognition.outline_of(document))
     return FORMATS[kind].read(document, where, open_file=open_file, strict=strict) if kind else None
 
 
-def _kind_of(document: dict[str, Any]) -> str:
-    """Return the kind of a JSON document by its keys; empty if it is not known."""
-    nodes = document.get("nodes")
-    if isinstance(nodes, dict):
-        return PBS_JSON
-    if isinstance(document.get("Queue"), dict):
-        return PBS_QUEUES_JSON
-    if isinstance(document.get("QOS", document.get("qos")), list):
-        return SLURM_QOS_JSON
-    if isinstance(nodes, list) or isinstance(document.get("sinfo"), list | dict):
-        return SLURM_JSON
-    if any(isinstance(document.get(key), list | dict) for key in ("partitions", "reservations")):
-        return SLURM_JSON
-    if _is_r(document):
-        return R
-    if _is_r(document.get("all")):
-        return FLUX_JSON
-    if _is_r(document.get("R")):
-        return FLUX_STATUS_JSON
-    flux = ("resource", "queues") if "groups" not in document else ()
-    tables = any(isinstance(document.get(key), dict) and document[key] for key in flux)
-    return FLUX_CONFIG_JSON if tables or any(key.startswith("sched-fluxion") for key in document) else ""
-
-
-def _is_r(value: Any) -> bool:
-    return isinstance(value, dict) and "execution" in value
+def _described(
+    parts: Mapping[str, str], where: str, open_file: OpenFile | None, *, strict: bool
+) -> list[MachineDescription]:
+    """Return the descriptions of the parts of one text, each read by its own reader."""
+    notes = NoteCollector(strict=strict)
+    found = []
+    for kind, part in parts.items():
+        if kind in FORMATS:
+            found.append(FORMATS[kind].read(part, where, open_file=open_file, strict=strict))
+        else:
+            notes.left_out(f"{kind}: {recognition.BESIDE[kind]}", where)
+    more = notes.notes()
+    return [*found[:-1], replace(found[-1], notes=(*found[-1].notes, *more))] if found and more else found
 
 
 # -- files ----------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class SiteInputs:
+    """The files of a site, sorted out by what they are.
+
+    described : the files that describe machine and queues, with their texts.
+    logs, accounts : logs of jobs, and files of accounts, some of which have limits and are described, too.
+    left : (folder, reason) → the files of it that are not read.
+    """
+
+    described: list[tuple[Path, str]] = field(default_factory=list)
+    logs: list[Path] = field(default_factory=list)
+    accounts: list[Path] = field(default_factory=list)
+    left: dict[tuple[str, str], list[Path]] = field(default_factory=dict)
+
+    def leave(self, path: Path, reason: str) -> None:
+        """Note that a file of a folder is not read."""
+        self.left.setdefault((str(path.parent), reason), []).append(path)
+
+
+_COPY = re.compile(
+    r"(?:\.(?:(?:bak|bk|backup|back|old|original|orig|saved?|sav|previous|prev|copy|disabled|off|swp|tmp|new|dist|"
+    r"example|sample|template)\d*+|rpm(?:save|new|orig)|(?:dpkg|ucf)-\w++|pac(?:new|save)|gz|xz|bz2|zst|zip|v\d++|"
+    r"\d[\w.:-]*+|[a-z]{0,4}\d{6,}\w*+|~\d+~)|[-_.]\d{4,}[\w-]*+|~)++\Z",
+    re.IGNORECASE,
+)
+"""The ends of names of old copies: ``slurm.conf.bak``, ``.rpmsave``, ``.2024-01-31``, ``~``."""
+OLD_COPY = "old copies are not read"
+ONLY_CONF = "Slurm reads slurm.conf and the files that it includes, not these"
+ONLY_TOML = "Flux reads the files *.toml of a folder, not these"
+SHARES_APART = "the shares of accounts are read from a file of their own alone"
+UNKNOWN = "the format is not recognised"
+
+
+def sort_out(given: Sequence[Path]) -> SiteInputs:
+    """Return the files of these paths, and of the folders among them by name, each looked at once.
+
+    Of a folder, as much is read as its own program reads: slurm.conf with the files that it names, or the
+    files ``*.toml`` of Flux; old copies are left aside; and the output of commands is read.
+
+    Raises
+    ------
+    FormatError
+        for a folder without files, and a given file that cannot be read.
+    """
+    from simsched.formats.accounts.account_files import looks_like_accounts
+
+    found = SiteInputs()
+    listed = [(path, file) for path in given for file in (_inside(path, found) if path.is_dir() else [path])]
+    names = {file for _, file in listed}
+    for path, file in listed:
+        inner = file != path  # of a folder, which may have anything
+        if len(listed) > 1 and _is_log(file):
+            found.logs.append(file)
+            continue
+        try:
+            text = read_text(file, lenient=True)
+        except SimschedError as error:
+            if not inner:
+                raise
+            found.leave(file, error.message)
+            continue
+        kinds = _kinds_of(text)
+        is_accounts = looks_like_accounts(text)
+        if is_accounts:
+            found.accounts.append(file)
+        elif isinstance(kinds, dict) and any(map(looks_like_accounts, kinds.values())):
+            found.leave(file, SHARES_APART)
+        beside = {other.name for other in names if other.parent == file.parent}
+        is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
+        is_toml = recognition.FLUX_CONFIG in kinds
+        if inner and is_conf and file.name != "slurm.conf" and "slurm.conf" in beside:
+            found.leave(file, ONLY_CONF)
+        elif inner and is_toml and file.suffix != ".toml" and any(name.endswith(".toml") for name in beside):
+            found.leave(file, ONLY_TOML)
+        elif kinds or not (inner or is_accounts):
+            found.described.append((file, text))
+        elif not is_accounts:
+            found.leave(file, _why_not(text))
+    return found
+
+
+def _inside(folder: Path, found: SiteInputs) -> list[Path]:
+    """Return the files of a folder by name, without hidden ones and old copies of the others."""
+    inside = [file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")]
+    inside.sort(key=lambda file: (file.name != "slurm.conf", file.name))  # its nodes are those of the site
+    if not inside:
+        raise FormatError("the folder has no files", where=str(folder), expected=KNOWN)
+    kept = []
+    for file in inside:
+        current = _COPY.sub("", file.name.strip("#"))
+        if current != file.name and (folder / current).is_file():
+            found.leave(file, OLD_COPY)
+        else:
+            kept.append(file)
+    return kept
+
+
+def _why_not(text: str) -> str:
+    """Return why a text is not read: what it is, if that is known."""
+    look = recognition.look_of(text)
+    if look is None:
+        return UNKNOWN
+    if look.advice:
+        return f"{look.what}: {look.advice}"
+    return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
+
+
+def _kinds_of(text: str) -> Collection[str]:
+    """Return the kinds of site files that a text has."""
+    text = text.removeprefix("\ufeff")
+    if text.lstrip()[:1] != "{":
+        return recognition.machine_parts(text)
+    kinds = (recognition.document_kind(recognition.outline(part)) for part in recognition.json_parts(text))
+    return [kind for kind in kinds if kind]
+
+
+def _is_log(path: Path) -> bool:
+    """Whether a file is a log of jobs, by its beginning; a file that cannot be read is none."""
+    if path.suffix == ".parquet":
+        return True
+    try:
+        with opened(path) as stream:
+            head = stream.read(recognition.HEAD)
+        look = recognition.look_of(text_of_bytes(head, "", lenient=True), first=recognition.CLUSTER)
+        if look is not None and look.what == recognition.SCONTROL_JOBS:  # nodes may follow
+            look = recognition.look_of(read_text(path, lenient=True), first=recognition.CLUSTER)
+    except SimschedError:
+        return False
+    return look is not None and look.role == recognition.WORKLOAD
+
+
 def read_description(
     path_or_paths: str | Path | Sequence[str | Path], *, strict: bool = False
 ) -> MachineDescription:
-    """Read a site's own files, or folders of them, as one description.
+    """Read a site's own files, or folders of them, as one description; see `describe_inputs`."""
+    paths = [path_or_paths] if isinstance(path_or_paths, str | Path) else path_or_paths
+    return describe_inputs(sort_out([Path(path) for path in paths]), strict=strict)
+
+
+def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescription:
+    """Return the description that files of a site make together.
 
     Several configuration files of Flux are one configuration, as Flux itself reads them.  Otherwise
     the first file with nodes describes them; later ones add the states and properties of these nodes.
@@ -148,60 +269,85 @@ def read_description(
         if no file describes nodes, or a file cannot be read; under `strict` also for the first line that
         is not understood.
     """
-    paths = [path_or_paths] if isinstance(path_or_paths, str | Path) else path_or_paths
-    given = [Path(path) for path in paths]
     notes = NoteCollector(strict=strict)
-    texts = [(path, read_text(path, lenient=True)) for path in files_of(given)]
-    parts = _flux_parts(texts, strict=strict)
-    for path, text in texts:
-        if sniffing.machine_look(text[:HEAD]) == sniffing.FLUX_CONFIG:
+    taken: set[Path] = set()  # the files that other files name
+    read: list[tuple[Path, MachineDescription]] = []
+    configs, unused = [], []
+    for path, text in inputs.described:
+        where, open_file = name_of(path), _noting(path, taken)
+        if recognition.FLUX_CONFIG in (kinds := _kinds_of(text)):
+            configs.append((where, text, open_file))
             continue
-        found = describe_text(text, name_of(path), open_file=opener(path), strict=strict)
+        found = describe_text(text, where, open_file=open_file, strict=strict)
         if found is not None:
-            parts.append(found)
-        elif len(texts) == 1 and not text.strip():
-            raise FormatError("the file is empty", where=name_of(path), expected=KNOWN)
-        elif len(texts) == 1:
-            raise sniffing.unrecognised(text, name_of(path), "", KNOWN) or FormatError(
-                "the format is not recognised", where=name_of(path), expected=KNOWN
-            )
+            read.append((path, found))
+        elif len(inputs.described) == 1:
+            raise _nothing(text, where)
         else:
-            notes.left_out("the format of this file is not recognised", name_of(path))
+            beside = [f"{kind}: {recognition.BESIDE[kind]}" for kind in kinds]
+            unused.append((path, "; ".join(beside) or _why_not(text)))
+    for path, reason in unused:
+        if path.resolve() not in taken:
+            notes.left_out(reason, name_of(path), cause=name_of(path))
+    parts = [part for path, part in read if path.resolve() not in taken]
+    if configs:
+        from simsched.formats.machines.flux_config import read_flux_configs
+
+        parts.insert(0, read_flux_configs(configs, strict=strict))
+    taken.update(path.resolve() for path, _ in read)  # a copy may be what a link points to
+    for (folder, reason), files in inputs.left.items():
+        unread = [file for file in files if reason == SHARES_APART or file.resolve() not in taken]
+        names = ", ".join(clip(file.name, 60) for file in unread)
+        if names:
+            notes.left_out(f"{reason}: {clip(names, 1000)}", folder)
     if not any(part.recipe.groups for part in parts):
-        fault = next((note for part in parts for note in part.notes if note.kind == "fault"), None)
-        if fault is not None:
-            raise FormatError(f"no nodes are described; {fault.text}", where=fault.where or None)
-        formats = " and ".join(part.format for part in parts) or "nothing"
-        where = ", ".join(map(name_of, given))
-        raise FormatError(f"no nodes are described, only {formats}", where=where, expected=KNOWN)
-    return on_known_nodes(with_qos(merge(parts, notes)), NoteCollector(strict=strict))
+        alone = [file for files in inputs.left.values() for file in files]
+        if len(alone) == 1 and not inputs.described:
+            raise _nothing(read_text(alone[0], lenient=True), name_of(alone[0]))
+        where = ", ".join(
+            clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
+        )
+        raise lacking(parts, where)
+    return on_known_nodes(merge(parts, notes), NoteCollector(strict=strict))
 
 
-def files_of(given: Sequence[Path]) -> list[Path]:
-    """Return the files of these paths; those of a folder by name, without the parts of a slurm.conf."""
-    found: list[Path] = []
-    for path in given:
-        if not path.is_dir():
-            found.append(path)
-            continue
-        inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-        if any(file.name == "slurm.conf" for file in inside):
-            inside = [file for file in inside if file.suffix != ".conf" or file.name == "slurm.conf"]
-        if not inside:
-            raise FormatError("the folder has no files", where=str(path), expected=KNOWN)
-        found += inside
-    return found
+def _noting(path: Path, taken: set[Path]) -> OpenFile | None:
+    """Return the function that opens the files which a file names, and adds them to `taken`."""
+    open_file = opener(path)
+    if open_file is None:
+        return None
+
+    def noted(name: str) -> str:
+        text = open_file(name)
+        taken.add((path.parent / name).resolve())
+        return text
+
+    return noted
 
 
-def _flux_parts(texts: Sequence[tuple[Path, str]], *, strict: bool) -> list[MachineDescription]:
-    """Return the description of all configuration files of Flux, if there are any."""
-    configs = [
-        (name_of(path), text, opener(path))
-        for path, text in texts
-        if sniffing.machine_look(text[:HEAD]) == sniffing.FLUX_CONFIG
-    ]
-    if not configs:
-        return []
-    from simsched.formats.machines.flux_config import read_flux_configs
+def _nothing(text: str, where: str) -> FormatError:
+    """Return the error for the only file, which is none of a site."""
+    if not text.strip():
+        return FormatError("the file is empty", where=where, expected=KNOWN)
+    return recognition.unrecognised(text, where, "", KNOWN) or FormatError(
+        "the format is not recognised", where=where, expected=KNOWN
+    )
 
-    return [read_flux_configs(configs, strict=strict)]
+
+_NODES_FROM = {
+    "scontrol": "the output of scontrol show node as well",
+    "Slurm's JSON": "the nodes as well, from scontrol show node --json, sinfo --json or slurm.conf",
+    "sacctmgr": "slurm.conf or the output of scontrol show node as well",
+    "slurm.conf": "NodeName=… lines, or the output of scontrol show node as well",
+    "qmgr": "the output of pbsnodes -a as well",
+}
+
+
+def lacking(parts: Sequence[MachineDescription], where: str) -> FormatError:
+    """Return the error for files that describe no nodes: what they have, and which command is missing."""
+    fault = next((note for part in parts for note in part.notes if note.kind == "fault"), None)
+    if fault is not None:
+        return FormatError(f"no nodes are described; {fault.text}", where=fault.where or None)
+    formats = " and ".join(part.format for part in parts) or "nothing"
+    expected = next((_NODES_FROM[part.format] for part in parts if part.format in _NODES_FROM), KNOWN)
+    return FormatError(f"no nodes are described, only {formats}", where=where, expected=expected)

@@ -1,7 +1,7 @@
-"""The text of ``scontrol show`` of nodes, partitions, reservations and config, also with ``--oneliner``.
+"""The text of ``scontrol show`` of nodes, partitions, reservations, licences and config, also ``--oneliner``.
 
-Records begin with ``NodeName=``, ``PartitionName=`` or ``ReservationName=``.  Several of them, of all kinds,
-may be in one text, so the outputs of several commands can be put together.
+Records begin with ``NodeName=``, ``PartitionName=``, ``ReservationName=`` or ``LicenseName=``.  Several of
+them, of all kinds, may be in one text, so the outputs of several commands can be put together.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.keys import GLOBAL
 from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 FORMAT = "scontrol"
 
-_RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName)=(\S+)", re.IGNORECASE)
+_RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
 _CORES = re.compile(r"NodeName=(\S+)\s+CoreIDs=(\S*)", re.IGNORECASE)
 _KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\[\d+\])?\s+=\s?(.*)")
-_QUIET = re.compile(r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|.*:\s*\Z", re.IGNORECASE)
+_NOTHING = re.compile(r"(?mi)^No (?:\w+ )?(?:reservation|node|partition|license|job)s? in the system")
+_QUIET = re.compile(
+    r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|No .* in the system|#|.*:\s*\Z", re.IGNORECASE
+)
 #: Key of scontrol in lower case → key of slurm.conf.
 _RENAMED = {"cputot": "cpus", "availablefeatures": "features"}
 
@@ -47,7 +50,8 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
         the first fault if `strict`.
     """
     notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, Settings(notes))
+    records = SlurmRecords(notes, FORMAT)
+    licences: list[tuple[str, str]] = []
     for kind, values, place in _records(text, where, notes):
         if kind == "setting":
             records.settings.add(values, place)
@@ -55,12 +59,16 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
             _add_node(records, values, place)
         elif kind == "reservationname":
             records.add_reservation(values.pop(kind), values, place)
+        elif kind == "licensename":
+            licences.append((f"{values[kind]}:{values.get('total', '')}", place))
         else:
             records.add_partition(values.pop(kind), values, place)
-    if records.is_empty:
+    if licences and not records.settings.get("licenses"):
+        records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
+    if records.is_empty and _NOTHING.search(text) is None:
         expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
-    return records.describe(FORMAT)
+    return describe([records])
 
 
 def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:
@@ -81,8 +89,12 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
     for number, line in enumerate(text.split("\n"), 1):
         bare = line.strip()
         begin = _RECORD.match(line)
-        if values and kind == "reservationname" and _CORES.fullmatch(bare) is not None:
-            _add_cores(values, bare)
+        if _CORES.fullmatch(bare) is not None:
+            if values and kind == "reservationname":
+                _add_cores(values, bare)
+            else:
+                message = f"{clip(bare)!r} belongs to a reservation, and there is none before it"
+                notes.fault(message, f"{where}:{number}", cause="cores without a reservation")
             continue
         if begin is not None or not bare:
             if values:
@@ -93,8 +105,10 @@ def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str,
         setting = None if begin else _SETTING.fullmatch(bare)
         if begin is not None:
             kind, place = begin[1].lower(), f"{where}:{number}"
-            _add_cores(values, bare)  # with --oneliner they are in the same line
-            _add_pairs(_CORES.sub("", bare), values)
+            if kind == "reservationname":  # with --oneliner the cores are in the same line
+                _add_cores(values, bare)
+                bare = _CORES.sub("", bare)
+            _add_pairs(bare, values)
         elif setting is not None and setting[1].lower() in GLOBAL:
             yield "setting", {setting[1].lower(): _setting(setting[2])}, f"{where}:{number}"
         elif values and _KEY.match(bare):

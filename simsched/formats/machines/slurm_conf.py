@@ -9,11 +9,12 @@ from simsched.errors import FormatError
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm import keys, topology_yaml
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
-from simsched.formats.machines.slurm.gres_file import GresTypes, read_gres
+from simsched.formats.machines.slurm.gres_file import read_gres
 from simsched.formats.machines.slurm.notation import stated
-from simsched.formats.machines.slurm.settings import Settings
-from simsched.formats.machines.slurm.slurm_records import PartitionFacts, SlurmRecords
-from simsched.formats.machines.slurm.switches import SwitchLines, read_switches
+from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
+from simsched.formats.machines.slurm.switches import read_switches
+from simsched.formats.machines.slurm.understanding import describe
+from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -45,14 +46,15 @@ def read_slurm_conf(
     """
     notes = NoteCollector(strict=strict)
     files = ConfigFiles(notes, where, open_file)
-    reading = _Reading(SlurmRecords(notes, Settings(notes)), files)
+    reading = _Reading(SlurmRecords(notes, FORMAT), files)
+    reading.records.settings.lists_all = True
     lines = list(files.lines(text, where, (PurePath(where).name,)))
     if not any(reading.is_known(line) for line in lines):
         raise FormatError(
             "this is not a slurm.conf", where=where, expected="NodeName=… and PartitionName=… lines"
         )
     reading.read(lines)
-    return reading.records.describe(FORMAT)
+    return describe([reading.records])
 
 
 class _Reading:
@@ -62,49 +64,51 @@ class _Reading:
         self.records = records
         self._files = files
         self._notes = records.notes
-        self._defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-        self._switches = SwitchLines(records.notes, records.reader)
 
     def is_known(self, line: ConfigLine) -> bool:
         """Whether a line begins with a key of Slurm."""
         return line.kind in keys.GLOBAL or line.kind in _KINDS
 
     def read(self, lines: Iterable[ConfigLine]) -> None:
-        """Read all lines: settings first, since nodes depend on them."""
-        later = []
+        """Read all lines, and the files beside the first."""
+        self._read_gres()
         for line in lines:
-            if line.kind in _KINDS:
-                later.append(line)
-            else:
+            if line.kind not in _KINDS:
                 keys.refuse_unknown(line.values, keys.GLOBAL, self._notes, line.where)
                 self.records.settings.add(line.values, line.where)
-        self._gres = self._gres_types()
-        for line in later:
-            if line.kind == "nodename":
+            elif line.kind == "nodename":
                 self._nodes(line)
             elif line.kind == "partitionname":
                 self._partition(line)
             elif line.kind == "nodeset":
                 keys.refuse_unknown(line.values, keys.NODE_SET, self._notes, line.where)
-                self.records.node_sets[line.values["nodeset"]] = PartitionFacts(line.values, line.where)
+                self.records.node_sets[line.values["nodeset"]] = Line(line.values, line.where)
+            elif line.kind == "downnodes":
+                keys.refuse_unknown(line.values, keys.DOWN_NODES, self._notes, line.where)
+                state = stated(line.values, "state") or "DOWN"
+                hosts = self.records.hosts(line.values["downnodes"], line.where, "downnodes")
+                self.records.down.append((hosts, state, line.where))
             elif line.kind == "frontendname":
                 self._notes.left_out("front-end nodes", line.where)
             else:
-                self._switches.add(line)
-        self._nodes_down(line for line in later if line.kind == "downnodes")
-        self.records.switches = self._topology().tree(self.records.nodes)
+                self.records.switches.add(line)
+        self._read_topology()
 
     def _with_defaults(self, line: ConfigLine) -> dict[str, str] | None:
         """Return the keys of a line with those of the DEFAULT lines before it; None for a DEFAULT line."""
         name = line.values[line.kind]
         own = {_SAME.get(key, key): value for key, value in line.values.items() if key != line.kind}
         if name.upper() == "DEFAULT":
-            self._defaults[line.kind] |= own
+            self.records.defaults[line.kind] |= own
             return None
-        return self._defaults[line.kind] | own
+        return self.records.defaults[line.kind] | own
 
     def _nodes(self, line: ConfigLine) -> None:
         keys.refuse_unknown(line.values, keys.NODE, self._notes, line.where)
+        for key, meaning in _NODE_LEFT_OUT.items():
+            if stated(line.values, key):
+                text = f"{keys.NODE[key]}={clip(line.values[key])} ({meaning})"
+                self._notes.left_out(text, line.where, cause=f"node {key}")
         values = self._with_defaults(line)
         if values is None:
             return
@@ -113,8 +117,7 @@ class _Reading:
             self._notes.fault("NodeName=ALL: the name is reserved", line.where, "the names of nodes")
             return
         hosts = self.records.hosts(name, line.where, "nodename")
-        for some, gres in self._gres.split(hosts, stated(values, "gres"), line.where):
-            self.records.add_nodes(some, {**values, "gres": gres}, line.where)
+        self.records.add_nodes(hosts, values, line.where)
 
     def _partition(self, line: ConfigLine) -> None:
         keys.refuse_unknown(line.values, keys.PARTITION, self._notes, line.where)
@@ -123,36 +126,38 @@ class _Reading:
             for name in line.values["partitionname"].split(","):
                 self.records.add_partition(name, values, line.where)
 
-    def _nodes_down(self, lines: Iterable[ConfigLine]) -> None:
-        for line in lines:
-            keys.refuse_unknown(line.values, keys.DOWN_NODES, self._notes, line.where)
-            state = stated(line.values, "state") or "DOWN"
-            self.records.set_states(line.values["downnodes"], state, line.where)
-
-    def _gres_types(self) -> GresTypes:
+    def _read_gres(self) -> None:
         text = self._files.neighbour("gres.conf") or ""
         lines = self._files.lines(text, self._files.place("gres.conf"))
-        return read_gres(lines, self._notes, self.records.reader)
+        read_gres(lines, self.records.gres, self.records.reader)
 
-    def _topology(self) -> SwitchLines:
-        """Return the switches of slurm.conf itself, or of topology.yaml, or of topology.conf beside it."""
-        if self._switches.hosts:
-            return self._switches
-        text = self._files.neighbour(topology_yaml.NAME)
-        if text is not None:
-            entries = topology_yaml.topology_lines(text, self._files.place(topology_yaml.NAME), self._notes)
-            return read_switches(entries, self._notes, self.records.reader)
-        text = self._files.neighbour("topology.conf")
-        if text is not None:
-            lines = self._files.lines(text, self._files.place("topology.conf"))
-            return read_switches(lines, self._notes, self.records.reader)
-        plugin = self.records.settings.get("topologyplugin")
-        if plugin not in ("", "topology/default", "topology/flat", "topology/none"):
-            where = self.records.settings.where("topologyplugin")
-            self._notes.left_out(f"TopologyPlugin={plugin}: no topology.conf was read", where)
-        return self._switches
+    def _read_topology(self) -> None:
+        """Read the switches of topology.yaml or topology.conf, unless slurm.conf itself has some."""
+        switches = self.records.switches
+        if switches.hosts:
+            return
+        for name in (topology_yaml.NAME, "topology.conf"):
+            text = self._files.neighbour(name)
+            if text is not None:
+                place = self._files.place(name)
+                is_yaml = name == topology_yaml.NAME
+                read_switches(
+                    topology_yaml.topology_lines(text, place, self._notes)
+                    if is_yaml
+                    else self._files.lines(text, place),
+                    switches,
+                )
+                return
 
 
+_NODE_LEFT_OUT = {
+    "cpubind": "how tasks are bound to CPUs",
+    "restrictedcorespergpu": "the cores that only jobs with gpus may use",
+    "suspendtime": "the time after which idle nodes are switched off",
+    "topology": "the places of nodes in a topology",
+    "tresweights": "the weights of resources in usage",
+}
+"""Keys of nodes that are not held → what they state."""
 _SAME = {"feature": "features", "shared": "oversubscribe"}
 """Keys with two names; a line may use the other name than the DEFAULT line before it."""
 

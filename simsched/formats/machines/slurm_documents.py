@@ -1,21 +1,21 @@
 """Slurm's JSON: ``scontrol show node --json``, ``show partition``, ``show reservation``, sinfo, slurmrestd.
 
-All have lists ``nodes``, ``partitions``, ``reservations`` or ``sinfo``.  Numbers are plain, or, from
-data_parser v0.0.39 on, ``{"set": …, "infinite": …, "number": …}``.  States and features are texts or lists of
-texts.  The partitions of v0.0.38 and before are flat; later ones have sections such as ``maximums``.
+All have lists ``nodes``, ``partitions``, ``reservations``, ``licenses`` or ``sinfo``, which may be empty.
+Numbers are plain, or, from data_parser v0.0.39 on, ``{"set": …, "infinite": …, "number": …}``.  States and
+features are texts or lists of texts.  The partitions of v0.0.38 and before are flat; later ones have sections
+such as ``maximums``.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
-from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.excerpts import clip
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from simsched.formats.machines.description import MachineDescription
 
 FORMAT = "Slurm's JSON"
-LISTS = ("nodes", "partitions", "sinfo", "reservations")
+LISTS = ("nodes", "partitions", "sinfo", "reservations", "licenses")
+_AROUND = frozenset(("meta", "errors", "warnings", "last_update", "last_backfill"))
+"""Keys of every answer of Slurm, which describe nothing."""
 
 #: Key of slurm.conf → paths of its value in a node, the newest first.
 NODE_PATHS: Mapping[str, tuple[str, ...]] = {
@@ -116,15 +118,16 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
     rows = {key: value for key, value in lists.items() if isinstance(value, list)}
     if not rows:
-        expected = "an object with a list nodes, partitions, reservations or sinfo"
+        expected = "an object with a list nodes, partitions, reservations, licenses or sinfo"
         raise FormatError("this is not a document of Slurm", where=where, expected=expected)
     notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, Settings(notes))
+    records = SlurmRecords(notes, FORMAT)
     add = {
         "nodes": _add_node,
         "partitions": _add_partition,
         "sinfo": _add_sinfo,
         "reservations": _add_reservation,
+        "licenses": _add_licence,
     }
     for key, items in rows.items():
         if len(items) > MAX_NODES:
@@ -137,14 +140,15 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
                 add[key](records, item, place)
             else:
                 notes.fault(f"found {shown(item)}", place, "an object")
-    if records.is_empty:
-        text = "the document has no node, no partition and no reservation"
-        raise FormatError(text, where=where, expected="at least one")
-    if records.partitions and not any("default" in facts.values for facts in records.partitions.values()):
-        notes.left_out("the default partition, which this JSON does not state", where)
-    found = records.describe(FORMAT)
+    for key in document:
+        if key not in LISTS and key not in _AROUND:
+            notes.left_out(f"the key {clip(str(key))!r} is not used", where, cause=str(key))
+    if records.partitions and not any("default" in line.values for line in records.partitions.values()):
+        records.without_default = where
     cluster = _text(_value(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
-    return replace(found, recipe=replace(found.recipe, name=cluster)) if cluster else found
+    if cluster:
+        records.settings.add({"clustername": cluster}, where)
+    return describe([records])
 
 
 def _list_of(document: Mapping[str, Any], key: str) -> Any:
@@ -212,6 +216,16 @@ def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) 
     if values.get("endtime") == "UNLIMITED":
         values["duration"] = values.pop("endtime")
     records.add_reservation(name, values, place)
+
+
+def _add_licence(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    """Add one licence to the setting that slurm.conf has for all of them."""
+    name, total = _text(row.get("LicenseName")), _text(row.get("Total"))
+    if not name or not total.isdigit():
+        records.notes.fault("a licence without a name and a number", place, "LicenseName and Total")
+        return
+    known = records.settings.values.get("licenses")
+    records.settings.values["licenses"] = f"{known},{name}:{total}" if known else f"{name}:{total}"
 
 
 def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:

@@ -87,6 +87,36 @@ ANY = Always(True)
 NONE = Always(False)
 
 
+def kinds_of_units(constraint: Constraint | None, type_: str) -> frozenset[str]:
+    """Return the kinds of units of a type that a constraint restricts a request to; empty: any.
+
+    A property ``a100@gpu`` selects targets with gpus of the kind ``a100``, and of these gpus only.
+
+    >>> from simsched.formats.rfc.constraint_text import parse_constraint
+    >>> sorted(kinds_of_units(parse_constraint("ib & (a100@gpu | v100@gpu)"), "gpu"))
+    ['a100', 'v100']
+    >>> kinds_of_units(parse_constraint("-a100@gpu"), "gpu"), kinds_of_units(None, "gpu")
+    (frozenset(), frozenset())
+    """
+    match constraint:
+        case Properties():
+            return frozenset(
+                name.removesuffix(f"@{type_}") for name in constraint.names if name.endswith(f"@{type_}")
+            )
+        case And():
+            return frozenset().union(*(kinds_of_units(part, type_) for part in constraint.args))
+        case Or():
+            parts = [kinds_of_units(part, type_) for part in constraint.args]
+            return frozenset().union(*parts) if all(parts) else frozenset()
+    return frozenset()
+
+
+def gpu_type_of(constraint: Constraint | None) -> str | None:
+    """Return the one type of gpu that a constraint requires; None for any, and for several."""
+    kinds = kinds_of_units(constraint, "gpu")
+    return next(iter(kinds)) if len(kinds) == 1 else None
+
+
 # ---------------------------------------------------------------- JSON, RFC 31
 
 

@@ -306,7 +306,9 @@ def _check_job_defaults(checker: _Checker, job: Element) -> None:
     checker.unique(job, "TaskGroup")
     start, end = job.first("StartTime"), job.first("EndTime")
     times = [child.text.strip() for child in (start, end) if child is not None]
-    if len(times) == 2 and all(time.isdigit() for time in times) and int(times[1]) < int(times[0]):
+    if len(times) < 2 or any(_misfit(time, "DateTime") for time in times):  # a fault of its own
+        return
+    if int(times[1]) < int(times[0]):
         checker.fault(end or job, f"EndTime {times[1]} is before StartTime {times[0]}", "a later time")
 
 

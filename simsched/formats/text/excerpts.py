@@ -60,7 +60,7 @@ def format_path(path: Sequence[str | int]) -> str:
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
-        elif _PLAIN_KEY.match(step):
+        elif _PLAIN_KEY.match(step := str(step)):
             text += f".{step}" if text else step
         else:
             quoted = step.replace("\\", "\\\\").replace('"', '\\"')

@@ -73,9 +73,19 @@ def opener(path: str | Path) -> OpenFile | None:
     folder = Path(path).parent
 
     def open_file(name: str) -> str:
-        return read_text(folder / name, lenient=True)  # an absolute name stays as it is
+        return read_text(named(folder / name), lenient=True)  # an absolute name stays as it is
 
     return open_file
+
+
+def named(path: Path) -> Path:
+    """Return the path of a file that another file names; FormatError for a pipe or a device.
+
+    Nobody may ever write to a pipe that a file names.  (On the command line, pipes are welcome.)
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise FormatError("this is a pipe or a device", where=str(path), expected="a file")
+    return path
 
 
 def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:

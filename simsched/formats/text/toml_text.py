@@ -13,6 +13,9 @@ from simsched.formats.text.excerpts import clip
 _KEY = r"[ \t]*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)[ \t]*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?){_KEY}\]\]?[ \t]*(?:#.*)?")
 _PAIR = re.compile(rf"{_KEY}=")
+_DOTTED = re.compile(r"[\w\"'-]++(?:[ \t]*+\.[ \t]*+[\w\"'-]++)*+")
+MOST_PARTS = 100
+"""The most parts of a dotted key: the time and memory of tomllib grow with their square."""
 _AT_LINE = re.compile(r"at line (\d+)")
 
 
@@ -22,8 +25,19 @@ def load_toml(text: str, where: str) -> dict[str, Any]:
     Raises
     ------
     FormatError
-        with the line where the text is not TOML, or the path of a value that JSON has not.
+        with the line where the text is not TOML or a key has too many parts, or the path of a value that
+        JSON has not.
     """
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") < MOST_PARTS:
+            continue
+        parts = max((found[0].count(".") + 1 for found in _DOTTED.finditer(line)), default=0)
+        if parts > MOST_PARTS:
+            raise FormatError(
+                f"a dotted key of {parts:,} parts",
+                where=f"{where}:{number}",
+                expected=f"at most {MOST_PARTS} parts",
+            )
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a ValueError: more digits than Python reads

@@ -68,7 +68,7 @@ def _from_box(box: list[bytes], name: str, where: str | None, open_file: OpenFil
     except LimitError:
         raise
     except FormatError as error:
-        from simsched.formats.text.sniffing import CLUSTER, unrecognised
+        from simsched.formats.recognition import CLUSTER, unrecognised
 
         raise unrecognised(text, where, CLUSTER, KINDS) or error from None
 

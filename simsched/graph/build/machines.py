@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
 from simsched.formats.machines.description import Note
-from simsched.formats.machines.read import describe_document, describe_text
+from simsched.formats.machines.read import describe_document, describe_text, lacking
 from simsched.graph.build.recipe import from_recipe
 
 if TYPE_CHECKING:
@@ -48,9 +47,7 @@ def from_description(
         as `from_recipe`.
     """
     if not description.recipe.groups:
-        raise FormatError(
-            f"{description.format} describes no nodes", where=where, expected="a file that lists nodes"
-        )
+        raise lacking([description], where or "")
     graph = from_recipe(description.recipe, name=name)
     notes = (*description.notes, *_left_out(description))
     if notes:

@@ -36,7 +36,7 @@ from simsched.graph.index.reach import (
     merged,
     ordinals_within,
 )
-from simsched.graph.index.types import BELOW, Bools, Ints
+from simsched.graph.index.types import BELOW, Bools, Ints, UnitsOfKinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -229,6 +229,36 @@ class Index:
         pool = self.pool_types[type_]
         names = [rg.pool_of(self.graph, key).name for key in pool.keys[leaf]]
         return names if len(names) == pool.size[leaf] else names * int(pool.size[leaf])
+
+    def units_of_kinds(self, type_: str, kinds: frozenset[str]) -> UnitsOfKinds:
+        """Return the units of a pool type that have one of the properties `kinds`.
+
+        In a leaf pool of which no unit has a property that its target names as a kind of the type
+        (``a100@gpu``), the properties of the target are about all units.
+        """
+        memo: dict[object, UnitsOfKinds] = self.memo.setdefault("kinds", {})
+        found = memo.get((type_, kinds))
+        if found is None:
+            pool = self.pool_types[type_]
+            masks = [self._mask_of_kinds(type_, leaf, kinds) for leaf in range(len(pool))]
+            whole = [mask == (1 << size) - 1 for mask, size in zip(masks, pool.size.tolist(), strict=True)]
+            found = memo[type_, kinds] = UnitsOfKinds(masks, np.array(whole, dtype=np.bool_))
+        return found
+
+    def _mask_of_kinds(self, type_: str, leaf: int, kinds: frozenset[str]) -> int:
+        pool = self.pool_types[type_]
+        keys, size, target = pool.keys[leaf], int(pool.size[leaf]), int(pool.target[leaf])
+        every = (1 << size) - 1
+        if target < 0 or not keys:
+            return every
+        end = f"@{pool.name}"
+        known = {name.removesuffix(end) for name in self._properties[target] if name.endswith(end)}
+        own = [known & rg.pool_of(self.graph, key).properties.keys() for key in keys]
+        if not any(own):
+            return every if known & kinds else 0
+        if len(own) < size:  # one vertex for all units
+            return every if own[0] & kinds else 0
+        return sum(1 << unit for unit, names in enumerate(own) if names & kinds)
 
     # --- properties and constraints (RFC 31) -----------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,6 +45,13 @@ class VertexType:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+
+class UnitsOfKinds(NamedTuple):
+    """The units of each leaf pool that are of some kinds, as masks, and whether that is all of them."""
+
+    masks: list[int]
+    whole: Bools
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -133,6 +133,9 @@ class Case:
         steps = [units_step(EXIST, pool.size), units_step(UP, up)]
         if not need.every:
             up = up * ((pool.target < 0) | need.eligible[pool.target])
+        if need.kinds:
+            up = np.minimum(up, self._identified_units(need))
+        if need.kinds or not need.every:
             steps.append(units_step(CONSTRAINT, up, self._constraint))
         if need.ids is not None or need.names is not None:
             up = np.minimum(up, self._identified_units(need))

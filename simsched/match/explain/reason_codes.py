@@ -29,6 +29,7 @@ REASON_CODES: Mapping[str, str] = {
     "queue-stopped": "the queue is stopped: it accepts jobs, but none of them starts",
     "default-queue": "the request names no queue and gets the default queue",
     "default-duration": "the request has no duration and gets that of the queue",
+    "reservation-ahead": "the job cannot end before a reservation or maintenance of nodes that it needs",
     "graph-type": "the cluster has no resource of this type",
     "graph-count": "the idle cluster has too few of the resources",
     "graph-down": "too few of the resources are up",
@@ -42,7 +43,7 @@ REASON_CODES: Mapping[str, str] = {
     "graph-undecided": "the exact search reached its limit",
 }
 
-NOTES = frozenset({"queue-none", "queue-stopped", "default-queue", "default-duration"})
+NOTES = frozenset({"queue-none", "queue-stopped", "default-queue", "default-duration", "reservation-ahead"})
 """The codes that do not refuse a request."""
 
 

@@ -110,10 +110,10 @@ class Suggestion:
     Attributes
     ----------
     kind : ``count``, ``constraint``, ``id``, ``status``, ``sharing``, ``sibling``,
-        ``several`` or ``time``.
+        ``several``, ``time``, ``duration`` or ``queue``.
     text : the change in words.
     path : the request vertex that it changes, ``node/slot/core``; empty: none.
-    value : the count or the time (in seconds) that would fit; None for the other kinds.
+    value : the count, or the time or duration (in seconds), that would fit; None for the other kinds.
     """
 
     kind: str
@@ -133,7 +133,7 @@ class Suggestion:
     @property
     def sentence(self) -> str:
         """The change as a line of an answer; the text of the other kinds begins with a preposition."""
-        lead = "would fit with:" if self.kind in ("count", "several", "id") else "would fit"
+        lead = "would fit with:" if self.kind in ("count", "several", "id", "duration") else "would fit"
         return f"{lead} {self.text}"
 
     def __str__(self) -> str:
@@ -280,9 +280,14 @@ class Reasons:
         self._try = attempt
         self.configured: tuple[Reason, ...] = ()
 
-    def with_configured(self, reasons: tuple[Reason, ...], keep: Callable[[Suggestion], bool]) -> Reasons:
-        """Return these reasons after those of a configuration; `keep` selects changes."""
-        twin = Reasons(*self._found, find=self._make, attempt=lambda: tuple(filter(keep, self.changes)))
+    def with_configured(
+        self,
+        reasons: tuple[Reason, ...],
+        keep: Callable[[Suggestion], bool],
+        more: Callable[[], Iterator[Suggestion]],
+    ) -> Reasons:
+        """Return these reasons after those of a configuration; `keep` selects changes, `more` makes more."""
+        twin = Reasons(*self._found, find=self._make, attempt=lambda: (*more(), *filter(keep, self.changes)))
         twin.configured = reasons
         return twin
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.jobspec.shape import format_shape
+from simsched.formats.jobspec.vertex import claiming, claims
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.count import Count
 from simsched.match.explain.reasons import Suggestion, clock
@@ -19,7 +21,7 @@ from simsched.match.search.counts import EVERYWHERE, copies_of
 from simsched.match.search.select import can_match
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
@@ -28,8 +30,13 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
 
+SHAPES = 3
+"""Shapes that a note names at most."""
 TRIED = 8
 """Vertices of a request that are tried with a smaller count."""
+
+MOST_MORE = 1 << 16
+"""Counts that are tried above the own one of a vertex."""
 
 STEPS = 2_000
 """Steps of the exact search that one try may take."""
@@ -41,6 +48,33 @@ def suggestions(request: Request, state: Occupancy, failing: list[Need]) -> Iter
     found = list(trial.single_changes(failing))
     yield from found or trial.all_smaller(failing)
     yield from trial.later(state)
+
+
+def other_counts(request: Request, works: Callable[[Jobspec], bool], *, more: bool) -> Iterator[Suggestion]:
+    """Yield the count of each vertex with which the request works, nearest to its own; `more`: above it."""
+    needs = [need for top in request.needs for need in top.walk()][:TRIED]
+    for need in needs if more else _countable(list(request.needs)):
+        own = need.count.min
+
+        def fits(count: int, need: Need = need) -> bool:
+            return works(_counted(request.jobspec, need.number, count))
+
+        if more:
+            low, high = own, own + 1
+            while high <= own + MOST_MORE and not fits(high):
+                low, high = high, own + 2 * (high - own)
+            if high > own + MOST_MORE:
+                continue
+        elif own > 1 and fits(1):
+            low, high = own, 1
+        else:
+            continue
+        while abs(low - high) > 1:  # `high` works, and `low` does not
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        unit, path = _unit_of(request.jobspec, need.number), f" ({need.path})" if "/" in need.path else ""
+        text = f"{need.type}={high}{unit} instead of {own}{unit}{path}"
+        yield Suggestion(kind="count", text=text, path=need.path, value=high)
 
 
 class _Trial:
@@ -266,3 +300,28 @@ def named_part(part: Constraint) -> str:
     if isinstance(part, rfc31.Properties) and len(part.names) == 1:
         return f"the property {part.names[0]}"
     return f"the constraint {part}"
+
+
+def notes_on_sharing(jobspecs: Iterable[Jobspec], noun: str) -> Iterator[str]:
+    """Yield one sentence if some requests claim nothing, with the shapes that would claim the same (M4)."""
+    number = 0
+    found: Counter[tuple[ResourceVertex, ...]] = Counter()
+    known: dict[int, tuple[Jobspec, bool]] = {}  # jobs of one log share their jobspecs
+    for jobspec in jobspecs:
+        number += 1
+        if id(jobspec) not in known:
+            known[id(jobspec)] = jobspec, claims(jobspec.resources)
+        if not known[id(jobspec)][1]:
+            found[jobspec.resources] += 1
+    if found:
+        words = [
+            f"{format_shape(claiming(resources))} instead of {format_shape(resources)} ({times:,})"
+            for resources, times in found.most_common(SHAPES)
+        ]
+        more, total = len(found) - SHAPES, found.total()
+        which = f"{total:,} of {number:,} {noun}{'s' * (number > 1)} claim{'s' * (total == 1)} nothing"
+        rest = f" and {more:,} more shape{'s' * (more > 1)}" if more > 0 else ""
+        yield (
+            f"{which} exclusively, so others may get the same resources at the same time; "
+            f"to claim: {', '.join(words)}{rest}"
+        )

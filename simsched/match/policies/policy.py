@@ -227,8 +227,10 @@ def arranged(policy: MatchPolicy, candidates: Candidates) -> Ints:
         return np.arange(count)
     if POLICIES.get(policy.name) is policy:  # built in, hence known to return a permutation
         return policy.order(candidates)
+    # copies: an order that writes into them changes nothing else
+    apart = replace(candidates, ordinals=candidates.ordinals.copy(), fits=candidates.fits.copy())
     with KIND.named(policy):
-        found = np.asarray(policy.order(candidates))
+        found = np.asarray(policy.order(apart))
     if found.shape != (count,) or found.dtype.kind not in "iu" or not _is_permutation(found):
         raise ConfigError(
             f"match policy {policy.name!r} did not return a permutation of its {count} candidates",

@@ -14,6 +14,7 @@ import numpy as np
 from simsched.errors import RequestError
 from simsched.formats.jobspec.heterogeneous import part_constraints
 from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.rfc.constraint import kinds_of_units
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import convert
@@ -154,6 +155,7 @@ class _Compiler:
         children = tuple(self.need(child, in_slot=in_slot, path=path) for child in vertex.with_)
         exclusive = self.dialect.is_exclusive(vertex.exclusive, in_slot=in_slot)
         ids, names = self._identified(vertex, path)
+        kinds = self._kinds(vertex.type, level) if kind == POOL else frozenset()
         flat = flat_demand(children)
         return Need(
             type=vertex.type,
@@ -166,6 +168,7 @@ class _Compiler:
             children=children,
             ids=ids,
             names=names,
+            kinds=kinds,
             path=path,
             number=number,
             label=vertex.label,
@@ -205,6 +208,7 @@ class _Compiler:
             children=children,
             ids=None,
             names=None,
+            kinds=frozenset(),
             path=path,
             number=number,
             label=vertex.label,
@@ -245,6 +249,15 @@ class _Compiler:
             return ceil(convert(amount, vertex.unit, own))
         except RequestError as error:
             raise error.at(path) from None
+
+    def _kinds(self, type_: str, level: str) -> frozenset[str]:
+        """Return the kinds of units that the constraint names, if the targets that it selects have others."""
+        kinds = kinds_of_units(self.constraint, type_)
+        if not kinds or level == ABOVE:
+            return frozenset()
+        pool = self.index.pool_types[type_]
+        others = ~self.index.units_of_kinds(type_, kinds).whole & (pool.target >= 0)
+        return kinds if (others & self.eligible[pool.target]).any() else frozenset()
 
     def _identified(self, vertex: ResourceVertex, path: str) -> tuple[Idset | None, frozenset[str] | None]:
         """Read `id`: an idset of vertex ids, or a hostlist of names (M2)."""
@@ -367,6 +380,7 @@ def _signature(need: Need) -> tuple[object, ...]:
         need.exclusive,
         need.ids,
         need.names,
+        need.kinds,
         tuple(_signature(child) for child in need.children),
     )
 

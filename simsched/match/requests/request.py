@@ -42,6 +42,8 @@ class Need:
     whole : R names the whole subtree (M5).
     children : the needs below each copy.
     ids, names : the vertices or units that may serve; None: any.
+    kinds : the properties of which units of a pool need one, where the constraint names a kind of them
+        (``a100@gpu``) and not all units of the targets that it selects are of that kind; empty: any units.
     path : its place in the request, ``node/slot/core``.
     number : its number in the request in preorder.
     eligible, every : the targets that the constraint lets pass (M7); whether all do.
@@ -59,6 +61,7 @@ class Need:
     children: tuple[Need, ...]
     ids: Idset | None
     names: frozenset[str] | None
+    kinds: frozenset[str]
     path: str
     number: int
     label: str | None
@@ -75,7 +78,12 @@ class Need:
     @property
     def takes_any_units(self) -> bool:
         """Whether this claims units of a pool exclusively, no matter which."""
-        return self.kind == POOL and self.exclusive and self.ids is None and self.names is None
+        return self.kind == POOL and self.exclusive and not self.is_particular
+
+    @property
+    def is_particular(self) -> bool:
+        """Whether only some vertices or units may serve, by id, name or kind."""
+        return self.ids is not None or self.names is not None or bool(self.kinds)
 
     def walk(self) -> Iterator[Need]:
         """Yield this need and all below it, in preorder."""

@@ -290,22 +290,26 @@ def _share_units(need: Need, above: str, scope: Ordinals, avail: Availability) -
 def usable_units(need: Need, avail: Availability) -> Ints:
     """Return how many units of each leaf pool may serve a pool need."""
     pool = avail.index.pool_types[need.type]
-    if need.ids is None and need.names is None:
+    if not need.is_particular:
         found = avail.free[need.type] if need.exclusive else avail.shareable(need.type)
     elif pool.named:
         found = np.array([avail.usable_mask(need, leaf).bit_count() for leaf in range(len(pool))], np.int64)
     else:  # units without ids: only the name of their pool distinguishes them
-        named = [need.names is not None and _is_named(need, pool, leaf, avail) for leaf in range(len(pool))]
-        found = np.where(named, avail.free[need.type], 0)
+        found = np.where(_serving_pools(need, pool, avail), avail.free[need.type], 0)
     if need.every:
         return found
     return np.where((pool.target < 0) | need.eligible[pool.target], found, 0)
 
 
-def _is_named(need: Need, pool: PoolType, leaf: int, avail: Availability) -> bool:
-    """Whether a leaf pool's vertex has one of the names (an empty pool has no vertex)."""
-    graph = avail.index.graph
-    return any(pool_of(graph, key).name in (need.names or ()) for key in pool.keys[leaf][:1])
+def _serving_pools(need: Need, pool: PoolType, avail: Availability) -> Bools:
+    """Say which leaf pools have the wanted name and kind (an empty pool has no vertex)."""
+    row = np.ones(len(pool), dtype=np.bool_)
+    if need.kinds:
+        row &= avail.index.units_of_kinds(need.type, need.kinds).whole
+    if need.names is not None or need.ids is not None:
+        graph, wanted = avail.index.graph, need.names or frozenset()
+        row &= np.array([any(pool_of(graph, key).name in wanted for key in keys[:1]) for keys in pool.keys])
+    return row
 
 
 # --- intervals -----------------------------------------------------------------------------

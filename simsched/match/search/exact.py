@@ -101,7 +101,7 @@ class _Search:
         self._containing: dict[tuple[str, int], object] = {}
         self._owned: dict[tuple[str, str], list[list[int]]] = {}
         self.kinds = sorted({n.type for n in request.walk() if n.kind == VERTEX} | {self.index.target_type})
-        self.particular = any(n.ids is not None or n.names is not None for n in request.walk())
+        self.particular = any(need.is_particular for need in request.walk())
 
     def run(self, limit: int) -> bool:
         """Search; return whether a match was found, which is then in the ledger.

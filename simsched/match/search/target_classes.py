@@ -44,7 +44,7 @@ def target_classes(index: Index, content: Content) -> Classes | None:
     is applied to vertices within it: then members of a class may differ.
     """
     needs = [part for need in content.needs for part in need.walk()]
-    if any(need.ids is not None or need.names is not None for need in needs):
+    if any(need.is_particular for need in needs):
         return None
     if content.flat is None and not all(need.every for need in needs):
         return None

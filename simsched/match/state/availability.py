@@ -225,6 +225,8 @@ class Availability:
                 mask |= 1 << unit if shared_leaf == leaf else 0
         if need.ids is not None:
             mask &= sum(1 << i for i, unit in enumerate(pool.ids[leaf]) if unit in need.ids)
+        if need.kinds:
+            mask &= self.index.units_of_kinds(need.type, need.kinds).masks[leaf]
         if need.names is not None:
             names = self.index.unit_names(need.type, leaf)
             mask &= sum(1 << i for i, name in enumerate(names) if name in need.names)

@@ -1,6 +1,5 @@
 // ---- the wait of one job ------------------------------------------------------------------------------------
-// The causes of a wait by the rule of wait_totals.py: at each row of the timeline the type that is scarcest of
-// those that are short, as a share of the machine, and otherwise the policy or the placement.
+// The causes of each wait are in the packed columns, as wait_causes.py finds them.
 class JobWaits {
   constructor(charts, spec, data) {
     Object.assign(this, { charts, spec, data, prefix: charts.spec.prefix });
@@ -20,31 +19,14 @@ class JobWaits {
     const row = /^\d+$/.test(id) ? Number(id) - s.ids_first : -1;
     return row < count ? row : -1;
   }
-  free(type, total, row) {
-    return total - this.charts.line[`used_${type}`][row] - (this.data[`down_${type}`]?.[row] ?? 0);
-  }
-  causeAt(job, row) {
-    let worst = null, most = 0;
-    for (const [type, total, cause] of this.spec.types) {
-      const lacking = Math.round(1e9 * (this.data[`need_${type}`][job] - this.free(type, total, row)) / total) / 1e9;
-      if (lacking > most) { most = lacking; worst = cause; }
-    }
-    return worst ?? this.spec.policy[0];
-  }
   // Periods [from, until, cause] in ticks, without gaps, from submission to the end of the wait.
   periods(job) {
-    const line = this.charts.line, submit = this.charts.jobs.submit[job], found = [];
-    const end = submit + this.data.wait[job], eligible = submit + this.data.held[job];
-    const add = (from, until, cause) => {
-      if (until <= from) return;
-      const last = found.at(-1);
-      if (last && last[2] === cause) last[1] = until; else found.push([from, until, cause]);
-    };
-    add(submit, eligible, this.spec.eligible[0]);
-    for (let row = Math.max(this.charts.rowAt(eligible), 0), at = eligible; at < end; row++) {
-      const until = row + 1 < line.time.length ? Math.min(line.time[row + 1], end) : end;
-      add(at, until, this.causeAt(job, row));
-      at = Math.max(at, until);
+    const submit = this.charts.jobs.submit[job], found = [];
+    let from = submit;
+    for (let at = this.data.first[job]; at < this.data.first[job + 1]; at++) {
+      const until = submit + this.data.until[at];
+      found.push([from, until, this.spec.causes[this.data.cause[at]][0]]);
+      from = until;
     }
     return found;
   }
@@ -57,7 +39,7 @@ class JobWaits {
   // Jobs that held most of each short type while it was short: [row, type, units, ticks, until].
   holders(periods) {
     const { submit } = this.charts.jobs, found = [];
-    for (const [type, , cause] of this.spec.types) {
+    for (const [type, cause] of this.spec.types) {
       const short = periods.filter((p) => p[2] === cause), units = this.charts.jobs[`${type}s`];
       if (!short.length || !units) continue;
       const first = short[0][0], last = short.at(-1)[1];
@@ -82,7 +64,7 @@ class JobWaits {
     else parts.push(this.timeline(job));
     const quoted = /^[\w.@%+=:,/-]+$/.test(id) ? id : `'${id.replaceAll("'", "'\"'\"'")}'`;
     if (this.spec.command) parts.push(element("p", { class: "note" },
-      "Reservations, the order of the queue, placement, and changes that would have helped: ", element("code", {}, `${this.spec.command} ${quoted}`)));
+      "The jobs, limits and reservations in the way, and changes that would have helped: ", element("code", {}, `${this.spec.command} ${quoted}`)));
     answer.replaceChildren(...parts);
   }
   at(t) {
@@ -102,7 +84,7 @@ class JobWaits {
   }
   timeline(job) {
     const periods = this.periods(job), submit = this.charts.jobs.submit[job], wait = this.data.wait[job], tick = this.charts.spec.tick;
-    const colour = new Map([this.spec.eligible, this.spec.policy, ...this.spec.types.map(([, , cause, c]) => [cause, c])]);
+    const colour = new Map(this.spec.causes);
     const bar = (spans, hex) => element("td", { class: "track" }, element("div", {}, ...spans.map(([from, until]) => element("i", {
       style: `left:${100 * (from - submit) / wait}%;width:${Math.max(100 * (until - from) / wait, 0.15)}%;background:${hex}` }))));
     const rows = this.byCause(periods).map(([cause, length]) => element("tr", {},

@@ -22,6 +22,7 @@ from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import ALLOCATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 #: most rows that `held_pools` makes; a run of many-node jobs has one row per job and node
@@ -34,6 +35,7 @@ with record as (
         id: 'VARCHAR', event: 'VARCHAR', time: 'DOUBLE',
         R: 'STRUCT(execution STRUCT(R_lite STRUCT(rank VARCHAR, children MAP(VARCHAR, VARCHAR))[],
                                     nodelist VARCHAR[]))'})
+    where ? or id in (select id from wanted)
 )
 select record, id, event, time, x.nodelist as nodelist,
        unnest(coalesce(x.R_lite, [null]), recursive := false) as entry
@@ -55,8 +57,8 @@ def no_shards() -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in {**kinds, **texts}.items()})
 
 
-def read_shards(file: Path) -> pd.DataFrame:
-    """Read the records, one row for each R_lite entry and child type.
+def read_shards(file: Path, jobs: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read the records, one row for each R_lite entry and child type; of these `jobs` (ids) alone, if given.
 
     Columns: record (its line), id, event, time (s), hosts (of the whole record), ranks,
     type (``node`` where an entry has no children) and ids.
@@ -67,7 +69,8 @@ def read_shards(file: Path) -> pd.DataFrame:
     """
     with duckdb.connect() as con:
         try:
-            frame = con.execute(_ENTRIES, [glob_free(file)]).df()
+            con.register("wanted", pd.DataFrame({"id": pd.Series(list(jobs or ()), dtype="object")}))
+            frame = con.execute(_ENTRIES, [glob_free(file), jobs is None]).df()
         except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
             raise RunError(
                 f"cannot be read: {first_line(error)}", where=str(file), expected="one R per line"

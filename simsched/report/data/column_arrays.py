@@ -44,7 +44,7 @@ def open_parquet(
             have = {str(name): str(kind) for name, kind, *_ in con.execute("describe t").fetchall()}
             lacking = sorted(set(required) - have.keys())
             if lacking:
-                raise RunError(f"has no column {', '.join(lacking)}", where=str(file))
+                raise RunError(f"there is no column {', '.join(map(repr, lacking))}", where=str(file))
             yield con, have
         except (duckdb.Error, ValueError) as error:  # ValueError: a message that is not UTF-8
             reason = first_line(error)
@@ -69,16 +69,79 @@ def select_item(name: str, kind: Kind) -> str:
 
 
 def check_jobs(jobs: Any, dropped: Any, file: Path) -> None:
-    """Refuse jobs (columns by name) without a submit time, unless they were `dropped`, and infinite times."""
-    unknown = np.isnan(jobs["submit"]) & ~dropped  # a bad record may lack it
-    if unknown.any() or any(np.isinf(jobs[name]).any() for name in ("submit", "start", "end")):
-        raise RunError("a job has no submit time, or an infinite time", where=str(file))
+    """Refuse jobs (columns by name) with values that no run writes; `dropped` records may lack some.
+
+    RunError names the column and the first row.
+    """
+    dropped = np.asarray(dropped, dtype=bool)
+    for name in _TIMES:
+        if name in jobs:
+            values = np.asarray(jobs[name], dtype=np.float64)
+            infinite = np.isinf(values) & (name != "eligible")  # a job may never become eligible
+            odd = infinite | (np.abs(np.nan_to_num(values, posinf=0, neginf=0)) > MOST)
+            if name == "submit":
+                odd |= np.isnan(values) & ~dropped
+            _refuse(odd, name, values, file, "a time in seconds")
+    for name in _COUNTS:
+        if name in jobs:
+            values = np.asarray(jobs[name])
+            _refuse((values < 0) | (values > MOST), name, values, file, "a count of 0 or more")
+    if "start" in jobs and "end" in jobs:
+        start, end = (np.asarray(jobs[name], dtype=np.float64) for name in ("start", "end"))
+        _refuse(end < start, "end", end, file, "a time at or after the start")
+    for name in _TEXTS:
+        if name in jobs:
+            values = jobs[name]
+            lacking = values.isna() if hasattr(values, "isna") else np.equal(values, _UNKNOWN)
+            _refuse(np.asarray(lacking, dtype=bool) & ~dropped, name, values, file, "a text")
 
 
-def check_times(time: npt.NDArray[np.float64], file: Path) -> None:
-    """Refuse times that are not finite and ascending."""
-    if not np.isfinite(time).all() or (np.diff(time) < 0).any():
-        raise RunError("times are not finite and ascending", where=str(file))
+_UNKNOWN = np.array(None, dtype=object)
+_TIMES = ("submit", "eligible", "start", "end")
+_COUNTS = ("nodes", "cores", "gpus", "procs")
+_TEXTS = ("id", "result")
+"""Columns of the jobs that always have a value."""
+MOST = 2.0**53
+"""The largest number of a table."""
+
+
+def _refuse(odd: npt.NDArray[np.bool_], name: str, values: Any, file: Path, expected: str) -> None:
+    """Raise RunError for the first row whose value is odd."""
+    if odd.any():
+        row = int(np.argmax(odd))
+        value = list(values)[row] if not hasattr(values, "iloc") else values.iloc[row]
+        value = value.item() if hasattr(value, "item") else value
+        raise RunError(f"column {name!r}, row {row + 1}: {value!r}", where=str(file), expected=expected)
+
+
+def check_timeline(timeline: Any, file: Path) -> None:
+    """Refuse times that are not finite and ascending, and numbers that are not finite or below 0."""
+    time = np.asarray(timeline["time"], dtype=np.float64)
+    odd = ~np.isfinite(time) | np.append(False, np.diff(time) < 0)
+    _refuse(odd, "time", time, file, "finite times, ascending")
+    for name in timeline:
+        try:
+            values = np.asarray(timeline[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            fault = f"column {name!r} does not hold numbers"
+            raise RunError(fault, where=str(file), expected="numbers") from None
+        odd = np.isinf(values) | (np.nan_to_num(values) < 0) | (np.nan_to_num(values) > MOST)
+        if name != "time":
+            _refuse(odd, str(name), values, file, "a number of 0 or more")
+
+
+def refuse_types(have: Mapping[str, str], kinds: Mapping[str, Kind], file: Path) -> None:
+    """Raise RunError for a column of another type than its kind."""
+    for name, found in have.items():
+        kind = kinds.get(name)
+        if kind is None:
+            continue
+        is_list, is_text = found.endswith("]"), found in {"VARCHAR", "BLOB"}
+        fits = is_list if kind == "list" else not (is_list or found.startswith(("STRUCT", "MAP")))
+        if not fits or (is_text and kind in {"int", "float", "bool"}):
+            words = {"list": "a list of texts", "category": "texts", "text": "texts"}
+            expected = words.get(kind, "numbers")
+            raise RunError(f"column {name!r} is of the type {found}", where=str(file), expected=expected)
 
 
 def read_columns(
@@ -91,6 +154,7 @@ def read_columns(
     required = kinds or () if required is None else required
     with open_parquet(file, required) as (con, have):
         wanted: Mapping[str, Kind] = dict.fromkeys(have, "float") if kinds is None else kinds
+        refuse_types(have, wanted, file)
         items = [select_item(name, kind) for name, kind in wanted.items() if name in have]
         read: Mapping[str, Any] = con.execute(f"select {', '.join(items)} from t").fetchnumpy()  # noqa: S608 - quoted names
     rows = len(next(iter(read.values())))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report.data.column_arrays import open_parquet, quoted, select_item
+from simsched.report.data.column_arrays import open_parquet, quoted, refuse_types, select_item
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +24,7 @@ def read_frame(file: Path, columns: tuple[Column, ...], required: frozenset[str]
     """Read one Parquet file into a frame of documented dtypes, text columns as categories."""
     with open_parquet(file, required) as (con, have):
         known = {c.name: c for c in columns}
+        refuse_types(have, {c.name: c.kind for c in columns}, file)
         items = [_item(con, name, kind, known.get(name)) for name, kind in have.items()]
         frame = con.execute(f"select {', '.join(items)} from t").df()  # noqa: S608 - quoted names
     return shaped(frame, columns)
@@ -59,7 +60,7 @@ def shaped(frame: pd.DataFrame, columns: tuple[Column, ...]) -> pd.DataFrame:
 
     known = {c.name for c in columns}
     shaped = {c.name: _typed(frame, c) for c in columns}
-    rest = {str(name): frame[name] for name in frame.columns if name not in known}
+    rest = {str(name): _free(frame[name]) for name in frame.columns if name not in known}
     return pd.DataFrame({**shaped, **rest}, index=frame.index)
 
 
@@ -74,7 +75,7 @@ def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
     else:
         value = frame[column.name]
     if column.kind == "category":
-        return value if isinstance(value.dtype, pd.CategoricalDtype) else _category(value)
+        return _free(value) if isinstance(value.dtype, pd.CategoricalDtype) else _category(value)
     if column.kind == "int":
         return value.astype("float64").fillna(0).astype("int64") if value.dtype != "int64" else value
     if column.kind == "bool":
@@ -82,6 +83,15 @@ def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
     if column.kind == "float":
         return value.astype("float64") if value.dtype != "float64" else value
     return value.map(_names) if column.kind == "list" else value.astype("str")
+
+
+def _free(value: pd.Series[Any]) -> pd.Series[Any]:
+    """Return texts that no document describes as a category, without the order that DuckDB's enums have."""
+    import pandas as pd
+
+    if isinstance(value.dtype, pd.CategoricalDtype):
+        return value.cat.as_unordered()
+    return _category(value) if value.dtype.kind == "O" else value
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from simsched.formats.rfc.clock import DateText, seconds_on
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.report.columns import COLOURS
+from simsched.report.data.gantt import chart
 from simsched.report.metrics.classes import size_class
 from simsched.report.metrics.metrics import span
 
@@ -101,13 +102,33 @@ def part_of(run: RunTables, drawn: Chart, view: GanttView) -> GanttPart:
     boxes = boxes.assign(start=boxes["start"] - origin, end=boxes["end"] - origin)
     boxes = boxes[(boxes["end"] > window[0]) & (boxes["start"] < window[1])]
     boxes = boxes.assign(start=boxes["start"].clip(*window), end=boxes["end"].clip(*window))
-    if drawn.row != "rank":
-        if view.nodes is not None:
-            raise RunError("the nodes of jobs are not known: this run was made without its allocations",
-                           where=run.name)  # fmt: skip
+    if drawn.row != "rank" and view.nodes is None:
         return GanttPart(boxes, drawn.rows, (), window)
-    ranks = _ranks(run, drawn.rows, view.nodes)
-    return GanttPart(_at_rows(boxes, ranks), len(ranks), _labels(run, ranks), window)
+    ranks = ranks_of(run, drawn, view.nodes)
+    return GanttPart(at_rows(boxes, ranks), len(ranks), _labels(run, ranks), window)
+
+
+def window_of(run: RunTables, view: GanttView) -> tuple[float, float]:
+    """Return the first and last second of a view on the clock of the run; errors as `part_of`."""
+    origin, last = span(run.jobs)
+    low, high = _window(run, view, origin, last)
+    return low + origin, high + origin
+
+
+def jobs_of_view(run: RunTables, view: GanttView) -> npt.NDArray[np.int64]:
+    """Return the rows of the jobs that ran within a view; errors as `part_of`."""
+    origin, last = span(run.jobs)
+    low, high = _window(run, view, origin, last)
+    start = run.jobs["start"].to_numpy(dtype=np.float64) - origin
+    end = run.jobs["end"].fillna(np.inf).to_numpy(dtype=np.float64) - origin
+    shown = _chosen_jobs(run, view) & (start < high) & (end > low)
+    rows: npt.NDArray[np.int64] = np.flatnonzero(shown)
+    if view.nodes is None or not len(rows):
+        return rows
+    drawn = chart(run.of_jobs(rows))
+    on_nodes = at_rows(drawn.boxes, ranks_of(run, drawn, view.nodes))["job"]
+    kept: npt.NDArray[np.int64] = rows[np.unique(on_nodes.to_numpy(dtype=np.int64))]
+    return kept
 
 
 def _window(run: RunTables, view: GanttView, origin: float, last: float) -> tuple[float, float]:
@@ -144,8 +165,12 @@ def _chosen_jobs(run: RunTables, view: GanttView) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _ranks(run: RunTables, rows: int, text: str | None) -> npt.NDArray[np.int64]:
-    """Return the ranks of a view, ascending."""
+def ranks_of(run: RunTables, drawn: Chart, text: str | None) -> npt.NDArray[np.int64]:
+    """Return the ranks that a view of a chart names, ascending; all of them for None."""
+    rows = drawn.rows
+    if drawn.row != "rank":
+        raise RunError("the nodes of jobs are not known: this run was made without its allocations",
+                       where=run.name)  # fmt: skip
     if text is None:
         return np.arange(rows, dtype=np.int64)
     if text[:1].isdigit():
@@ -167,7 +192,7 @@ def _ranks(run: RunTables, rows: int, text: str | None) -> npt.NDArray[np.int64]
     return np.array(sorted(found), dtype=np.int64)
 
 
-def _at_rows(boxes: pd.DataFrame, ranks: npt.NDArray[np.int64]) -> pd.DataFrame:
+def at_rows(boxes: pd.DataFrame, ranks: npt.NDArray[np.int64]) -> pd.DataFrame:
     """Return the rectangles with the chosen ranks as rows 0, 1, 2 …, cut where ranks are missing."""
     import pandas as pd
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.report.columns import JOBS, REQUIRED_JOBS, Column
-from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
+from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,7 +42,7 @@ def timeline_arrays(run: RunTables) -> Arrays:
         return {str(name): _of_frame(column) for name, column in run.timeline.items()}
     file = run.path / "timeline.parquet"
     found = read_columns(file, None, {"time"})
-    check_times(found["time"], file)
+    check_timeline(found, file)
     return found
 
 

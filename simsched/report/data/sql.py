@@ -41,7 +41,7 @@ def query(text: str, runs: Sequence[RunTables], *, outside: bool = False) -> pd.
     Raises
     ------
     ConfigError : the query is wrong; the message is DuckDB's.
-    RunError : a run was never saved, or its tables cannot be read.
+    RunError : a run was made of tables alone, or its tables cannot be read.
     """
     if not runs:
         raise ConfigError("no runs to query", expected="at least one run")
@@ -51,7 +51,7 @@ def query(text: str, runs: Sequence[RunTables], *, outside: bool = False) -> pd.
         figures = [(run.name, name, value) for run in runs for name, value in run.summary.items()]
         con.register("summary", pd.DataFrame(figures, columns=["run", "metric", "value"]))
         con.register("runs", pd.DataFrame([_facts(run) for run in runs]))
-        return answer(con, text, within=None if outside else [run.path for run in runs if run.path])
+        return answer(con, text, within=None if outside else [run.folder for run in runs if run.folder])
 
 
 def answer(
@@ -100,14 +100,14 @@ def _create_view(con: duckdb.DuckDBPyConnection, table: str, runs: Sequence[RunT
     """Create a view of one table of all runs, columns by name; runs may lack ``nodes``."""
     parts = []
     for run in runs:
-        if run.path is None:
-            raise RunError("this run was never saved", where=run.name, expected="a run directory")
-        file = run.path / f"{table}.parquet"
+        if run.folder is None:
+            raise RunError("these tables are not those of a run", where=run.name, expected="a run")
+        file = run.folder / f"{table}.parquet"
         if file.is_file():
             rows = f"read_parquet({_quoted(glob_free(file.resolve()))})"
             parts.append(f"select {_quoted(run.name)} as run, * from {rows}")  # noqa: S608 - quoted
         elif table != "nodes":
-            raise RunError(f"{file.name} is missing", where=str(run.path))
+            raise RunError(f"{file.name} is missing", where=str(run.folder))
     try:
         if parts:
             con.execute(f"create view {table} as {' union all by name '.join(parts)}")

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from simsched.arguments import check, check_path, check_real, wrong
-from simsched.errors import FormatError, RunError, did_you_mean
+from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
-from simsched.report.data.column_arrays import check_jobs, check_times, read_columns
+from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped
+from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
+    from simsched.graph.cluster import Cluster
     from simsched.simulation.record.run_directory import RunResult
+    from simsched.workload.job import Workload
 
 #: the newest layout of a run directory that this version reads
-RUN_FORMAT = 1
 
 
 class RunTables:
@@ -96,8 +98,13 @@ class RunTables:
         """Return the tables of a run that is still in memory."""
         return cls.from_columns(result.jobs, result.timeline, result.meta)
 
+    @property
+    def folder(self) -> Path | None:
+        """The directory with the files of the run; None for tables that were made without one."""
+        return self.path
+
     def __repr__(self) -> str:
-        return f"<Run {self.name}: {len(self.jobs)} jobs on {self.cluster_name}>"
+        return f"<Run {self.name}: {len(self.jobs):,} jobs on {self.cluster_name}>"
 
     @property
     def cluster_name(self) -> str:
@@ -114,12 +121,38 @@ class RunTables:
         """The configuration of the run: policies, seed, options."""
         return dict(self.meta.get("config", {}))
 
+    def inputs(self) -> tuple[Cluster, Workload]:
+        """Read the cluster and the workload of the run again; the jobs are in their queues.
+
+        Raises
+        ------
+        RunError
+            if an input has changed since the run, or ``run.json`` does not say how it was read.
+        """
+        from simsched.simulation.record.run_origin import unchanged_inputs
+
+        try:
+            return unchanged_inputs(self.meta, self.name)
+        except RunError:
+            raise
+        except SimschedError:  # an input cannot be read
+            names = [str(one.get("name")) for one in self.meta.get("inputs", [])]
+            missing = next((name for name in names if not Path(name).exists()), None)
+            if missing is None:
+                raise
+            fault = f"the input {missing} of the run is not here"
+            raise RunError(
+                fault, where=self.name, expected="the directory in which the run was made, and its inputs"
+            ) from None
+
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job; columns, units and dtypes are `columns.JOBS`."""
         file = self._file("jobs.parquet")
         frame = read_frame(file, JOBS, REQUIRED_JOBS)
         check_jobs(frame, frame["result"] == "DROPPED", file)
+        if frame["wait"].isna().all():  # format 1 has no such column
+            frame["wait"] = frame["start"] - frame["submit"]
         return frame
 
     @cached_property
@@ -127,18 +160,18 @@ class RunTables:
         """One row per instant at which something changed; each row holds until the next one."""
         file = self._file("timeline.parquet")
         frame = read_frame(file, TIMELINE, frozenset({"time"}))
-        check_times(frame["time"].to_numpy(), file)
+        check_timeline(frame, file)
         return frame
 
     @cached_property
     def summary(self) -> dict[str, float]:
         """Figures by name (`summary.METRICS`): from ``summary.json``, or computed if it is missing."""
-        from simsched.report.metrics.summary import summarise
+        from simsched.report.metrics.summary import RunFigures, summarise
 
         stored = self.path / "summary.json" if self.path else None
         if stored and stored.is_file():
-            return {k: _number(v) for k, v in read_record(stored).items() if _is_number(v)}
-        return summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up)
+            return RunFigures({k: _number(v) for k, v in read_record(stored).items() if _is_number(v)})
+        return RunFigures(summarise(self.jobs, self.timeline, self.totals, warm_up=self.warm_up))
 
     @cached_property
     def clock(self) -> Clock | None:
@@ -192,6 +225,19 @@ class RunTables:
         )
         return run
 
+    #: ids of the jobs whose allocations are read; None: all
+    _only: Sequence[str] | None = None
+
+    def of_jobs(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the run with the jobs in some rows of `jobs` alone, and with their allocations."""
+        run = copy(self)
+        for name in ("queues", "users", "reasons", "shards", "allocations"):  # made of the jobs
+            run.__dict__.pop(name, None)
+        run.__dict__["jobs"] = self.jobs.iloc[rows].reset_index(drop=True)
+        run.__dict__["summary"] = self.summary
+        run._only = run.jobs["id"].astype(str).tolist()
+        return run
+
     @cached_property
     def allocations(self) -> pd.DataFrame:
         """One row per job and pool (or node) that it held; columns are `columns.ALLOCATIONS`.
@@ -207,8 +253,8 @@ class RunTables:
         """The alloc and release records of ``allocations.jsonl``, one row per record and R_lite entry."""
         from simsched.report.data.allocations import no_shards, read_shards
 
-        file = self.path / "allocations.jsonl" if self.path else None
-        return read_shards(file) if file and file.is_file() else no_shards()
+        file = self.folder / "allocations.jsonl" if self.has_allocations and self.folder else None
+        return read_shards(file, self._only) if file and file.is_file() else no_shards()
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
@@ -229,7 +275,7 @@ class RunTables:
         """One row per node and outage, planned or by chance; columns are `columns.OUTAGES`."""
         from simsched.report.data.run_outages import outages_of
 
-        return outages_of(self.path, self.config)
+        return outages_of(self.folder, self.config)
 
     @cached_property
     def window(self) -> tuple[float, float]:
@@ -306,9 +352,7 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
     where = str(path / "run.json")
     if "simsched" not in meta:
         raise RunError("not written by simsched", where=where, expected="a key 'simsched'")
-    layout = meta.get("format", RUN_FORMAT)
-    if layout != RUN_FORMAT:
-        raise RunError(f"run format {layout!r} is not known", where=where, expected=f"format {RUN_FORMAT}")
+    check_format(meta, where)
     if meta.get("complete") is not True:
         raise RunError("the run did not finish", where=str(path), expected="a complete run")
     _check_parts(meta, where)

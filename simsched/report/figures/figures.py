@@ -6,8 +6,10 @@ takes several runs.  Drawing needs no display.
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +45,30 @@ class Kind:
 
 PAPERS = {"single": 3.5, "double": 7.16}
 """Widths in inches of figures over one and two columns of text, as IEEE's journals have them."""
+_UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+"""Unit of a width → inches; a point is that of TeX, in which LaTeX prints ``\\columnwidth``."""
+NARROW = 5.0
+"""A figure of fewer inches counts as one for a single column."""
+
+
+def inches(paper: str) -> float:
+    """Return the width of a figure in a paper: a name of `PAPERS`, or a width such as ``8.5cm``.
+
+    Raises
+    ------
+    ConfigError : the text is neither, or the width is not between 1 and 40 inches.
+
+    >>> round(inches("8.5cm"), 2), inches("double")
+    (3.35, 7.16)
+    """
+    if paper in PAPERS:
+        return PAPERS[paper]
+    found = re.fullmatch(r"\s*(\d{1,4}(?:\.\d{0,6})?)\s*(in|cm|mm|pt)\s*", paper)
+    width = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not 1 <= width <= 40:
+        expected = f"{', '.join(PAPERS)}, or a width of 1 to 40 in such as 8.5cm (in, cm, mm, pt)"
+        raise ConfigError(f"{paper!r} is not the width of a figure", where="paper", expected=expected)
+    return width
 
 
 KINDS: dict[str, Kind] = {
@@ -104,14 +130,16 @@ def _style(dark: bool, paper: bool) -> dict[str, Any]:
 
 @contextmanager
 def matplotlib_figures(dark: bool, *, paper: bool = False) -> Iterator[Any]:
-    """Yield matplotlib's class of figures, in our style; ConfigError without matplotlib."""
+    """Yield the function that makes figures in our style; ConfigError without matplotlib."""
     try:
         import matplotlib as mpl
-        from matplotlib.figure import Figure
+
+        from simsched.report.figures.shown_figure import ShownFigure
     except ModuleNotFoundError as error:
         raise needs("a figure", error, extra="plot") from None
-    with mpl.rc_context(cast("Any", _style(dark, paper))):
-        yield Figure
+    style = _style(dark, paper)
+    with mpl.rc_context(cast("Any", style)):
+        yield partial(ShownFigure, style=style)
 
 
 def draw(
@@ -125,8 +153,8 @@ def draw(
 ) -> Any:
     """Draw a kind of figure and return it as a matplotlib Figure.
 
-    `view` is the part of a Gantt chart that is drawn.  `paper` is the width of a column of text, one
-    of `PAPERS`; `grey` replaces colours by shades of grey and lets lines differ by dashes.
+    `view` is the part of a Gantt chart that is drawn.  `paper` is the width of a column of text, as
+    `inches` reads it; `grey` replaces colours by shades of grey and lets lines differ by dashes.
 
     Raises
     ------
@@ -192,10 +220,9 @@ def _checked(kind: str, runs: Sequence[RunTables], view: GanttView | None, paper
 
 
 def _check_paper(name: str, kind: Kind, paper: str | None) -> None:
-    if paper is not None and paper not in PAPERS:
-        raise ConfigError(f"unknown width {paper!r}", where="paper", expected=", ".join(PAPERS))
-    if paper == "single" and kind.wide:
-        raise ConfigError(f"{name} does not fit into one column", where="paper", expected="double")
+    if paper is not None and inches(paper) < NARROW and kind.wide:
+        wide = f"double, or {NARROW:g} in and more"
+        raise ConfigError(f"{name} does not fit into one column", where="paper", expected=wide)
 
 
 def _size(kind: Kind, paper: str | None) -> tuple[float, float]:
@@ -203,8 +230,8 @@ def _size(kind: Kind, paper: str | None) -> tuple[float, float]:
     width, height = kind.size
     if paper is None:
         return kind.size
-    least = 0.62 if paper == "single" else 0.45
-    return PAPERS[paper], PAPERS[paper] * max(height / width, least)
+    wanted = inches(paper)
+    return wanted, wanted * max(height / width, 0.62 if wanted < NARROW else 0.45)
 
 
 def _function(name: str) -> Callable[..., None]:
@@ -229,9 +256,7 @@ def save(
     """Draw a kind of figure into a .png, .svg or .pdf file; the same runs give the same bytes."""
     path = Path(target)
     stamp = stamp_of(path, dpi)
-    figure = draw(kind, runs, dark=dark, view=view, paper=paper, grey=grey)
-    with matplotlib_figures(dark, paper=paper is not None):
-        save_figure(figure, path, dpi, stamp)
+    save_figure(draw(kind, runs, dark=dark, view=view, paper=paper, grey=grey), path, dpi, stamp)
 
 
 def save_figure(figure: Any, path: Path, dpi: int, stamp: Mapping[str, Any]) -> None:

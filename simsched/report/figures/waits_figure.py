@@ -14,7 +14,7 @@ from simsched.report.figures.date_axis import mark_dates
 from simsched.report.figures.legends import legend_above
 from simsched.report.figures.over_time import time_axis
 from simsched.report.waiting.job_answer import SHORT
-from simsched.report.waiting.wait_totals import NOT_ELIGIBLE, POLICY
+from simsched.report.waiting.limit_replay import LIMIT
 from simsched.report.waiting.waits_over_time import waits_over_time
 from simsched.text_table import clip_end
 
@@ -28,7 +28,6 @@ Figure = Any
 Axes = Any
 BINS = 120
 """Parts of the time of a run in the figure of its waits."""
-POLICY_COLOUR, ELIGIBLE_COLOUR = palette.PURPLE, palette.GREY
 
 
 def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
@@ -39,6 +38,7 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
         raise RunError("no job ran, so there is nothing to draw", where=run.name)
     edges = np.linspace(low, high, BINS + 1)
     table = waits_over_time(run, edges)
+    table = table.T.groupby(_kind, sort=False).sum().T
     table = table.loc[:, table.sum() > 0]
     axes = figure.add_subplot()
     seconds = time_axis(axes, runs[:1], 0.0, high - low)
@@ -51,7 +51,7 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
             above = below + table[cause].to_numpy() / hours
             label = f"{cause}: {round(table[cause].sum(), 6):,.1f} h"
             axes.stairs(above, (edges - low) / seconds, baseline=below, fill=True,
-                        color=colour_of(str(cause)), label=label)  # fmt: skip
+                        color=palette.of_cause(str(cause)), label=label)  # fmt: skip
             below = above
         legend_above(axes)
     axes.set_ylim(bottom=0)
@@ -61,11 +61,9 @@ def waits(figure: Figure, runs: Sequence[RunTables]) -> None:
     axes.set_title(f"{run.name}: {total:,.1f} hours waited, by cause")
 
 
-def colour_of(cause: str) -> str:
-    """Return the colour of a cause; a shortage has that of its type."""
-    if cause.startswith(SHORT):
-        return palette.TYPE.get(cause.removeprefix(f"{SHORT} of "), palette.VERMILION)
-    return {NOT_ELIGIBLE: ELIGIBLE_COLOUR, POLICY: POLICY_COLOUR}.get(cause, palette.GREEN)
+def _kind(cause: str) -> str:
+    """Return a cause, or "limit" for a limit, of which there may be one per user."""
+    return LIMIT if cause.startswith(f"{LIMIT} ") else cause
 
 
 def job_wait(figure: Figure, run: RunTables, answer: JobWait) -> None:
@@ -110,9 +108,9 @@ def _bar(period: WaitPeriod, submit: float, seconds: float) -> tuple[float, floa
 def _colour_of_job(cause: str, causes: Sequence[str]) -> str:
     """Return the colour of a cause in the figure of a job: shortages by type, others in their order."""
     if cause.startswith(SHORT):
-        return colour_of(cause)
+        return palette.of_cause(cause)
     others = [one for one in causes if not one.startswith(SHORT)]
-    left = (POLICY_COLOUR, palette.GREEN, palette.VERMILION)
+    left = (palette.PURPLE, palette.GREEN, palette.VERMILION)
     return left[others.index(cause) % len(left)]
 
 

@@ -50,9 +50,7 @@ def save_workload_figure(data: Mapping[str, Any], target: str | Path, *, dark: b
     """Draw the statistics of a workload into a .png, .svg or .pdf file; the same data give the same bytes."""
     path = Path(target)
     stamp = stamp_of(path, DPI)
-    figure = draw_workload(data, dark=dark)
-    with matplotlib_figures(dark):
-        save_figure(figure, path, DPI, stamp)
+    save_figure(draw_workload(data, dark=dark), path, DPI, stamp)
 
 
 def _weeks(axes: Any, data: Mapping[str, Any]) -> None:

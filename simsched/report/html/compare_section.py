@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.compare import WITH_INTERVAL, Comparison, compare_runs, noise_text, paired, same_jobs
+from simsched.report.compare import (
+    PAIRS,
+    WITH_INTERVAL,
+    Comparison,
+    compare_runs,
+    noise_text,
+    pair_table,
+    paired,
+    same_jobs,
+)
 from simsched.report.data.series import curve
 from simsched.report.group_changes import changes, verdict
 from simsched.report.html import markup
@@ -29,8 +38,8 @@ LEAST_GROUPS = 2
 NOTE = "Mean waits. The interval is that of the differences job by job, in groups of ten jobs or more."
 
 
-def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
-    """Return the section that compares the runs, and append its charts."""
+def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: str = "") -> str:
+    """Return the section that compares the runs, and append its charts; `note` says which runs they are."""
     colours = palette.cycle(len(runs))
     pairs = [compare_runs(runs[0], run) for run in runs[1:]]
     drawn = Charts()
@@ -57,9 +66,13 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
-        f"{_verdicts(runs, pairs)}{_figures(runs, pairs)}"
+        f"{_note(note)}{_verdicts(runs, pairs)}{_all_pairs(runs)}{_figures(runs, pairs)}"
         f'<div class="pair">{"".join(panels)}</div>{_against_the_log(runs)}{_by_group(runs)}</section>'
     )
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def _key(runs: Sequence[RunTables], colours: Sequence[str]) -> str:
@@ -101,6 +114,14 @@ def _verdicts(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
             f" start sooner, {human.share(found.later)} later.</li>"
         )
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
+
+
+def _all_pairs(runs: Sequence[RunTables]) -> str:
+    """Return the table of the differences of each pair of three and more runs."""
+    if len(runs) < 3:
+        return ""
+    head = [("run", "text"), *((name, "text") for name in distinct(runs))]
+    return markup.table("cmp-pairs", "All pairs of runs", head, pair_table(runs), PAIRS)
 
 
 def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:

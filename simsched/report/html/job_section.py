@@ -1,7 +1,6 @@
 """The wait of one job in a page: its causes over time, and the jobs that held the short resources.
 
-The page works it out for any job from packed columns, by the rule of `wait_totals`: at each time the
-scarcest type that was short, and otherwise the queue policy or the placement (`assets/job.js`).
+The page has the periods of all jobs in packed columns (`assets/job.js`), as `wait_causes` finds them.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from simsched.errors import RunError
 from simsched.report import palette
 from simsched.report.html.islands import NEVER, pack, ticks
 from simsched.report.waiting.job_answer import SHORT
-from simsched.report.waiting.wait_totals import NOT_ELIGIBLE, POLICY, needed_units, waiting_jobs
+from simsched.report.waiting.wait_totals import find_causes
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -25,36 +24,35 @@ if TYPE_CHECKING:
 def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any] | None:
     """Return the data by which the page explains waits: names, colours, and the packed columns of all jobs.
 
-    None if the timeline does not have the free units.
+    `first` is the place of the first period of each job, and that behind the last one; `until` are the ends
+    of the periods since the submission, and `cause` their causes.  None if the timeline does not have the
+    free units.
     """
     try:
-        jobs, types, submit, eligible, end = waiting_jobs(run)
+        causes, reason = find_causes(run)
     except RunError:
         return None
-    count, rows = len(run.jobs), jobs.index.to_numpy()
+    count, rows = len(run.jobs), causes.waiting
     columns = {name: np.full(count, NEVER, dtype=np.int64) for name in ("wait", "run")}
-    columns |= {name: np.zeros(count, dtype=np.int64) for name in ("held", *(f"need_{t}" for t in types))}
-    columns["wait"][rows] = ticks(end - submit, tick)
-    columns["held"][rows] = ticks(eligible - submit, tick)
+    columns["wait"][rows] = ticks((causes.end - causes.submit)[rows], tick)
     length = (run.jobs["end"].fillna(np.inf) - run.jobs["start"]).to_numpy(dtype=np.float64)
     # a job that still runs holds its units for ever; one that did not start holds none
     columns["run"] = np.where(run.jobs["start"].isna(), 0, ticks(length, tick))
-    for at, needs in enumerate(needed_units(run, types, jobs).T):
-        columns[f"need_{types[at]}"][rows] = needs.astype(np.int64)
-    down = {f"down_{t}": run.timeline[f"down_{t}"].to_numpy() for t in types if f"down_{t}" in run.timeline}
-    columns |= {name: units for name, units in down.items() if units.any()}
-    known = run.path is not None and run.has_allocations
+    waits = sorted(causes.waits, key=lambda wait: wait.row)
+    number = np.zeros(count + 1, dtype=np.int64)
+    for wait in waits:
+        number[wait.row + 1] = len(wait.codes)
+    columns["first"] = np.cumsum(number)
+    ends = [ticks(wait.ends - causes.submit[wait.row], tick) for wait in waits]
+    columns["until"] = np.concatenate([np.empty(0, dtype=np.int64), *ends])
+    columns["cause"] = np.concatenate([np.empty(0, dtype=np.int64), *(wait.codes for wait in waits)])
+    known = not reason and run.path is not None
     return {
-        "types": [[t, run.totals[t], f"{SHORT} of {t}", _colour(t)] for t in types],
-        "eligible": [NOT_ELIGIBLE, palette.GREY],
-        "policy": [POLICY, palette.PURPLE],
+        "types": [[t, f"{SHORT} of {t}"] for t in causes.types],
+        "causes": [[cause, palette.of_cause(cause)] for cause in causes.names],
         "command": shlex.join(("simsched", "why", run.path.name)) if known and run.path else "",
-        "data": islands.add(pack(columns)),
+        "data": islands.add(pack(columns, frozenset({"first"}))),
     }
-
-
-def _colour(type_: str) -> str:
-    return palette.TYPE.get(type_, palette.VERMILION)
 
 
 def panel(prefix: str) -> str:

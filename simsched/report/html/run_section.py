@@ -12,7 +12,7 @@ from simsched.report import palette
 from simsched.report.data.series import curve
 from simsched.report.html import machine_section, markup, waits_section
 from simsched.report.html.charts import Charts, cdf_chart, heat_chart
-from simsched.report.html.time_section import over_time
+from simsched.report.html.time_section import MOST_JOBS, over_time
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.agreement import agreement
 from simsched.report.metrics.classes import run_time_class, size_class, weekday_hour, weekdays
@@ -20,6 +20,7 @@ from simsched.report.metrics.group_figures import RECORDED_KWH
 from simsched.report.metrics.summary import metric
 from simsched.report.recorded_waits import replay_sentences, sentences
 from simsched.report.run_dates import dates_of
+from simsched.report.text_report import beyond_the_machine
 
 if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
@@ -39,7 +40,7 @@ def run_section(run: RunTables, prefix: str, charts: list[dict[str, Any]], islan
         ]
         parts += [
             waits_section.section(run, done, prefix),
-            machine_section.section(run, prefix, drawn),
+            "" if len(run.jobs) > MOST_JOBS else machine_section.section(run, prefix, drawn),
             _groups(run, done, prefix),
         ]
         charts[-1].update(drawn.as_json(run.name))
@@ -60,7 +61,8 @@ def _title(run: RunTables, prefix: str) -> str:
         dates_of(run, run.jobs),
     ]
     lead = escape(" · ".join(filter(None, facts)))
-    return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>'
+    beyond = "".join(f"<p>{escape(text)}</p>" for text in beyond_the_machine(run, run.jobs))
+    return f'<h1 id="top-{prefix}">{escape(run.name)}</h1><p class="lead">{lead}</p>{beyond}'
 
 
 def _recorded(run: RunTables, prefix: str) -> str:

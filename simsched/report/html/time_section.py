@@ -9,7 +9,7 @@ import pandas as pd
 
 from simsched import human
 from simsched.report import palette
-from simsched.report.columns import COLOURS, RESULTS
+from simsched.report.columns import COLOURS, HELD, RESULTS
 from simsched.report.data.gantt import Chart, chart
 from simsched.report.data.gantt_view import MAX_JOBS_SHOWN
 from simsched.report.data.series import types_in_use
@@ -25,28 +25,36 @@ if TYPE_CHECKING:
     from simsched.report.data.tables import RunTables
     from simsched.report.html.islands import Islands
 
+#: most jobs of which a page has each by itself; of more jobs, those that held most for longest
+MOST_JOBS = 100_000
 #: most boxes of a Gantt chart; of more boxes, those with the largest area are kept
-MAX_BOXES = 1_500_000
+MAX_BOXES = 300_000
+#: most rows of the timeline; of more rows, the means of as many equal parts of time
+MOST_ROWS = 60_000
 
 
 def over_time(
     run: RunTables, prefix: str, drawn: Charts, charts: list[dict[str, Any]], islands: Islands
 ) -> str:
     """Return the panels of a run over time; append their charts, and their packed data to the islands."""
-    gantt = chart(run)
+    shown, left_out = largest_jobs(run)
+    gantt = chart(shown)
     submits = _submits(run)
     origin = float(np.nanmin(np.append(submits, run.timeline["time"].min())))
     busy = run.timeline["time"][run.timeline["running_jobs"] > 0]  # nodes may be repaired long after
     last = float(np.nanmax([run.jobs["end"].max(), busy.max(), origin + 1]))
     times = run.jobs[["start", "end"]].assign(submit=submits).to_numpy() - origin
     # all columns of a run share one tick, so that the page compares times as integers
-    tick = tick_of(np.concatenate([times.ravel(), run.timeline["time"].to_numpy() - origin]))
+    line = thinned(run.timeline)
+    tick = tick_of(np.concatenate([times.ravel(), line["time"].to_numpy() - origin]))
     seconds, unit = human.time_unit(last - origin)
     kinds = types_in_use(run)
     clock = run.clock
     label = f"time since the first submission ({unit})" if clock is None else f"local time ({clock.zone})"
     x_range = time_charts(drawn, prefix, (last - origin) / seconds, label, gantt, kinds)
-    room, room_spec = room_section.section(run, prefix, drawn, x_range, label, islands)
+    room, room_spec = (
+        ("", None) if left_out else room_section.section(run, prefix, drawn, x_range, label, islands)
+    )
     spec = {
         "prefix": prefix,
         "unit": unit,
@@ -56,29 +64,77 @@ def over_time(
         "rows": gantt.rows,
         "row": gantt.row,
         "kinds": [[k, run.totals[k]] for k in kinds],
-        **_names(run),
+        **_names(shown),
     }
     if clock is not None:
         changes = [[clock.origin + at, ahead] for at, ahead in clock.offsets(origin, last)]
         spec["clock"] = {"origin": clock.origin + origin, "offsets": changes}
     spec["islands"] = {
-        "line": islands.add(_packed_line(run, kinds, origin, tick)),
+        "line": islands.add(_packed_line(line, kinds, origin, tick)),
         "boxes": islands.add(_packed_rects(_largest(gantt.boxes), origin, tick)),
-        "jobs": islands.add(_packed_jobs(run, origin, tick)),
-        "results": islands.add(_packed_results(run)),
-        "ids": islands.add_json([] if spec["ids_count"] else run.jobs["id"].astype(str).tolist()),
+        "jobs": islands.add(_packed_jobs(shown, origin, tick)),
+        "results": islands.add(_packed_results(shown)),
+        "ids": islands.add_json([] if spec["ids_count"] else shown.jobs["id"].astype(str).tolist()),
     }
     if room_spec is not None:
         spec["room"] = room_spec
         for end in ("from", "until"):
             room_spec[end] = (room_spec[end] - origin) / seconds
-    spec["waits"] = job_section.packed_waits(run, tick, islands)
+    spec["waits"] = None if left_out else job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
     asked = job_section.panel(prefix) if spec["waits"] else ""
-    return _gantt_panel(prefix, gantt) + asked + _time_panels(prefix, kinds) + room
+    if len(line) < len(run.timeline):
+        means = f" Means of {len(line):,} equal parts of the time; the queue is the longest in each."
+    else:
+        means = ""
+    return _gantt_panel(prefix, gantt, left_out) + asked + _time_panels(prefix, kinds, means) + room
 
 
-def _gantt_panel(prefix: str, gantt: Chart) -> str:
+def largest_jobs(run: RunTables) -> tuple[RunTables, str]:
+    """Return the run with the `MOST_JOBS` jobs that held most for longest, and a sentence on the others.
+
+    The sentence is empty for a run with fewer jobs, which is returned as it is.
+    """
+    count = len(run.jobs)
+    if count <= MOST_JOBS:
+        return run, ""
+    jobs = run.jobs
+    kind = next((kind for kind in ("core", "node") if (jobs[HELD[kind]] > 0).any()), "node")
+    end = jobs["end"].fillna(float(run.timeline["time"].iloc[-1])).to_numpy(dtype=np.float64)
+    held = np.nan_to_num(jobs[HELD[kind]].to_numpy() * (end - jobs["start"].to_numpy(dtype=np.float64)))
+    rows = np.sort(np.argsort(-held, kind="stable")[:MOST_JOBS])
+    share = human.share(held[rows].sum() / held.sum()) if held.sum() > 0 else human.share(0.0)
+    sentence = (
+        f"This run has {count:,} jobs. The chart of the nodes has the {MOST_JOBS:,} that held most {kind}s"
+        f" for longest, which is {share} of all {kind} hours, so that it shows less use than there was; the"
+        " charts and tables below are of all jobs. The machine room, the tables of the"
+        " machine and the waits of single jobs are left out:"
+        " see <code>simsched plot room RUN</code> and <code>simsched why RUN JOB</code>."
+    )
+    return run.of_jobs(rows), sentence
+
+
+def thinned(timeline: pd.DataFrame) -> pd.DataFrame:
+    """Return a timeline of at most `MOST_ROWS` rows: means over equal parts of time, and longest queues."""
+    if len(timeline) <= MOST_ROWS:
+        return timeline
+    time = timeline["time"].to_numpy(dtype=np.float64)
+    edges = np.linspace(time[0], time[-1], MOST_ROWS)
+    row = np.searchsorted(time, edges, side="right") - 1
+    lengths = np.diff(time)
+    made: dict[str, npt.NDArray[np.float64]] = {"time": edges}
+    for name in timeline.columns.drop("time"):
+        values = timeline[name].to_numpy(dtype=np.float64)
+        if str(name).startswith("queued"):
+            made[str(name)] = np.maximum.reduceat(values, row)
+            continue
+        passed = np.concatenate(([0.0], np.cumsum(values[:-1] * lengths)))
+        until = passed[row] + values[row] * (edges - time[row])
+        made[str(name)] = np.append(np.diff(until) / np.diff(edges), values[-1])
+    return pd.DataFrame(made)
+
+
+def _gantt_panel(prefix: str, gantt: Chart, left_out: str) -> str:
     many = len(gantt.boxes) > MAX_JOBS_SHOWN
     names = {"use": "use of nodes" if gantt.row == "rank" else f"use of {gantt.row}s"}
     options = "".join(
@@ -97,16 +153,18 @@ def _gantt_panel(prefix: str, gantt: Chart) -> str:
             f" {gantt.row}s of a job is true; its nodes are not known."
         )
     note += f' <span id="{prefix}-key"></span>'
+    if left_out:
+        note = f"{left_out} {note}"
     title = f"{gantt.title} (Gantt)"
     return markup.panel(title, f"{prefix}-gantt", note, markup.zoom_tools(choose), keys=True)
 
 
-def _time_panels(prefix: str, kinds: Sequence[str]) -> str:
+def _time_panels(prefix: str, kinds: Sequence[str], means: str) -> str:
     zoom = markup.zoom_tools()
     types = markup.colour_key((palette.TYPE.get(k, palette.GREY), human.plural(k)) for k in kinds)
-    use = markup.panel("In use over time", f"{prefix}-use", types, zoom, keys=True)
+    use = markup.panel("In use over time", f"{prefix}-use", types + means, zoom, keys=True)
     lines = markup.colour_key(QUEUE_LINES.values())
-    return use + markup.panel("Queue over time", f"{prefix}-queue", lines, zoom, keys=True)
+    return use + markup.panel("Queue over time", f"{prefix}-queue", lines + means, zoom, keys=True)
 
 
 def _names(run: RunTables) -> dict[str, Any]:
@@ -140,8 +198,7 @@ def _codes(values: pd.Series[Any]) -> np.ndarray:
     return np.where(coded.codes < 0, len(coded.categories), coded.codes).astype(np.int64)
 
 
-def _packed_line(run: RunTables, kinds: Sequence[str], origin: float, tick: float) -> Packed:
-    frame = run.timeline
+def _packed_line(frame: pd.DataFrame, kinds: Sequence[str], origin: float, tick: float) -> Packed:
     columns = {"time": ticks(frame["time"].to_numpy() - origin, tick)}
     for name in (*(f"used_{k}" for k in kinds), "queued_jobs", "queued_cores", "running_jobs"):
         columns[name] = frame[name].to_numpy()

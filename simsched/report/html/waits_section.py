@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched import human
 from simsched.errors import RunError
 from simsched.report.html import markup
+from simsched.report.html.time_section import MOST_JOBS
 from simsched.report.waiting.job_answer import jobs_of
 from simsched.report.waiting.wait_totals import GROUPS, binding, totals_by, wait_table
 
@@ -76,7 +77,8 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
     columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
     texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
     lines = texts.to_numpy(dtype=object).tolist()
-    if table is not None:
+    linked = table is not None and len(run.jobs) <= MOST_JOBS  # the page has the waits of single jobs
+    if linked:
         head[0] = ("job", "link")
         for line in lines:
             line[0] = (f"{prefix}-job={line[0]}".replace("%", "%25"), str(line[0]))
@@ -84,7 +86,7 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
         head.append((f"submitted ({run.clock.zone})", "text"))
         dates = map(run.clock.text, rows["submit"].tolist())
         lines = [[*line, date] for line, date in zip(lines, dates, strict=True)]
-    note = f"{len(rows)} jobs." + " Choose a job to see its wait." * (table is not None)
+    note = f"{len(rows)} jobs." + " Choose a job to see its wait." * linked
     if table is not None:
         head.insert(4, ("causes", "text"))
         causes = table.reindex(rows.index)

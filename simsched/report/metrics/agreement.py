@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.report.metrics.classes import day, size_class, weekday_hour, weekdays
+from simsched.report.metrics.classes import GROUPS
 from simsched.report.metrics.intervals import DAY, Interval, mean_interval, periods_of
-from simsched.report.metrics.metrics import TAU, measured
+from simsched.report.metrics.metrics import NO_KEY, TAU, measured
 from simsched.report.metrics.plain_columns import floats
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
     import pandas as pd
 
@@ -174,31 +172,8 @@ def wait_error(found: Floats, real: Floats) -> float:
     return (float(log_ratios(found, real).mean()) + order + means) / 3
 
 
-def hour_of_week(jobs: pd.DataFrame, clock: Clock | None = None) -> pd.Series[str]:
-    """Return the local weekday and hour of each submission: ``Mon 09``; without dates ``day 1 09``."""
-    import pandas as pd
-
-    times = weekday_hour(jobs["submit"], clock)
-    labels = [f"{name} {hour:02d}" for name in weekdays(clock) for hour in range(24)]
-    codes: list[int] = (times["weekday"] * 24 + times["hour"]).tolist()
-    kinds = pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True).remove_unused_categories()
-    return pd.Series(kinds, index=jobs.index, name="hour")
-
-
-ALL = "all"
-GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
-    ALL: lambda jobs, _: jobs["submit"].map(lambda _: ALL),
-    "queue": lambda jobs, _: jobs["queue"].astype("object").fillna("-"),
-    "size": lambda jobs, _: size_class(jobs),
-    "user": lambda jobs, _: jobs["user"].astype("object").fillna("-"),
-    "hour": hour_of_week,
-    "day": lambda jobs, _: day(jobs),
-}
-"""Name → the group of each job, for `agreement_by`."""
-
-
 def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd.DataFrame:
-    """Return one row per group of jobs (`GROUPS`): the figures of both sides, and how near they are.
+    """Return one row per group of jobs (`classes.GROUPS`): the figures of both sides, and how near they are.
 
     ``recorded_use`` and ``simulated_use`` are the mean processors in use by the group's jobs, from the
     first submission to the last end of all jobs that are compared.
@@ -211,7 +186,10 @@ def agreement_by(jobs: pd.DataFrame, key: str, clock: Clock | None = None) -> pd
         return pd.DataFrame(columns=names)
     spans = [_span(both, both[name]) for name in ("recorded_wait", "wait")]
     rows = {}
-    for group, part in both.groupby(GROUPS[key](both, clock), observed=True, sort=True):
+    keys = GROUPS[key](both, clock)
+    if keys.hasnans:
+        keys = keys.astype("object").fillna(NO_KEY)
+    for group, part in both.groupby(keys, observed=True, sort=True):
         work = float((part["size"] * part["run_time"]).sum())
         uses = [work / span if span else math.nan for span in spans]
         rows[group] = {**_row(part), "recorded_use": uses[0], "simulated_use": uses[1]}

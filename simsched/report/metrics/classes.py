@@ -1,4 +1,4 @@
-"""Classes of jobs: size, run time, day, hour of the week.
+"""Groups of jobs: by a column, by classes of size and run time, by hour of the week, day, week and month.
 
 Most functions return an ordered category aligned with the jobs, for `metrics.by` or ``groupby``.
 """
@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simsched.errors import ConfigError
 from simsched.report.metrics.metrics import run_time, size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     import numpy.typing as npt
     import pandas as pd
 
@@ -77,3 +81,62 @@ def weekday_hour(seconds: pd.Series[float], clock: Clock | None) -> pd.DataFrame
     hours = (local // 3600).astype("int64")
     offset = 0 if clock is None else 3
     return pd.DataFrame({"weekday": (hours // 24 + offset) % 7, "hour": hours % 24})
+
+
+def hour_of_week(jobs: pd.DataFrame, clock: Clock | None = None) -> pd.Series[str]:
+    """Return the local weekday and hour of each submission: ``Mon 09``; without dates ``day 1 09``."""
+    import pandas as pd
+
+    times = weekday_hour(jobs["submit"], clock)
+    labels = [f"{name} {hour:02d}" for name in weekdays(clock) for hour in range(24)]
+    codes: list[int] = (times["weekday"] * 24 + times["hour"]).tolist()
+    kinds = pd.Categorical.from_codes(codes, pd.Index(labels), ordered=True).remove_unused_categories()
+    return pd.Series(kinds, index=jobs.index, name="hour")
+
+
+def week(jobs: pd.DataFrame, clock: Clock | None) -> pd.Series[Any]:
+    """Return the ISO week of each submission, such as ``2024-W09``; without dates, weeks since the first."""
+    if clock is None:
+        return (day(jobs) // 7).rename("week")
+    return _dated(jobs, clock, "%G-W%V", "week")
+
+
+def month(jobs: pd.DataFrame, clock: Clock | None) -> pd.Series[Any]:
+    """Return the month of each submission, such as ``2024-03``, on the local clock.
+
+    Raises
+    ------
+    ConfigError
+        if the dates of the workload are not known.
+    """
+    if clock is None:
+        raise ConfigError("the workload has no dates, so there are no months", expected="week or day")
+    return _dated(jobs, clock, "%Y-%m", "month")
+
+
+def _dated(jobs: pd.DataFrame, clock: Clock, form: str, name: str) -> pd.Series[Any]:
+    import pandas as pd
+
+    local = clock.local_seconds(jobs["submit"].to_numpy(dtype=np.float64)).astype("datetime64[s]")
+    return pd.Series(pd.DatetimeIndex(local).strftime(form), index=jobs.index, name=name)
+
+
+def _column(name: str) -> Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]:
+    return lambda jobs, _: jobs[name]
+
+
+GROUPS: dict[str, Callable[[pd.DataFrame, Clock | None], pd.Series[Any]]] = {
+    "all": lambda jobs, _: jobs["submit"].map(lambda _: "all"),
+    "queue": _column("queue"),
+    "user": _column("user"),
+    "account": _column("bank"),
+    "bank": _column("bank"),
+    "size": lambda jobs, _: size_class(jobs),
+    "runtime": lambda jobs, _: run_time_class(jobs),
+    "hour": hour_of_week,
+    "day": lambda jobs, _: day(jobs),
+    "week": week,
+    "month": month,
+    "result": _column("result"),
+}
+"""Key → the group of each job: the one list of the groups that tables can have.  A bank is an account."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.errors import InputWarning, PluginError
-from simsched.plugins.plugin_errors import failed, name_of
+from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
 from simsched.plugins.plugin_kind import PluginKind
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class Metric:
         with KIND.named(self, self.name):
             if self.compute is None:
                 raise TypeError(f"the metric {self.name} has no function (expected compute=…)")
-            value = self.compute(jobs, timeline, totals)
-            try:
-                return float(value)
-            except (TypeError, ValueError):
-                problem = f"returned {value!r}, which is not a number"
-                raise failed(KIND.word, self, problem, self.name) from None
+            # copies: a metric that changes its frames changes no other figure
+            value = self.compute(jobs.copy(), timeline.copy(), dict(totals))
+            number = number_of(value)
+            if number is None:
+                raise failed(KIND.word, self, f"returned {shown(value)}, which is not a number", self.name)
+            return number
 
 
 KIND = PluginKind("metric", "simsched.metrics", MetricFunction)

@@ -135,6 +135,18 @@ def measured(jobs: Table) -> Any:
     return done.assign(**{f.__name__: f(done) for f in more})
 
 
+def demand(jobs: Table, capacity: float) -> float:
+    """Return the load of jobs: their core-seconds / (capacity · span of the submissions) [Feitelson97].
+
+    NaN for a burst, whose submissions span no longer than its longest job: it has no steady load.
+    """
+    done, submits = ran(jobs), floats(jobs, "submit")
+    window = float(np.ptp(submits)) if len(submits) else 0.0
+    if not len(done) or not capacity or window <= float(np.max(np.asarray(run_time(done)))):
+        return float("nan")
+    return float(np.nansum(np.asarray(area(done)))) / (capacity * window)
+
+
 # ---- figures of a whole run ----------------------------------------------------------
 
 

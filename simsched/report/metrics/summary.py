@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from simsched import human
 from simsched.report.columns import RESULTS
 from simsched.report.metrics import metrics as m
 from simsched.report.metrics.fairness import jain_of_users
@@ -17,6 +18,7 @@ from simsched.report.metrics.metric_plugins import (
     installed_metrics,
 )
 from simsched.report.metrics.plain_columns import PlainColumns, floats, objects
+from simsched.text_table import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -204,11 +206,24 @@ def _rest(whole: float, part: float) -> float:
     return 0.0 if left < ROUNDING else left
 
 
+class RunFigures(dict[str, float]):
+    """Figures by name, which a notebook shows as a table with units."""
+
+    def _repr_html_(self) -> str:
+        """Return one row per figure: its name, its value, its meaning."""
+        rows = [
+            (name.replace("_", " "), human.quantity(value, metric(name).unit), metric(name).meaning)
+            for name, value in self.items()
+        ]
+        return html_table("figures", rows, ("figure", "value", "meaning"))
+
+
 def summary_text(figures: Mapping[str, float]) -> str:
     """Return the text of ``summary.json``; a figure that is not finite is null."""
-    plain = {name: _short(value) if math.isfinite(value) else None for name, value in figures.items()}
+    plain = {name: rounded(value) if math.isfinite(value) else None for name, value in figures.items()}
     return json.dumps(plain, indent=1) + "\n"
 
 
-def _short(value: float) -> float | int:
-    return int(value) if value.is_integer() else float(f"{value:.12g}")
+def rounded(value: float) -> float:
+    """Return a figure with the digits that ``summary.json`` has."""
+    return int(value) if float(value).is_integer() else float(f"{value:.12g}")

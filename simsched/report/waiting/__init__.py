@@ -1,6 +1,6 @@
 """Why jobs waited: the time of one job by cause (`job_wait`), and of all jobs of a run (`wait_totals`).
 
-`machine_replay` rebuilds the state of the machine at any time from the allocations of the run,
-`job_answer` is the answer about a job, and `wait_text` prints that about a run.  Imports
-`match` and `simulation`, besides the rooms of `report`.
+Both ask `wait_causes`.  `machine_replay` rebuilds the state of the machine at any time from the
+allocations of the run, `job_answer` is the answer about a job, and `wait_text` prints that about a run.
+Imports `match` and `simulation`, besides the rooms of `report`.
 """

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
 MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
-ADVANCE = "advance-reservation"
+ADVANCE, UNDECIDED, INTERRUPTED = "advance-reservation", "policy", "interrupted"
+NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
+"""The causes of a run of which only the tables are available, besides shortages."""
 CAUSES: dict[str, str] = {
     DEPENDENCY: "waits for other jobs, by a dependency or a think time",
     BEGIN: "may not start before its begin-time",
     HELD_BACK: "is held (urgency 0)",
     STOPPED: "its queue is stopped",
     LIMIT: "a limit of its user, account, queue, QoS or array is used up",
+    INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",
     SHORT: "fewer units of a type are free than it requests",
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",
@@ -33,6 +37,7 @@ CAUSES: dict[str, str] = {
     RESERVATION: "it fits, but might delay a job with a reservation",
     ORDER: "it fits, but jobs before it in the queue have to start first",
     IN_LOG: "it fits, but the run plays a log that starts it later",
+    UNDECIDED: "it fits, but the queue policy did not start it yet",
 }
 """Code of a cause → its meaning.  The code of a shortage has the type behind it: ``short of core``."""
 MOST_PERIODS = 25
@@ -46,12 +51,16 @@ _WITH_A_JOB = {
 
 @dataclass(frozen=True, slots=True)
 class WaitPeriod:
-    """Some time (s) of a wait with one cause; `job` is the id of the job in the way, if there is one."""
+    """Some time (s) of a wait with one cause; `job` is the id of the job in the way, if there is one.
+
+    `detail` is a sentence on a limit: how much it allows, and who used how much of it.
+    """
 
     start: float
     end: float
     cause: str
     job: str | None = None
+    detail: str = ""
 
     @property
     def length(self) -> float:
@@ -80,6 +89,38 @@ class NodeOutage:
     end: float
 
 
+@dataclass(frozen=True, slots=True)
+class ReservedHours:
+    """The hours of an advance reservation in which a job might run, in seconds."""
+
+    name: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class IdleNode:
+    """A node when the free units were not arranged as requested: its free units, and who holds what it lacks.
+
+    `idle` is type → free units, and `held` has (job, type, units) of the types that are too few on it.
+    """
+
+    host: str
+    idle: dict[str, int]
+    held: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUser:
+    """A running job that used a limit: the cause, and its amount as text."""
+
+    cause: str
+    id: str
+    user: str
+    amount: str
+    until: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobWait:
     """The answer of `why`.
@@ -90,7 +131,11 @@ class JobWait:
     submit, start : seconds; `start` is None if the job did not start, and the wait then ends with the run.
     limit : requested seconds, or inf.
     periods : the causes in the order of time, without gaps; their lengths add up to the wait.
-    outages : outages of the time in which the job would have fitted if all nodes were up.
+    outages : outages of the time in which the job would have fitted if all nodes were up, and maintenance
+        that was to begin before its end.
+    reservations : the windows of advance reservations that kept the nodes from it.
+    idle : nodes with free units, when these were first not arranged as it requests.
+    limit_users : the jobs that used most of a limit, when the job first waited for it.
     holders : jobs that held most of the types that were short, by unit-seconds.
     ahead : how many jobs waited before it at its submission, and their requested node-seconds.
     running : how many jobs ran then, and their remaining requested node-seconds.
@@ -113,6 +158,9 @@ class JobWait:
     passed: tuple[int, int]
     sooner: tuple[str, ...]
     outages: tuple[NodeOutage, ...] = ()
+    reservations: tuple[ReservedHours, ...] = ()
+    idle: tuple[IdleNode, ...] = ()
+    limit_users: tuple[LimitUser, ...] = ()
     clock: Clock | None = None
 
     @property
@@ -123,8 +171,9 @@ class JobWait:
     def by_cause(self) -> dict[str, float]:
         """Return the seconds of each cause, the longest first."""
         found: dict[str, float] = {}
-        for period in self.periods:
-            found[period.cause] = found.get(period.cause, 0.0) + period.length
+        for cause, periods in groupby(self.periods, key=lambda period: period.cause):
+            together = list(periods)
+            found[cause] = found.get(cause, 0.0) + (together[-1].end - together[0].start)
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def __str__(self) -> str:
@@ -141,8 +190,14 @@ def job_text(answer: JobWait) -> str:
         lines += ["", *table_lines([("from", "for", "cause"), *_periods(answer)], indent="  ")]
     if answer.holders:
         lines += ["", "resources that were short were held by", *_holders(answer)]
+    if answer.idle:
+        lines += ["", "nodes with free units", *_idle(answer)]
+    if answer.limit_users:
+        lines += ["", "the limit was used by", *_limit_users(answer)]
     if answer.outages:
         lines += ["", "nodes that were unavailable", *_outages(answer)]
+    if answer.reservations:
+        lines += ["", "advance reservations in the way", *_windows(answer)]
     lines += ["", *_others(answer)]
     if answer.sooner:
         lines += ["it would have fitted sooner", *(f"  {change}" for change in answer.sooner)]
@@ -197,6 +252,8 @@ def _periods(answer: JobWait) -> list[tuple[str, str, str]]:
 
 
 def _sentence(period: WaitPeriod) -> str:
+    if period.detail:
+        return period.detail
     if period.job is not None and period.cause in _WITH_A_JOB:
         return _WITH_A_JOB[period.cause].format(period.job)
     return period.cause
@@ -227,6 +284,35 @@ def _outages(answer: JobWait) -> list[str]:
     return table_lines(rows, indent="  ")
 
 
+def _idle(answer: JobWait) -> list[str]:
+    rows = [("node", "free", "held by")]
+    for node in answer.idle:
+        free = ", ".join(f"{units or 'no'} {_unit(type_, units)}" for type_, units in node.idle.items())
+        held = ", ".join(f"job {name} ({units:,} {_unit(type_, units)})" for name, type_, units in node.held)
+        rows.append((node.host, free, held))
+    return table_lines(rows, indent="  ")
+
+
+def _unit(type_: str, units: int) -> str:
+    return type_ if units == 1 or type_ == "memory" else f"{type_}s"
+
+
+def _limit_users(answer: JobWait) -> list[str]:
+    rows = [("job", "user", "amount", "until")]
+    rows += [(one.id, one.user, one.amount, _moment(answer.clock, one.until)) for one in answer.limit_users]
+    return table_lines(rows, indent="  ")
+
+
+def _windows(answer: JobWait) -> list[str]:
+    rows = [("name", "from", "until")]
+    rows += [
+        (one.name, _moment(answer.clock, one.start),
+         "the end" if one.end == float("inf") else _moment(answer.clock, one.end))
+        for one in answer.reservations
+    ]  # fmt: skip
+    return table_lines(rows, indent="  ")
+
+
 def _others(answer: JobWait) -> list[str]:
     (waiting, theirs), (running, left) = answer.ahead, answer.running
     lines = [
@@ -251,8 +337,8 @@ def job_document(answer: JobWait) -> dict[str, Any]:
     found["wait"], found["by_cause"] = answer.wait, answer.by_cause()
     found["clock"] = None if answer.clock is None else answer.clock.to_dict()
     found["limit"] = None if answer.limit == float("inf") else answer.limit
-    for holder in found["holders"]:
+    for holder in (*found["holders"], *found["limit_users"]):
         holder["until"] = None if holder["until"] == float("inf") else holder["until"]
-    for outage in found["outages"]:
+    for outage in (*found["outages"], *found["reservations"]):
         outage["end"] = None if outage["end"] == float("inf") else outage["end"]
     return found

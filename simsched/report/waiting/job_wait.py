@@ -1,58 +1,50 @@
 """The wait of one job by cause: `why`.
 
-The time from submission to start is cut at every record of the run.  In each part the state of the
-machine is known, so the cause is known: the job was not eligible yet, its queue was stopped, a
-type of resource was short, the free resources were not arranged as it requests, or it would have fitted
-and the queue policy held it back.  The parts add up to the wait.
+`wait_causes` finds the causes.  Here they get the names of the jobs, reservations and limits in the way, and
+the changes with which the job would have fitted sooner.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched import human
 from simsched.errors import ConfigError, RunError, did_you_mean
-from simsched.graph.index.types import TARGET
+from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.explain.explanation import explain_later
 from simsched.match.explain.occupancy import Occupancy
-from simsched.match.named_targets import targets_of_ranks
-from simsched.match.requests.compile import compile_request
-from simsched.match.requests.request import POOL, VERTEX
+from simsched.match.search.counts import beneath
 from simsched.match.search.select import can_match
 from simsched.report.columns import HELD
-from simsched.report.data.run_arrays import job_arrays, timeline_arrays
-from simsched.report.data.run_outages import outages_within
-from simsched.report.metrics.causes import NEVER, REJECTED
+from simsched.report.metrics.causes import NEVER
 from simsched.report.waiting.job_answer import (
     ADVANCE,
-    BEGIN,
-    DEPENDENCY,
-    HELD_BACK,
-    IN_LOG,
     MAINTENANCE,
     ORDER,
     PLACEMENT,
     RESERVATION,
     SHORT,
-    STOPPED,
     UNAVAILABLE,
+    UNDECIDED,
+    IdleNode,
     JobWait,
+    LimitUser,
     NodeOutage,
+    ReservedHours,
     UnitHolder,
     WaitPeriod,
 )
-from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
-from simsched.report.waiting.machine_replay import MachineReplay
-from simsched.report.waiting.reserved_times import ReservedTimes
-from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
-from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
-from simsched.simulation.options.run_config import RECORDED
-from simsched.simulation.record.allocation_reader import read_records
+from simsched.report.waiting.limit_replay import LIMIT
+from simsched.report.waiting.wait_causes import WaitCauses
+from simsched.simulation.forecast.start_times import started_at
+from simsched.simulation.limits.limit_counters import amount_text
+from simsched.simulation.options.run_config import from_document
+from simsched.workload.queue_snapshot.snapshot import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,20 +52,21 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.cluster import Cluster
+    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
-    from simsched.match.requests.request import Need, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.report.data.tables import RunTables
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Workload
 
-WITHOUT_BACKFILL, ONE_HEAD = ("fcfs",), ("fcfs", "easy", "easy+", "easy++")
-"""Policies without backfill, and those in which only the first job of the queue can be in the way."""
+ONE_HEAD = ("fcfs", "easy", "easy+", "easy++")
+"""Policies in which only the first job of the queue can be in the way."""
 MOST = 5
 """Jobs that an answer names at most."""
-COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
-           "end", "duration", "backfilled", *HELD.values())  # fmt: skip
-"""Columns of the jobs that an answer is made of."""
+MOST_LETTERS = 60
+"""Letters of a constraint that is printed."""
+PATIENCE = 10.0
+"""Seconds for which a run is simulated again to find a limit with which a job would start."""
 
 
 def why(run: RunTables, job: int | str, cluster: Cluster, workload: Workload) -> JobWait:
@@ -98,78 +91,44 @@ class _Inquiry:
     """One question, and the tables that it takes."""
 
     def __init__(self, run: RunTables, name: str, cluster: Cluster, workload: Workload) -> None:
-        assert run.path is not None
-        licences = read_licences(run.config.get("licenses"), "run.json")
-        cluster = with_licences(cluster, licences)
-        requested, _ = with_requests(workload.jobs, licences)
-        jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
-        self.run, self.cluster, self.name = run, cluster, name
-        self.table = job_arrays(run, COLUMNS)
-        self.table["until"] = np.nan_to_num(self.table["end"], nan=np.inf)
-        self.row = self._row(jobs)
-        self.jobs = jobs
-        self.whole = bool(run.meta.get("whole_nodes", False))
-        self.submit = float(self.row["submit"])
-        self.request = self._request(name)
-        ranks = cluster.index.ranks.tolist()
-        self.reserved = ReservedTimes(run.meta.get("reservations", ()), jobs[name], ranks)
-        self.records = read_records(run.path / "allocations.jsonl")
-        self.limits = LimitReplay(run.config, self.table, jobs[name], jobs, cluster)
-        self.timeline = timeline_arrays(run)
-        self.times = self.timeline["time"]
-        self._totals = run.totals
-        self._recorded: dict[str, tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]] = {}
-        eligible = float(self.row["eligible"])
-        self.end = self._end()
-        self.outages = outages_within(run.path, run.config, self.submit, self.end)
-        self.replay = self._replay()
-        self.eligible = min(max(eligible, self.submit), self.end) if np.isfinite(eligible) else self.end
+        self.run, self.name, self.inputs = run, name, (cluster, workload)
+        self.causes = causes = WaitCauses(run, (cluster, workload))
+        self.table = causes.table
+        self.row = self._row()
+        self.job = causes.jobs[name]
+        self.submit, self.end = float(causes.submit[self.row]), float(causes.end[self.row])
+        self.eligible = float(causes.eligible[self.row])
+        self.duration = float(self.table["duration"][self.row])
+        self.request = causes.request_of(name)
 
-    def _row(self, jobs: Mapping[str, Job]) -> dict[str, Any]:
-        """Return the row of the job; a record that was ignored may have the id of another job."""
-        ids, results = self.table["id"], self.table["result"]
-        found = np.flatnonzero(ids == self.name)
-        if not len(found):
+    def _row(self) -> int:
+        ids = self.table["id"]
+        row = self.causes.row_of.get(self.name)
+        if row is None:
             raise ConfigError(
                 f"the run has no job {self.name!r}{did_you_mean(self.name, ids.tolist())}",
                 where=self.run.name,
             )
-        read = found[results[found] != "DROPPED"]
-        row = self._at(read[-1] if len(read) else found[-1])
-        rejected = not np.isfinite(row["start"]) and str(row["reason"]).startswith(REJECTED)
-        if rejected or row["result"] in NEVER:
-            raise ConfigError(f"job {self.name} never waited: {row['reason']}", where=self.run.name)
-        if self.name not in jobs:
+        if row not in self.causes.waiting:
+            raise ConfigError(
+                f"job {self.name} never waited: {self.table['reason'][row]}", where=self.run.name
+            )
+        if self.name not in self.causes.jobs:
             raise ConfigError(f"the workload of the run has no job {self.name!r}", where=self.run.name)
         return row
 
-    def _at(self, row: int) -> dict[str, Any]:
-        return {name: column[row] for name, column in self.table.items()}
-
-    def _request(self, name: str) -> Request:
-        return compile_request(self.jobs[name].jobspec, self.cluster.index, alone=self.whole)
-
-    def _replay(self) -> MachineReplay:
-        return MachineReplay(self.cluster, self.records, self._request, self.outages)
-
-    def _end(self) -> float:
-        start, end = float(self.row["start"]), float(self.row["end"])
-        last = float(self.times[-1]) if len(self.times) else self.submit
-        return next(time for time in (start, end, max(last, self.submit)) if np.isfinite(time))
-
     def answer(self) -> JobWait:
         """Put the answer together."""
-        before = self._not_eligible()
-        periods = _joined([*before, *self._eligible_parts()])
-        row = self.row
+        periods = _joined(self._periods())
+        columns = {name: self.table[name][self.row] for name in ("user", "queue", "shape", "start")}
         return JobWait(
             id=self.name,
-            user=row["user"] or "",
-            queue=row["queue"] or "",
-            shape=row["shape"] or "",
+            user=columns["user"] or "",
+            queue=columns["queue"] or "",
+            shape=columns["shape"] or "",
             submit=self.submit,
-            start=float(row["start"]) if np.isfinite(row["start"]) else None,
-            limit=float(row["duration"]),
+            start=float(columns["start"]) if np.isfinite(columns["start"]) else None,
+            limit=self.duration,
             periods=tuple(periods),
             holders=self._holders(periods),
             ahead=self._ahead(),
@@ -177,145 +136,49 @@ class _Inquiry:
             passed=self._passed(),
             sooner=tuple(self._sooner(periods)),
             outages=self._met(periods),
+            reservations=self._reserved(periods),
+            idle=self._idle(periods),
+            limit_users=tuple(self._limit_users(periods)),
             clock=self.run.clock,
         )
 
-    # --- before the job was eligible ---------------------------------------------------------
+    # --- the parts of the wait ----------------------------------------------------------------------
 
-    def _not_eligible(self) -> Iterator[WaitPeriod]:
-        if self.eligible <= self.submit:
-            return
-        job = self.jobs[self.name]
-        schemes = {dependency.scheme for dependency in job.dependencies}
-        ended = (self.table["end"] == self.eligible) | (self.table["start"] == self.eligible)
-        named = {str(dependency.value) for dependency in job.dependencies} | {str(job.preceding)}
-        culprit = next((id_ for id_ in self.table["id"][ended] if id_ in named), None)
-        if culprit is not None or schemes - {"begin-time"}:
-            cause = DEPENDENCY
-        elif "begin-time" in schemes:
-            cause = BEGIN
-        else:
-            waits = schemes or job.preceding is not None or not self.run.config.get("limits")
-            cause = HELD_BACK if job.urgency == 0 else DEPENDENCY if waits else f"{LIMIT} submitted-jobs"
-        yield WaitPeriod(self.submit, self.eligible, cause, culprit)
-
-    # --- while it was eligible -----------------------------------------------------------------
-
-    def _eligible_parts(self) -> Iterator[WaitPeriod]:
-        """Yield the parts between the instants at which the machine, a queue or an outage changed."""
-        if self.end <= self.eligible:
-            return
-        stops = self._stops()
-        instants = {self.eligible, self.end, *(time for stop in stops for time in stop)}
-        instants |= {time for outage in self.outages for time in (outage.start, outage.end)}
-        instants |= self.reserved.times
-        low, high = bisect_right(self.replay.times, self.eligible), bisect_left(self.replay.times, self.end)
-        instants |= set(self.replay.times[low:high])
-        chosen = sorted(time for time in instants if self.eligible <= time <= self.end)
-        for start, end in pairwise(chosen):
-            stopped = any(low <= start < high for low, high in stops)
-            cause, job = (STOPPED, None) if stopped else self._cause_at(start)
-            yield WaitPeriod(start, end, cause, job)
-
-    def _stops(self) -> list[tuple[float, float]]:
-        windows = self.run.meta.get("queue_stops", {}).get(self.row["queue"] or "", ())
-        return [(stop, np.inf if start is None else start) for stop, start in windows]
-
-    def _cause_at(self, time: float) -> tuple[str, str | None]:
-        """Return the cause after all changes of an instant, and the job in the way."""
-        over = self.limits.cause_at(time, float(self.row["duration"]))
-        if over is not None:
-            return over
-        short = self._short_at(time)
-        if short is not None:
-            return short, None
-        state = self.replay.state_at(time)
-        if not can_match(self.request, state):
-            return self._cause_in(state), None
-        if not self._fits_before_maintenance(time, state):
-            return MAINTENANCE, None
-        closed = self.reserved.closed(time, float(self.row["duration"]))
-        cores = self.reserved.closed_cores(time, float(self.row["duration"]))
-        if cores:
-            set_units_aside(state, KeptIds("core", masks_by_leaf(self.cluster.index, cores)), time)
-        if (closed or cores) and not self._fits_without(closed, state):
-            return ADVANCE, None
-        if self.run.config.get("queue_policy") == RECORDED:
-            return IN_LOG, None
-        head = self._head_at(time)
-        policy = str(self.run.config.get("queue_policy", ""))
-        return (ORDER if policy in WITHOUT_BACKFILL else RESERVATION), head
-
-    def _short_at(self, time: float) -> str | None:
-        """Return the cause if sums alone show it: units of a type that are free by the timeline."""
-        at = max(int(np.searchsorted(self.times, time, side="right")) - 1, 0)
-        lacking = {}
-        for type_, units in self._needed.items():
-            free, down = self._units_over_time(type_)
-            if free is None or free[at] >= units:
-                continue
-            lacking[type_] = (
-                (units - free[at]) / max(self._totals.get(type_, 1), 1),
-                free[at] + down[at] >= units,
-            )
-        if not lacking:
-            return None
-        worst = max(lacking, key=lambda type_: (round(lacking[type_][0], 9), type_ == "node"))
-        return UNAVAILABLE if all(up for _, up in lacking.values()) else f"{SHORT} of {worst}"
+    def _periods(self) -> Iterator[WaitPeriod]:
+        """Yield the pieces of the wait, each with the job in the way and with a sentence on a limit."""
+        causes = self.causes
+        breach = causes.breach_of(self.row)
+        for found in causes.pieces([self.row]):
+            for start, end, code in zip(*(column.tolist() for column in found[1:]), strict=True):
+                cause, job, detail = causes.names[code], None, ""
+                if breach is not None:
+                    detail = f"held for ever: {breach.text}"
+                elif start < self.eligible:
+                    job = causes.before(self.row)[1]
+                    if cause.startswith(f"{LIMIT} "):
+                        detail = causes.limits.submitted_text(self.job)
+                elif cause.startswith(f"{LIMIT} "):
+                    state = causes.limits.state_of(cause, self.job, self.duration, start)
+                    if state is not None:
+                        job = self.table["id"][state.jobs[0][0]] if state.jobs else None
+                        detail = state.text
+                elif cause.startswith(f"{SHORT} of ") and not self.request.every:
+                    detail = f"{cause} ({self._allowed})"
+                elif cause == ADVANCE:
+                    windows = causes.reserved_for(self.job).in_the_way((start + end) / 2, self.duration)
+                    names = " and ".join(dict.fromkeys(name for name, _, _ in windows))
+                    detail = f"fitted, but the advance reservation {names} is in the way" if names else ""
+                elif cause in (RESERVATION, ORDER):
+                    job = self._head_at(start)
+                yield WaitPeriod(start, end, cause, job, detail)
 
     @cached_property
-    def _needed(self) -> dict[str, int]:
-        """The units that the request names, and the nodes that it takes whole.
-
-        All units of a whole node are taken with it; they are short because nodes are, so they do not count.
-        """
-        found: dict[str, int] = {}
-        for need, number in _multiplied(self.request.needs, 1):
-            whole = need.kind == VERTEX and need.level == TARGET
-            if need.exclusive and (whole or need.kind == POOL):
-                type_ = "node" if whole else need.type
-                found[type_] = found.get(type_, 0) + number
-        return found
-
-    def _units_over_time(self, type_: str) -> tuple[npt.NDArray[Any] | None, npt.NDArray[Any]]:
-        """Return the free units (None: not recorded) and the unavailable units, by row of the timeline."""
-        found = self._recorded.get(type_)
-        if found is None:
-            free, down = self.timeline.get(f"free_{type_}"), self.timeline.get(f"down_{type_}")
-            found = self._recorded[type_] = free, self.times * 0 if down is None else down
-        return found
-
-    def _cause_in(self, state: Availability) -> str:
-        """Return why the job does not fit although the sums of the machine suffice."""
-        down = np.flatnonzero(~state.up)
-        if len(down):
-            state.set_status(down, up=True)
-            if can_match(self.request, state):
-                return UNAVAILABLE
-        if not self.request.every:  # the sums of the nodes that its constraint lets pass
-            for type_, units in self._needed.items():
-                pool = self.cluster.index.pool_types.get(type_)
-                if (
-                    pool is not None
-                    and int(state.free[type_][self.request.eligible[pool.target]].sum()) < units
-                ):
-                    return f"{SHORT} of {type_}"
-        return PLACEMENT
-
-    def _fits_before_maintenance(self, time: float, state: Availability) -> bool:
-        limit = float(self.row["duration"])
-        closed = [
-            o for o in self.outages if o.kind == "maintenance" and o.start < time + limit and time < o.end
-        ]
-        if not closed:
-            return True
-        return self._fits_without({rank for outage in closed for rank in outage.ranks}, state)
-
-    def _fits_without(self, ranks: Iterable[int], state: Availability) -> bool:
-        """Whether the request fits in a state without some ranks, which are taken out of it."""
-        targets = set(targets_of_ranks(self.cluster.index, ranks))
-        state.set_status(np.array(sorted(targets), dtype=np.int64), up=False)
-        return can_match(self.request, state)
+    def _allowed(self) -> str:
+        """The nodes that may serve the job, in words."""
+        constraint, queue = str(self.job.jobspec.constraint), self.table["queue"][self.row]
+        if KEY not in self.job.jobspec.system and len(constraint) <= MOST_LETTERS:
+            return f"with {constraint}"
+        return f"on the nodes that its constraint{f' or the queue {queue}' if queue else ''} allows"
 
     def _head_at(self, time: float) -> str | None:
         """Return the first job of the queue if only it can be in the way and submissions decide the order."""
@@ -328,16 +191,27 @@ class _Inquiry:
             return None
         submit, urgency = self.table["submit"], self.table["urgency"]
         waiting = np.flatnonzero(self._waiting_at(time) & (submit <= self.submit))
-        order = waiting[np.lexsort((-urgency[waiting], submit[waiting]))]
-        first = self.table["id"][order[0]] if len(order) else self.name
-        return None if first == self.name else first
+        for row in waiting[np.lexsort((-urgency[waiting], submit[waiting]))].tolist():
+            if row == self.row:
+                return None
+            if not self._is_barred(row, time):
+                return str(self.table["id"][row])
+        return None
+
+    def _is_barred(self, row: int, time: float) -> bool:
+        """Whether a limit keeps a waiting job out of the view of the queue policy."""
+        job, duration = self.causes.job(row), float(self.table["duration"][row])
+        return self.causes.limits.is_over(job, duration, time)
 
     def _waiting_at(self, time: float) -> Bools:
-        """Return which jobs are eligible and have not started at a time."""
+        """Return which jobs are eligible and have not started at a time, without those that are held."""
         table = self.table
         starts = np.nan_to_num(table["start"], nan=np.inf)
-        never = np.isin(table["result"], NEVER) | (table["until"] <= time)
-        return (table["eligible"] <= time) & (starts > time) & ~never
+        never = np.isin(table["result"], NEVER) | (table["until"] <= time) | (table["urgency"] == 0)
+        found: Bools = (table["eligible"] <= time) & (starts > time) & ~never
+        for row in np.flatnonzero(found & ~np.isfinite(table["start"])).tolist():
+            found[row] = row == self.row or self.causes.breach_of(row) is None
+        return found
 
     # --- the other jobs ---------------------------------------------------------------------------
 
@@ -361,7 +235,10 @@ class _Inquiry:
         return int(later.sum()), int(self.table["backfilled"][later].sum())
 
     def _holders(self, periods: list[WaitPeriod]) -> tuple[UnitHolder, ...]:
-        """Return the jobs that held most of the types that were short, in the time that they were."""
+        """Return the jobs that held most of the types that were short, in the time that they were.
+
+        Only units on nodes that may serve the job count.
+        """
         table, found = self.table, []
         start, end = table["start"], table["until"]
         for type_ in dict.fromkeys(
@@ -369,12 +246,14 @@ class _Inquiry:
         ):
             if type_ not in HELD:
                 continue
-            units = table[HELD[type_]]
-            overlap = np.zeros(len(units))
+            overlap = np.zeros(len(start))
             for period in periods:
                 if period.cause == f"{SHORT} of {type_}":
                     overlap += np.clip(np.minimum(end, period.end) - np.maximum(start, period.start), 0, None)
-            area = np.nan_to_num(overlap) * units
+            overlap = np.nan_to_num(overlap)
+            overlap[self.row] = 0
+            units = self._useful(type_, np.flatnonzero(overlap > 0))
+            area = overlap * units
             found += [
                 UnitHolder(
                     table["id"][row],
@@ -388,11 +267,104 @@ class _Inquiry:
             ]
         return tuple(sorted(found, key=lambda holder: -holder.unit_seconds)[:MOST])
 
+    def _useful(self, type_: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        """Return the units of a type that each job held on the nodes that may serve this one."""
+        units = np.where(np.isin(np.arange(len(self.table["id"])), rows), self.table[HELD[type_]], 0)
+        if self.request.every:
+            return units
+        index = self.request_index
+        ranks = set(index.ranks[self.request.eligible].tolist())
+        granted = {str(record.id): record for record in self.causes.records if record.event == "alloc"}
+        for row in rows.tolist():
+            record = granted.get(self.table["id"][row])
+            if record is not None:
+                units[row] = sum(
+                    len(here) * (1 if type_ == index.target_type else len(group.children.get(type_, ())))
+                    for group in record.resources().groups
+                    if (here := [rank for rank in group.ranks if rank in ranks])
+                )
+        return units
+
+    @property
+    def request_index(self) -> Index:
+        """The compiled cluster."""
+        assert self.causes.cluster is not None
+        return self.causes.cluster.index
+
+    def _idle(self, periods: list[WaitPeriod]) -> tuple[IdleNode, ...]:
+        """Return the nodes with most free units when these were first not arranged as the job requests."""
+        first = next((p for p in periods if p.cause == PLACEMENT), None)
+        if first is None:
+            return ()
+        causes, index = self.causes, self.request_index
+        replay = causes.replay()
+        state = replay.state_at(first.start)
+        claims: dict[int | str, Selection] = dict(replay.claims().items())
+        occupancy = Occupancy(state, claims, {})
+        each = self._each()
+        free = {
+            type_: beneath(index.target_type, type_, None, index).sum(state.free[type_]) for type_ in each
+        }
+        share = sum(
+            (units / max(index.totals[type_], 1) for type_, units in free.items()), np.zeros(len(index))
+        )
+        share[~(self.request.eligible & state.up)] = 0
+        found = []
+        for target in np.argsort(-share, kind="stable")[:MOST].tolist():
+            if not share[target]:
+                break
+            only = np.arange(len(index)) == target
+            held = [
+                (str(holder.id), type_, holder.units)
+                for type_, units in each.items()
+                if free[type_][target] < units
+                for holder in occupancy.holders_of_targets(only, type_)[:2]
+                if holder.units
+            ]
+            idle = {type_: int(units[target]) for type_, units in free.items()}
+            found.append(IdleNode(index.hosts[target], idle, tuple(held)))
+        return tuple(found)
+
+    def _each(self) -> dict[str, int]:
+        """Return the units of each pool type that one copy of the request takes on a node."""
+        found: dict[str, int] = {}
+        pools = self.request_index.pool_types
+        for part in self.causes.parts(self.request):
+            if part.type in pools and (pools[part.type].target >= 0).all():
+                found[part.type] = max(found.get(part.type, 0), part.need.amount)
+        return found
+
+    def _limit_users(self, periods: list[WaitPeriod]) -> Iterator[LimitUser]:
+        """Yield the jobs that used most of each limit when the job first waited for it."""
+        table, limits = self.table, self.causes.limits
+        for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
+            start = next(p.start for p in periods if p.cause == cause)
+            state = limits.state_of(cause, self.job, self.duration, start)
+            for row, amount in () if state is None else state.jobs[:MOST]:
+                text = amount_text(state.quantity, amount) if state else ""
+                name, user = str(table["id"][row]), table["user"][row] or ""
+                yield LimitUser(cause, name, user, text, float(table["until"][row]))
+
     def _met(self, periods: list[WaitPeriod]) -> tuple[NodeOutage, ...]:
-        """Return the outages of the periods in which the job would have fitted if all nodes were up."""
-        missing = [period for period in periods if period.cause == UNAVAILABLE]
-        met = [one for one in self.outages if any(one.start < p.end and p.start < one.end for p in missing)]
-        return tuple(NodeOutage(str(one.ranks), one.kind, one.start, one.end) for one in met[:MOST])
+        """Return the outages in the way: nodes that were missing, and maintenance that was to begin."""
+        found = []
+        for one in self.causes.outages:
+            ahead = self.duration if one.kind == "maintenance" else 0.0
+            if any(
+                (one.start < p.end and p.start < one.end)
+                if p.cause == UNAVAILABLE
+                else p.cause == MAINTENANCE and ahead and one.start < p.end + ahead and p.start < one.end
+                for p in periods
+            ):
+                found.append(NodeOutage(str(one.ranks), one.kind, one.start, one.end))
+        return tuple(found[:MOST])
+
+    def _reserved(self, periods: list[WaitPeriod]) -> tuple[ReservedHours, ...]:
+        """Return the windows of advance reservations in the way."""
+        times = [(p.start + p.end) / 2 for p in periods if p.cause == ADVANCE]
+        reserved = self.causes.reserved_for(self.job)
+        found = dict.fromkeys(one for time in times for one in reserved.in_the_way(time, self.duration))
+        return tuple(ReservedHours(*one) for one in found)[:MOST]
 
     # --- changes --------------------------------------------------------------------------------------
 
@@ -400,19 +372,77 @@ class _Inquiry:
         """Yield changes of the request with which the job would have fitted sooner, each tried.
 
         A smaller or another request is tried when the job was first refused, a shorter limit when it
-        was first held back by a reservation.
+        was first held back by a reservation, by maintenance or by an advance reservation.
         """
-        replay = self._replay()  # the other one has passed these times
+        replay = self.causes.replay()
         refused = next((p for p in periods if p.cause.startswith((SHORT, PLACEMENT))), None)
-        held_back = next((p for p in periods if p.cause == RESERVATION and p.job is not None), None)
-        for period in sorted(filter(None, (refused, held_back)), key=lambda period: period.start):
+        held_back = next((p for p in periods if p.cause in (RESERVATION, UNDECIDED)), None)
+        closed = next((p for p in periods if p.cause in (MAINTENANCE, ADVANCE)), None)
+        for period in sorted(filter(None, (refused, held_back, closed)), key=lambda period: period.start):
             state, clock = replay.state_at(period.start), self.run.clock
             time = human.moment(period.start) if clock is None else clock.text(period.start)
             if period is refused:
                 reasons = explain_later(self.request, partial(Occupancy, state.copy(), {}, {}))
                 yield from (f"at {time}: {change.text}" for change in reasons.changes[:2])
-            elif (limit := self._gap(period, state, replay.claims())) > 0:
+                continue
+            limit: float | None
+            if period is closed:
+                limit = self._until_closed(period.start, state)
+            else:
+                limit = self._startable(period.start)
+                if limit is None and period.job is not None:
+                    limit = self._gap(period, state, replay.claims())
+            if limit is None:
+                continue
+            if 0 < limit < self.duration:
                 yield f"at {time}: with a limit of at most {human.seconds(limit)}"
+
+    def _until_closed(self, time: float, state: Availability) -> float:
+        """Return the longest limit with which the job would have fitted before nodes are closed, or 0."""
+        causes = self.causes
+        reserved = causes.reserved_for(self.job)
+        starts = [one.start for one in causes.outages if one.kind == "maintenance"]
+        starts += [start for start, _ in reserved.spans] + [end for _, end in reserved.own_spans]
+        limits = {start - time for start in starts if time < start < time + self.duration}
+        limits |= {most for most in reserved.exempt if most < self.duration}
+        for limit in sorted(limits, reverse=True):
+            at = time + min(limit, 1.0) / 1e6  # within the piece that begins now
+            closed = causes.under_maintenance(at, limit - (at - time))
+            if causes.fits_without(self.request, state, closed) and causes.fits_beside_reserved(
+                self.request, state, at, limit - (at - time), reserved, closed
+            ):
+                return limit
+        return 0.0
+
+    def _startable(self, time: float) -> float | None:
+        """Return the longest limit (s) with which the run starts the job at a time, or 0 for none.
+
+        The run is simulated again up to this time with one limit after another.  None if that takes too
+        long, or the run is not one that can be repeated.
+        """
+        command = self.run.meta.get("command")
+        longest = int(min(self.duration, MAX_SECONDS)) - 1
+        wall = self.run.meta.get("wall_seconds")
+        if command is None or longest < 1 or not isinstance(wall, int | float):
+            return None
+        if wall * longest.bit_length() > PATIENCE:
+            return None
+        options = from_document(command["rules"], self.run.name)
+        jobs, at = self.inputs[1].jobs, 0
+        at = next(at for at, job in enumerate(jobs) if str(job.id) == self.name)
+
+        def starts(limit: float) -> bool:
+            changed = (*jobs[:at], with_fields(jobs[at], duration=limit), *jobs[at + 1 :])
+            workload = replace(self.inputs[1], jobs=changed)
+            return started_at(self.inputs[0], workload, at, time, **options) == time
+
+        if not starts(1):
+            return 0.0
+        low, high = 1, longest + 1  # with its own limit it did not start
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if starts(middle) else (low, middle)
+        return float(low)
 
     def _gap(self, period: WaitPeriod, state: Availability, claims: Mapping[str, Selection]) -> float:
         """Return the seconds until the job with the reservation was expected to start."""
@@ -420,25 +450,23 @@ class _Inquiry:
         until = self.table["start"] + self.table["duration"]
         ends = dict(zip(self.table["id"], until.tolist(), strict=True))
         known: dict[int | str, float] = {name: ends[name] for name in claims if name in ends}
-        head, held = self._request(period.job), Occupancy(state, dict(claims.items()), known)
+        head, held = self.causes.request_of(period.job), Occupancy(state, dict(claims.items()), known)
         ended = held.to_wait_for(lambda later: can_match(head, later))
         return ends[str(ended[-1])] - period.start if ended else 0.0
 
 
-def _multiplied(needs: Iterable[Need], times: int) -> Iterator[tuple[Need, int]]:
-    """Yield each need of a request with the number of it in all copies of its parents."""
-    for need in needs:
-        number = times * need.amount
-        yield need, number
-        yield from _multiplied(need.children, number)
+def _alike(one: WaitPeriod, other: WaitPeriod) -> bool:
+    """Whether two periods of a cause have one sentence; the use of a limit may change within a period."""
+    return one.detail == other.detail or one.cause.startswith(f"{LIMIT} ")
 
 
-def _joined(parts: list[WaitPeriod]) -> list[WaitPeriod]:
+def _joined(parts: Iterable[WaitPeriod]) -> list[WaitPeriod]:
     """Return the parts with neighbours of one cause as one period."""
     found: list[WaitPeriod] = []
     for part in parts:
-        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job):
-            found[-1] = WaitPeriod(found[-1].start, part.end, part.cause, part.job)
+        if found and (found[-1].cause, found[-1].job) == (part.cause, part.job) and _alike(found[-1], part):
+            last = found[-1]
+            found[-1] = WaitPeriod(last.start, part.end, part.cause, part.job, last.detail)
         else:
             found.append(part)
     return found

@@ -1,107 +1,292 @@
-"""The use of limits at any time of a run, from its tables: which limit a waiting job was over."""
+"""The use of limits at any time of a run, from its tables: which limit a job was over, and who used it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simsched.errors import SimschedError
-from simsched.match.requests.compile import compile_request
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
     FIRST_SPENT,
     MEASURES,
     LimitCounter,
     LimitTable,
+    amount_text,
+    demand_of,
     scope_text,
 )
-from simsched.simulation.limits.limit_rules import read_limits
+from simsched.simulation.limits.limit_rules import AHEAD, DURATION, SPENT, SUBMITTED, read_limits
+from simsched.simulation.limits.limited_jobs import NAMELESS
+from simsched.simulation.options.run_config import RECORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+
+    import numpy.typing as npt
 
     from simsched.graph.cluster import Cluster
+    from simsched.match.requests.request import Request
     from simsched.report.data.column_arrays import Arrays
-    from simsched.simulation.limits.limit_counters import Demand, ScopeLimits
+    from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Scope, ScopeLimits
     from simsched.workload.job import Job
+
+    Floats = npt.NDArray[np.float64]
 
 LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
+ROUNDING = 1e-3
+"""Unit-seconds that the sum of the hours ahead may be off: it is a difference of large sums."""
+
+
+class RunFacts(Protocol):
+    """What is read of a run: see `wait_causes.WaitCauses`."""
+
+    config: Mapping[str, Any]
+    cluster: Cluster | None
+    jobs: Mapping[str, Job]
+    table: Arrays
+    whole: bool
+
+    @property
+    def row_of(self) -> Mapping[str, int]:
+        """Name of a job → its row in the table."""
+
+    @property
+    def attempts(self) -> list[tuple[int, float, float]]:
+        """Row, start and end of each time that a job ran."""
+
+    def request_of(self, name: str) -> Request:
+        """Return the compiled request of a job."""
+
+    def code(self, cause: str) -> int:
+        """Return the code of a cause."""
+
+
+class LimitState(NamedTuple):
+    """A limit that a job is over: a sentence with the users, and the jobs that use it, the largest first.
+
+    `room` is how much of the quantity is left.
+    """
+
+    text: str
+    quantity: str
+    room: float
+    jobs: tuple[tuple[int, float], ...]
+
+
+class _Steps(NamedTuple):
+    """A sum that changes at `times`; `values` and `infinite` have one entry more, for the time before."""
+
+    times: Floats
+    values: Floats
+    infinite: Floats
+
+    @classmethod
+    def of(cls, times: Floats, amounts: Floats) -> _Steps:
+        order = np.argsort(times, kind="stable")
+        amounts = amounts[order]
+        known = np.isfinite(amounts)
+        values = np.concatenate(([0.0], np.cumsum(np.where(known, amounts, 0.0))))
+        infinite = np.concatenate(([0.0], np.cumsum(np.where(known, 0.0, np.sign(amounts)))))
+        return cls(times[order], values, infinite)
+
+    def at(self, times: Any) -> Floats:
+        places = np.searchsorted(self.times, times, side="right")
+        return np.where(self.infinite[places] > 0, np.inf, self.values[places])
 
 
 class LimitReplay:
-    """The limits of a run for one of its jobs; jobs that were queued again count with their last attempt."""
+    """The limits of a run."""
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        table: Arrays,
-        job: Job,
-        jobs: Mapping[str, Job],
-        cluster: Cluster,
-    ) -> None:
-        rules = read_limits(config.get("limits", ()), "run.json")
-        self._table = LimitTable(rules, cluster.index, tuple(jobs.values()))
-        self._cluster, self._jobs = cluster, jobs
-        self._demands: dict[tuple[int, float], Demand | None] = {}
-        self._own = job
-        self._scopes = [found for found in self._table.of(self._table.names_of(job)) if not found.per_job]
-        self._rows = self._rows_of(table) if self._scopes else []
+    def __init__(self, causes: RunFacts) -> None:
+        assert causes.cluster is not None
+        self._causes = causes
+        self.rules = read_limits(causes.config.get("limits", ()), "run.json")
+        self._table = LimitTable(
+            self.rules, causes.cluster.index, tuple(causes.jobs.values()), whole=causes.whole
+        )
+        tasks = (job.array_task for job in causes.jobs.values())
+        plays_log = causes.config.get("queue_policy") == RECORDED
+        self._any = bool(self.rules) or (
+            not plays_log and any(task is not None and task.limit is not None for task in tasks)
+        )
+        quantities = {quantity for rule in self.rules for quantity, _ in rule.most}
+        self.timed = not quantities.isdisjoint({*SPENT, *AHEAD, DURATION})
+        self._ahead = not quantities.isdisjoint(AHEAD)
+        self._steps: dict[object, Any] = {}
+        self._breaches: dict[object, LimitBreach | None] = {}
 
-    def _rows_of(self, table: Arrays) -> list[tuple[Job, float, float, float]]:
-        """Return the jobs that ran, with start, end and requested seconds."""
-        ran = np.isfinite(table["start"])
-        columns = (table[name][ran] for name in ("id", "start", "until", "duration"))
-        return [
-            (self._jobs[name], start, end, seconds)
-            for name, start, end, seconds in zip(*(column.tolist() for column in columns), strict=True)
-            if name in self._jobs
-        ]
+    def key(self, job: Job) -> object:
+        """Return what limits read of a job besides its request and duration."""
+        return self._table.names_of(job) if self._any else None
 
-    def cause_at(self, time: float, duration: float) -> tuple[str, str | None] | None:
-        """Return the limit that the job (requested seconds) was over, and a job that used it; None: none."""
-        demand = self._demand(self._own, duration)
-        if demand is None:
-            return None
-        for number, found in enumerate(self._scopes):
-            counter = self._counter_at(number, found, time)
-            at = counter.first_over(demand, time)
-            if at is not None:
+    def breach(self, job: Job, duration: float) -> LimitBreach | None:
+        """Return the limit that a job can never meet, however little others use."""
+        request = self._causes.request_of(str(job.id))
+        names = self._table.names_of(job)
+        key = names, id(request), duration
+        if key not in self._breaches:
+            self._breaches[key] = next(self._table.breaches(names, request, duration), None)
+        return self._breaches[key]
+
+    def fill(self, codes: Any, starts: Floats, job: Job | None, duration: float) -> None:
+        """Enter the limit that a job is over into those of its pieces that have no cause (-1) yet."""
+        if not self._any or job is None:
+            return
+        demand = self._demand(job, duration)
+        for found, at, most in self._limits_of(job):
+            over = (codes < 0) & (self._use(found.scope, at, starts) + demand[at] > most)
+            if over.any():
+                codes[over] = self._causes.code(f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}")
+
+    def is_over(self, job: Job, duration: float, time: float) -> bool:
+        """Whether a job is over a limit at a time."""
+        codes = np.array([-1])
+        self.fill(codes, np.array([time]), job, duration)
+        return bool(codes[0] >= 0)
+
+    def falls(self, job: Job, duration: float, begin: float, end: float) -> list[float]:
+        """Return the whole seconds at which a job gets below a limit because running jobs have less ahead."""
+        found: list[float] = []
+        if not self._ahead:
+            return found
+        demand = self._demand(job, duration)
+        for limits, at, most in self._limits_of(job):
+            if at < FIRST_AHEAD:
+                continue
+            product, rate = self._steps_of(limits.scope, at)
+            times = np.union1d(np.concatenate((product.times, rate.times)), [begin, end])
+            for low, high in zip(times[:-1].tolist(), times[1:].tolist(), strict=True):
+                used, slope = float(product.at(low)), float(rate.at(low))
+                if begin <= low < end and slope > 0 and used < np.inf:
+                    time = ceil((used + demand[at] - most) / slope)
+                    if low < time < high:
+                        found.append(float(time))
+        return found
+
+    def state_of(self, cause: str, job: Job, duration: float, time: float) -> LimitState | None:
+        """Return the state of the limit that is the cause of a wait at a time."""
+        demand = self._demand(job, duration)
+        for found, at, _ in self._limits_of(job):
+            if cause == f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}":
+                counter = self._counter_at(found, time)
+                users = [user or NAMELESS for user in self._causes.table["user"]]
                 using = sorted(counter.running, key=lambda row: -counter.running[row][0][at])
-                culprit = str(self._rows[using[0]][0].id) if using else None
-                return f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}", culprit
+                room = dict(counter.limits)[at] - counter.in_use(at, time)
+                jobs = tuple((row, counter.running[row][0][at]) for row in using)
+                return LimitState(
+                    counter.reason(at, time, users).removeprefix("limit: ")
+                    + f"; the job asks for {amount_text(MEASURES[at], demand[at])}",
+                    MEASURES[at],
+                    room,
+                    jobs,
+                )
         return None
 
-    def _counter_at(self, number: int, found: ScopeLimits, time: float) -> LimitCounter:
-        """Return the counter of a scope with the use of a time."""
-        counter = LimitCounter(number, found)
-        for row, (job, start, end, seconds) in enumerate(self._rows):
-            if start > time or found.scope not in self._scopes_of(job):
+    def submitted_text(self, job: Job) -> str:
+        """Return the limits on the submitted jobs of which this is one."""
+        return " and ".join(
+            f"{scope_text(found.scope)} may have {amount_text(SUBMITTED, limit.most)} submitted at a time"
+            for found in self._table.of(self._table.names_of(job))
+            for limit in found.limits
+            if limit.quantity == SUBMITTED
+        )
+
+    # --- sums over the jobs that ran ----------------------------------------------------------------
+
+    def _limits_of(self, job: Job) -> Iterator[tuple[ScopeLimits, int, float]]:
+        """Yield each limit on running jobs that counts for a job: its scope, place and most."""
+        for found in self._table.of(self._table.names_of(job)):
+            if not found.per_job:
+                for at, most in LimitCounter(0, found).limits:
+                    yield found, at, most + (ROUNDING if at >= FIRST_AHEAD else 0)
+
+    def _demand(self, job: Job, seconds: float) -> Demand:
+        """Return the amounts of a job: what it got, or the least that it may get if it never started."""
+        causes, name = self._causes, str(job.id)
+        least = self._table.demand(causes.request_of(name), seconds)
+        row = causes.row_of.get(name)
+        if row is None or not np.isfinite(causes.table["start"][row]):
+            return least
+        got = (float(causes.table[unit][row]) for unit in ("nodes", "cores", "gpus"))
+        return demand_of((*got, least[MEASURES.index("memory")]), seconds)
+
+    @cached_property
+    def _runs(self) -> tuple[dict[Scope, list[int]], list[tuple[int, float, float, float]], list[Demand]]:
+        """Scope → places in the times that jobs ran (row, start, end, requested end), and their demands."""
+        causes, by_scope = self._causes, dict[Any, list[int]]()
+        known: dict[object, list[Scope]] = {}
+        runs: list[tuple[int, float, float, float]] = []
+        demands: list[Demand] = []
+        durations, ids = causes.table["duration"], causes.table["id"]
+        for row, start, end in causes.attempts:
+            job = causes.jobs.get(ids[row])
+            if job is None:
                 continue
-            demand = self._demand(job, seconds)
-            if demand is None:
-                continue
-            runs = time < end
-            if runs:
-                counter.running[row] = (demand, start, start + seconds)
-            for at, _ in counter.limits:
-                if at < FIRST_SPENT:
-                    counter.used[at] += demand[at] * runs
-                elif at < FIRST_AHEAD:
-                    counter.used[at] += demand[at] if runs else demand[at - FIRST_SPENT + 1] * (end - start)
+            names = self._table.names_of(job)
+            if names not in known:
+                known[names] = [found.scope for found in self._table.of(names) if not found.per_job]
+            for scope in known[names]:
+                by_scope.setdefault(scope, []).append(len(runs))
+            runs.append((row, start, end, start + float(durations[row])))
+            demands.append(self._demand(job, float(durations[row])))
+        return by_scope, runs, demands
+
+    def _use(self, scope: Scope, at: int, times: Floats) -> Floats:
+        steps = self._steps_of(scope, at)
+        if isinstance(steps, _Steps):
+            return steps.at(times)
+        product, rate = steps
+        left: Floats = product.at(times) - rate.at(times) * times
+        return left
+
+    def _steps_of(self, scope: Scope, at: int) -> Any:
+        """Return the use of a quantity in a scope as steps.
+
+        What running jobs have ahead falls as time passes: it is the first of two sums less time × the second.
+        """
+        found = self._steps.get((scope, at))
+        if found is None:
+            by_scope, runs, demands = self._runs
+            places = by_scope.get(scope, [])
+            _, start, end, asked = (np.array(column, dtype=np.float64) for column in zip(
+                *(runs[place] for place in places), strict=True)) if places else np.zeros((4, 0))  # fmt: skip
+            amounts = np.array([demands[place] for place in places]).reshape(len(places), len(MEASURES))
+            ends = np.isfinite(end)
+            if at < FIRST_SPENT:
+                found = _Steps.of(
+                    np.concatenate((start, end[ends])),
+                    np.concatenate((amounts[:, at], -amounts[ends, at])),
+                )
+            elif at < FIRST_AHEAD:
+                spent = amounts[:, at - FIRST_SPENT + 1][ends] * (end - start)[ends]
+                found = _Steps.of(
+                    np.concatenate((start, end[ends], end[ends])),
+                    np.concatenate((amounts[:, at], -amounts[ends, at], spent)),
+                )
+            else:
+                units, until = amounts[:, at - FIRST_AHEAD + 1], np.minimum(asked, end)
+                stops = np.isfinite(until)
+                product = np.where(units > 0, units, 0) * np.where(units > 0, asked, 0)
+                found = tuple(
+                    _Steps.of(np.concatenate((start, until[stops])), np.concatenate((sums, -sums[stops])))
+                    for sums in (product, units)
+                )
+            self._steps[scope, at] = found
+        return found
+
+    def _counter_at(self, found: ScopeLimits, time: float) -> LimitCounter:
+        """Return the counter of a scope with the running jobs, by row, and the use of a time."""
+        counter = LimitCounter(0, found)
+        by_scope, runs, demands = self._runs
+        for place in by_scope.get(found.scope, ()):
+            row, start, end, asked = runs[place]
+            if start <= time < end:
+                counter.running[row] = (demands[place], start, asked)
+        for at, _ in counter.limits:
+            if at < FIRST_AHEAD:
+                counter.used[at] = float(self._use(found.scope, at, np.array([time]))[0])
         return counter
-
-    def _scopes_of(self, job: Job) -> set[tuple[tuple[str, str], ...]]:
-        return {found.scope for found in self._table.of(self._table.names_of(job)) if not found.per_job}
-
-    def _demand(self, job: Job, seconds: float) -> Demand | None:
-        """Return the amounts of a job, or None for a request that the cluster does not have."""
-        key = (id(job.jobspec), seconds)
-        if key not in self._demands:
-            try:
-                request = compile_request(job.jobspec, self._cluster.index)
-                self._demands[key] = self._table.demand(request, seconds)
-            except SimschedError:
-                self._demands[key] = None
-        return self._demands[key]

@@ -32,7 +32,7 @@ class MachineReplay:
     cluster : the cluster of the run.
     records : the records of the run, ascending in time.
     requests : id → compiled request of the job; it shows the units that a job holds besides those in its R.
-    outages : the planned outages; targets that fail or are drained are down in the states.
+    outages : the outages; their targets are down in the states.
     """
 
     def __init__(
@@ -46,11 +46,17 @@ class MachineReplay:
         self._records = records
         self._times = [record.time for record in records]
         self._requests = requests
-        self._outages = [outage for outage in outages if outage.kind != "maintenance"]
+        self._down = ~self._index.up
+        self._changes = sorted(
+            (time, up, tuple(targets_of_ranks(self._index, outage.ranks)))
+            for outage in outages
+            for time, up in ((outage.start, False), (outage.end, True))
+        )
+        self._changed = 0
+        self._open = np.zeros(len(self._index), dtype=np.int64)
+        """How many outages each target is in."""
         self._claims = ClaimsFromR(self._index)
         self._next = 0
-        self._due: dict[str, list[AllocationRecord]] = {}
-        """Job → its records that are not applied yet."""
         self._claimed: set[str] = set()
 
     @property
@@ -59,7 +65,7 @@ class MachineReplay:
         return self._times
 
     def state_at(self, time: float) -> Availability:
-        """Return the state after all records up to a time; it changes with the next call.
+        """Return the state after all records up to a time; read-only, and it changes with the next call.
 
         Raises
         ------
@@ -67,30 +73,30 @@ class MachineReplay:
             If an R does not belong to the cluster.
         """
         end = bisect_right(self._times, time)
-        for record in self._records[self._next : end]:
-            self._note(record)
+        due: dict[str, list[int]] = {}
+        for place in range(self._next, end):
+            self._note(place, due)
         self._next = end
-        for name, records in self._due.items():
-            for record in records:
-                self._apply(name, record)
-        self._due.clear()
+        for place in sorted(place for places in due.values() for place in places):
+            self._apply(self._records[place])
         return self._with_outages(time)
 
     def claims(self) -> dict[str, Selection]:
         """Return the claims of the state that was asked for last, by job."""
         return self._claims.by_name()
 
-    def _note(self, record: AllocationRecord) -> None:
-        """Keep a record for later, or forget the records of a job that came and went in between."""
+    def _note(self, place: int, due: dict[str, list[int]]) -> None:
+        """Note a record as due, or forget the records of a job that came and went in between."""
+        record = self._records[place]
         name = str(record.id)
-        waiting = self._due.setdefault(name, [])
-        waiting.append(record)
-        whole = len(waiting) == 2 and waiting[0].R == record.R
+        waiting = due.setdefault(name, [])
+        waiting.append(place)
+        whole = len(waiting) == 2 and self._records[waiting[0]].R == record.R
         if record.event == "release" and name not in self._claimed and whole:
-            del self._due[name]
+            del due[name]
 
-    def _apply(self, name: str, record: AllocationRecord) -> None:
-        granted = record.resources()
+    def _apply(self, record: AllocationRecord) -> None:
+        name, granted = str(record.id), record.resources()
         try:
             if record.event == "alloc":
                 self._claims.exact(name, granted, self._requests(name), rest=True)
@@ -102,12 +108,14 @@ class MachineReplay:
             raise RunError(fault, where="allocations.jsonl") from None
 
     def _with_outages(self, time: float) -> Availability:
-        """Return the state with targets down as the cluster and the planned outages say."""
+        """Return the state with targets down as the cluster and the outages say."""
+        while self._changed < len(self._changes) and self._changes[self._changed][0] <= time:
+            _, up, targets = self._changes[self._changed]
+            np.add.at(self._open, list(targets), -1 if up else 1)
+            self._changed += 1
+        down = self._down | (self._open > 0)
+        if not down.any():
+            return self._claims.left
         state = self._claims.left.copy()
-        down = ~self._index.up
-        for outage in self._outages:
-            if outage.start <= time < outage.end:
-                down[targets_of_ranks(self._index, outage.ranks)] = True
-        if down.any():
-            state.set_status(np.flatnonzero(down), up=False)
+        state.set_status(np.flatnonzero(down), up=False)
         return state

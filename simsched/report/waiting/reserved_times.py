@@ -40,7 +40,7 @@ class ReservedTimes:
     """The windows of a run, as ``run.json`` has them, for one job."""
 
     def __init__(self, found: Sequence[Mapping[str, Any]], job: Job, ranks: Iterable[int]) -> None:
-        self._own = job.jobspec.system.get("reservation") if found else None
+        self.own = job.jobspec.system.get("reservation") if found else None
         self._all = frozenset(ranks)
         self._flags = {one["name"]: (bool(one.get("overlaps")), bool(one.get("flex"))) for one in found}
         self._alone = {one["name"] for one in found if not any(one["ranks"] for one in one["windows"])}
@@ -51,18 +51,51 @@ class ReservedTimes:
         """The times (s) at which a window begins or ends."""
         return {time for window in self._windows for time in (window.start, window.end) if time < inf}
 
+    @staticmethod
+    def edges(found: Sequence[Mapping[str, Any]]) -> list[float]:
+        """Return the times (s) at which a window of a run begins or ends."""
+        times = (
+            time for one in found for window in one["windows"] for time in (window["start"], window["end"])
+        )
+        return [float(time) for time in times if time is not None]
+
+    @property
+    def spans(self) -> list[tuple[float, float]]:
+        """The begin and the end (s) of each window of a reservation that is not the job's own."""
+        return [(window.start, window.end) for window in self._windows if window.name != self.own]
+
+    @property
+    def own_spans(self) -> list[tuple[float, float]]:
+        """The begin and the end (s) of each window of the job's own reservation."""
+        return [(window.start, window.end) for window in self._windows if window.name == self.own]
+
+    @property
+    def exempt(self) -> set[float]:
+        """Limits (s) up to which a reservation lets jobs start."""
+        return {window.longer for window in self._windows if window.longer > 0}
+
+    def in_the_way(self, time: float, limit: float) -> list[tuple[str, float, float]]:
+        """Return name, begin and end (s) of the windows that a job may run into, and of those of its own.
+
+        Its own are named if it is not in one of them to its end.
+        """
+        own = [window for window in self._windows if window.name == self.own]
+        outside = not any(window.start <= time and time + limit <= window.end for window in own)
+        windows = [*self._others(time, limit), *(own if outside else ())]
+        return [(window.name, window.start, window.end) for window in windows if window.end > time]
+
     def closed(self, time: float, limit: float) -> frozenset[int]:
         """Return the ranks on which the job may not start at a time; `limit` is its requested time (s)."""
         until = time + limit
-        overlaps, flex = self._flags.get(self._own, (False, False))
-        own = [w for w in self._windows if w.name == self._own]
+        overlaps, flex = self._flags.get(self.own, (False, False))
+        own = [w for w in self._windows if w.name == self.own]
         closed = frozenset[int]()
         for window in self._others(time, limit):
             if window.cores is None:
                 first, last = max(time, window.start), min(until, window.end)
                 shared = (w.ranks for w in own if w.start <= first and last <= w.end)
                 closed |= window.ranks.difference(*shared) if overlaps else window.ranks
-        if self._own is None or flex:
+        if self.own is None or flex:
             return closed
         mine = next((w for w in own if w.start <= time and until <= w.end), None)
         ranks = frozenset[int]() if mine is None else self._all if mine.name in self._alone else mine.ranks
@@ -74,13 +107,9 @@ class ReservedTimes:
         for window in self._others(time, limit):
             for rank, mask in (window.cores or {}).items():
                 closed[rank] = closed.get(rank, 0) | mask
-        if not self._flags.get(self._own, (False, False))[1]:
+        if not self._flags.get(self.own, (False, False))[1]:
             for window in self._windows:
-                if (
-                    window.name == self._own
-                    and window.start <= time < window.end
-                    and window.cores is not None
-                ):
+                if window.name == self.own and window.start <= time < window.end and window.cores is not None:
                     for rank, mask in window.cores.items():
                         closed[rank] = closed.get(rank, 0) | ~mask
         return closed
@@ -89,5 +118,5 @@ class ReservedTimes:
         """Yield the windows of other reservations in which the job would run."""
         for window in self._windows:
             ahead = window.start < time + limit and time < window.end and limit > window.longer
-            if window.name != self._own and ahead:
+            if window.name != self.own and ahead:
                 yield window

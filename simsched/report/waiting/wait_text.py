@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from simsched.report.data.tables import RunTables
 
-MOST_ROWS = 8
-"""Queues or users that are printed."""
+MOST_ROWS, MOST_CAUSES = 8, 12
+"""Queues or users, and causes, that are printed."""
 
 
 def run_text(run: RunTables, table: pd.DataFrame, width: int) -> str:
@@ -30,8 +30,11 @@ def run_text(run: RunTables, table: pd.DataFrame, width: int) -> str:
         for cause, value in sums.items()
         if value
     ]
+    rest = len(rows) - MOST_CAUSES
+    if rest > 0:
+        rows[MOST_CAUSES:] = [("", "", f"{rest:,} more cause{'s' * (rest > 1)} (--format json lists them)")]
     lines += ["", *table_lines(rows, right=(0, 1), indent="  ")]
-    causes = [str(cause) for cause, value in sums.items() if value]
+    causes = [str(cause) for cause, value in sums.items() if value][:MOST_CAUSES]
     for name in GROUPS:
         groups = totals_by(run, table, name).head(MOST_ROWS)
         if len(groups) > 1:

@@ -10,56 +10,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from simsched.report.waiting.job_answer import SHORT
-from simsched.report.waiting.wait_totals import NOT_ELIGIBLE, POLICY, scarcest, waiting_jobs
+from simsched.report.waiting.wait_totals import find_causes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.report.data.tables import RunTables
+    from simsched.report.waiting.wait_causes import WaitCauses
 
     Floats = npt.NDArray[np.float64]
 
-ROUNDING = 1e-6
-"""Seconds per job that are the rounding of sums of times, and not a wait."""
 
-
-def waits_over_time(run: RunTables, edges: Floats) -> pd.DataFrame:
+def waits_over_time(run: RunTables, edges: Floats, causes: WaitCauses | None = None) -> pd.DataFrame:
     """Return one row per part of the time between `edges` (s, ascending): the job-hours waited by cause.
 
-    The index is the beginning of each part.
+    The index is the beginning of each part.  `causes` are those that `find_causes` returns.
 
     Raises
     ------
     RunError
-        if the timeline of the run does not have the free units of the types of the cluster.
+        as `find_causes`.
     """
-    jobs, types, submit, eligible, end = waiting_jobs(run)
-    times = run.timeline["time"].to_numpy(dtype=np.float64)
-    grid = np.unique(np.concatenate((times, eligible, end, edges)))
-    row = np.clip(np.searchsorted(times, grid[:-1], side="right") - 1, 0, len(times) - 1)
-    seconds = np.diff(grid)
-    table = pd.DataFrame({NOT_ELIGIBLE: _between(_waited(submit, eligible, edges))}, index=edges[:-1])
-    short = np.zeros((len(types), len(edges) - 1))
-    for rows, worst in scarcest(run, types, jobs, end > eligible):
-        waiting = _waiting(grid, eligible[rows], end[rows]) * seconds
-        for at in range(len(types)):
-            passed = np.concatenate(([0.0], np.cumsum(waiting * (worst[row] == at))))
-            short[at] += np.diff(passed[np.searchsorted(grid, edges)])
-    for at, type_ in enumerate(types):
-        table[f"{SHORT} of {type_}"] = short[at]
-    rest = _between(_waited(eligible, end, edges)) - short.sum(axis=0)
-    table[POLICY] = np.where(rest > ROUNDING * len(jobs), rest, 0.0)
-    return table / 3600.0
-
-
-def _waiting(grid: Floats, begin: Floats, end: Floats) -> Floats:
-    """Return the number of intervals that are open between each time of the grid and the next."""
-    change = np.zeros(len(grid))
-    np.add.at(change, np.searchsorted(grid, begin), 1.0)
-    np.add.at(change, np.searchsorted(grid, end), -1.0)
-    result: Floats = np.cumsum(change)[:-1]
-    return result
+    causes = find_causes(run)[0] if causes is None else causes
+    nothing = [(0, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))]
+    columns = zip(*(causes.waits or nothing), strict=True)
+    _, starts, ends, codes = (np.concatenate([np.atleast_1d(part) for part in parts]) for parts in columns)
+    numbers = {cause: number for number, cause in enumerate(causes.names)}
+    table = pd.DataFrame(index=edges[:-1])
+    for cause in causes.causes:
+        of = codes == numbers.get(cause, -1)
+        table[cause] = np.diff(_waited(starts[of], ends[of], edges)) / 3600.0
+    return table
 
 
 def _waited(begin: Floats, end: Floats, at: Floats) -> Floats:
@@ -73,9 +54,4 @@ def _since(events: Floats, at: Floats) -> Floats:
     number = np.searchsorted(ordered, at)
     sums = np.concatenate(([0.0], np.cumsum(ordered)))
     result: Floats = number * at - sums[number]
-    return result
-
-
-def _between(totals: Floats) -> Floats:
-    result: Floats = np.diff(totals)
     return result

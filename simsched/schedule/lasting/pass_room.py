@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
-from simsched.schedule.profiles.graph_profile import Booking, has_room, overlapping
+from simsched.schedule.profiles.graph_profile import Booking, has_room, overlapping, whole_targets
 from simsched.schedule.profiles.remainder import set_aside
 
 if TYPE_CHECKING:
@@ -127,14 +127,28 @@ class PassRoom:
 
     # -- reservations -----------------------------------------------------------------------------
 
-    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
-        """Reserve the gap for the job, to its requested end or `until` a later time."""
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the gap for the job, to its requested end."""
         if gap.selection is None:
             return
-        end = end_of(gap.start, self._present.table.durations[job]) if until is None else until
-        footprint = self._columns.footprint(gap.selection, self._room.up)
-        insort(self._begins, (gap.start, len(self._footprints)))
-        self._bookings.append(Booking(gap.start, end, gap.selection))
+        end = end_of(gap.start, self._present.table.durations[job])
+        self._book(gap.selection, gap.start, end)
+
+    def reserve_targets(self, job: int, gap: Gap, until: float) -> None:  # noqa: ARG002
+        """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
+        if gap.selection is None:
+            return
+        room, columns = self._room, self._columns
+        at, stop = room.step(gap.start), room.step(until)
+        times = [*room.times[at:stop].tolist(), until]
+        rows = room.units(at, stop)
+        for first, behind, claim in whole_targets(gap.selection, rows, columns.pools, columns.index):
+            self._book(claim, times[first], times[behind])
+
+    def _book(self, selection: Selection, begin: float, end: float) -> None:
+        footprint = self._columns.footprint(selection, self._room.up)
+        insort(self._begins, (begin, len(self._footprints)))
+        self._bookings.append(Booking(begin, end, selection))
         self._footprints.append(footprint)
-        self._room.take(footprint, gap.start, end)
-        self._since = min(self._since, gap.start)
+        self._room.take(footprint, begin, end)
+        self._since = min(self._since, begin)

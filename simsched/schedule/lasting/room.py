@@ -467,6 +467,11 @@ class Room:
         found: Ints = np.minimum.reduce(self._sum[:, begin:stop], axis=1)
         return found
 
+    def units(self, begin: int, stop: int) -> Ints:
+        """Return the free units of each leaf pool in the steps from `begin` until `stop`."""
+        found: Ints = self._rows[self._slot[begin:stop], : self._columns.use.start]
+        return found
+
     def covers(self, footprint: Footprint, begin: int, stop: int) -> bool:
         """Whether the units of a footprint are free from one step until another."""
         slots, number = self._slot[begin:stop], footprint.units

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     Bools = npt.NDArray[np.bool_]
 
 
+DEEP = 64
+"""More levels than the accounts of a site have."""
+
+
 @dataclass(frozen=True, eq=False)
 class AccountTree:
     """The nodes of a tree of accounts.
@@ -62,10 +66,20 @@ class AccountTree:
 
     def totals(self, own: Floats) -> Floats:
         """Return the sum over each node and all nodes below it."""
-        found = own.copy()
+        if len(self.charge_levels) <= DEEP:
+            found = own.copy()
+            for level in reversed(self.charge_levels):
+                found += np.bincount(self.charged[level], weights=found[level], minlength=len(found))
+            return found
+        # The same sums in the same order: an array of all nodes for each level costs the square of a chain.
+        sums, above = own.tolist(), self.charged.tolist()
+        below = [0.0] * len(sums)
         for level in reversed(self.charge_levels):
-            found += np.bincount(self.charged[level], weights=found[level], minlength=len(found))
-        return found
+            for at in level.tolist():
+                sums[at] += below[at]
+                below[above[at]] += sums[at]
+        sums[0] += below[0]
+        return np.array(sums)
 
     def node(self, user: str | None, account: str | None) -> int | None:
         """Return the node to which jobs of this user and account are charged; None if not in the tree.
@@ -93,8 +107,8 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
     Raises
     ------
     ConfigError
-        For an account or a user that occurs twice, an account that is its own ancestor, a parent that
-        does not exist, or children of an account that all have no shares; with the place of the row.
+        For an account or a user that occurs twice, an account that is its own ancestor, or a parent that
+        does not exist; with the place of the row.
     """
     accounts, users = _apart(rows, where)
     root, accounts = _with_root(accounts)
@@ -112,8 +126,11 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
     number = {name: at for at, name in enumerate(names)}
     charged = [number[row.account if row.user is not None else row.parent or root] for row in listed]
     charged[0] = 0
-    parents = [_competes_under(at, charged, listed) for at in range(len(listed))]
-    tree = AccountTree(
+    parents = [0] * len(listed)
+    for at in range(1, len(listed)):  # what is above a node has a lower number
+        above = charged[at]
+        parents[at] = parents[above] if above and _is_skipped(listed[above]) else above
+    return AccountTree(
         tuple(names),
         np.array(parents, dtype=np.int64),
         np.array(charged, dtype=np.int64),
@@ -128,8 +145,6 @@ def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
         *_users(names, listed),
         number,
     )
-    _check_shares(tree, listed, where)
-    return tree
 
 
 def _apart(
@@ -199,13 +214,6 @@ def _is_skipped(row: AccountRow) -> bool:
     return row.user is None and row.shares == PARENT
 
 
-def _competes_under(at: int, charged: Sequence[int], rows: Sequence[AccountRow]) -> int:
-    above = charged[at]
-    while above and _is_skipped(rows[above]):
-        above = charged[above]
-    return above
-
-
 def _own_usage(rows: Sequence[AccountRow], charged: Sequence[int]) -> Floats:
     """Return the usage of each node without that of the nodes below; given usage of accounts has both."""
     given = np.array([row.usage for row in rows], dtype=np.float64)
@@ -240,17 +248,3 @@ def _users(
             if row.default:
                 default.setdefault(row.user, at)
     return nodes, default
-
-
-def _check_shares(tree: AccountTree, rows: Sequence[AccountRow], where: str) -> None:
-    """Refuse an account whose children, some with shares of their own, have none between them."""
-    sums = np.zeros(len(tree))
-    counts = np.zeros(len(tree), dtype=np.int64)
-    for level in tree.levels:
-        mine = level[~np.isnan(tree.shares[level])]
-        np.add.at(sums, tree.parents[mine], tree.shares[mine])
-        np.add.at(counts, tree.parents[mine], 1)
-    for at in np.flatnonzero((counts > 0) & (sums == 0)).tolist():
-        text = f"the children of account {tree.names[at]!r} have 0 shares together"
-        expected = "shares above 0 for at least one of them"
-        raise ConfigError(text, where=rows[at].where or where, expected=expected)

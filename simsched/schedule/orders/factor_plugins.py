@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from simsched.plugins.plugin_errors import failed, name_of
+from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
 from simsched.plugins.plugin_kind import PluginKind, options_of
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def values_of(
     with KIND.named(factor, name):
         for at, job in enumerate(jobs):
             value: Any = factor(job)
-            if not isinstance(value, int | float | np.number) or not isfinite(value):
-                problem = f"returned {value!r} for job {job.id}, which is not a finite number"
+            number = number_of(value) if isinstance(value, int | float | np.number) else None
+            if number is None or not isfinite(number):
+                problem = f"returned {shown(value)} for job {job.id}, which is not a finite number"
                 raise failed(KIND.word, factor, problem, name or name_of(factor))
-            found[at] = value
+            found[at] = number
     return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.plugins.plugin_errors import failed, is_ours, named_in_errors
+from simsched.schedule.job_table import ShownTable
 from simsched.schedule.orders.ranking import Order, sorted_by_keys
 from simsched.schedule.orders.standing_order import MOST, StandingOrder, standing_order
 
@@ -40,10 +41,11 @@ def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Inte
     """
     if is_ours(order):
         return order.ranked(table, jobs, now)
+    read: Any = ShownTable(table)
     with named_in_errors("job order", order):
         if isinstance(order, Order):  # NumPy's message for wrong keys would not name the order
             _checked_keys(order, table, jobs, now)
-        found = np.asarray(order.ranked(table, jobs, now))
+        found = np.asarray(order.ranked(read, jobs.copy(), now))
     if found.shape != jobs.shape or found.dtype.kind not in "iu" or not np.array_equal(np.sort(found), jobs):
         raise failed("job order", order, f"did not return each of its {len(jobs)} jobs once")
     return found
@@ -51,7 +53,8 @@ def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Inte
 
 def _checked_keys(order: Order, table: JobTable, jobs: Integers, now: float) -> Any:
     """Return the keys of another package's order; PluginError unless they are a number for each job."""
-    keys = np.asarray(order.keys(table, jobs, now))
+    read: Any = ShownTable(table)
+    keys = np.asarray(order.keys(read, jobs.copy(), now))
     if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
         raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
     return keys

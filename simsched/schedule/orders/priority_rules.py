@@ -223,7 +223,7 @@ def _usage(value: Any, where: str) -> tuple[tuple[str, float], ...]:
 def _half_life(value: Any, where: str) -> float:
     try:
         negative = not isinstance(value, bool) and float(value) < 0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         negative = isinstance(value, str) and value.strip().startswith("-")
     if negative:
         raise ConfigError(f"a half-life of {value}", where=where, expected="a duration above 0, or inf")

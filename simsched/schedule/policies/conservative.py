@@ -221,10 +221,14 @@ class Conservative:
     def _start(self, context: PassContext, profile: Reservations, job: int, *, fresh: bool) -> bool:
         """Start a job whose reservation begins now; return False if its resources are not actually free."""
         gap = Gap(self.starts[job], self.selections.get(job))
+        if fresh and gap.selection is not None and not context.allows(job, gap.selection):
+            self._withdraw(profile, job)
+            return True
         selection = profile.due(job, gap, fresh=fresh)
         if selection is None:
             return False
-        context.start(job, selection, backfilled=context.queue.first != job)
+        if not context.start(job, selection, backfilled=context.queue.first != job):
+            context.reservations = None  # a limit does not allow it, and it counts as running there
         del self.starts[job]
         self.selections.pop(job, None)
         return True

@@ -162,6 +162,5 @@ def _backfill(context: PassContext, shadow: Shadow, jobs: Iterable[int]) -> None
             time = shadow.time(supply)
         ends_in_time = now + judged[job] <= time
         selection = supply.fit(job) if ends_in_time else shadow.fit_beside(supply, job)
-        if selection is not None:
-            context.start(job, selection, backfilled=True)
+        if selection is not None and context.start(job, selection, backfilled=True):
             shadow.note_start()

@@ -46,9 +46,9 @@ class KeptPass:
         self.until = min(self.until, until)
 
     def reserve(self, job: int, gap: Gap, end: float) -> None:
-        """Reserve a gap for a job, until a time in seconds."""
+        """Reserve the targets of a gap for a job, until a time in seconds."""
         assert self.profile is not None
-        self.profile.reserve(job, gap, until=end)
+        self.profile.reserve_targets(job, gap, end)
         self.jobs.append(job)
         self._gaps.append((gap, end))
         self.reserved += 1

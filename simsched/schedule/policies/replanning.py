@@ -50,7 +50,8 @@ class Replanning:
             if unreserved and not supply.could_start(job):
                 continue
             gap = profile.now(job) if unreserved else profile.earliest(job)
-            if not self._try(context, profile, job, gap, backfilled=bool(reserved)) and not unreserved:
+            started = self._try(context, profile, job, gap, backfilled=bool(reserved))
+            if not started and not unreserved and job not in context.barred:
                 reserved.append(job)
                 plan.starts.append(gap.start)
                 profile.reserve(job, gap)
@@ -75,9 +76,8 @@ class Replanning:
         selection = gap.selection
         if selection is None or context.plan.overrun(context.now):
             selection = profile.fit_now(job)
-        if selection is None:
+        if selection is None or not context.start(job, selection, backfilled=backfilled):
             return False
-        context.start(job, selection, backfilled=backfilled)
         profile.reserve(job, Gap(gap.start, selection))
         return True
 

@@ -73,7 +73,7 @@ class Slack(Conservative):
         self.starts = {job: gap.start} | {other: found.start for other, found in plan.items()}
         found = {job: gap} | plan
         self.selections = {other: g.selection for other, g in found.items() if g.selection is not None}
-        if not self._start(context, profile, job, fresh=True):
+        if not self._start(context, profile, job, fresh=True) or job in context.barred:
             self.starts, self.selections = before
             return
         context.reservations = profile

@@ -1,15 +1,18 @@
 """Slurm's two schedulers: starts in priority order at events, and backfill at intervals.
 
-After slurm.conf(5), SchedulerParameters, and the Scheduling Configuration Guide of Slurm:
+After slurm.conf(5), SchedulerParameters, the Scheduling Configuration Guide of Slurm, and its source
+(job_scheduler.c, backfill.c):
 
-1. The main scheduler runs when something has changed. Jobs start in order, partition by partition: a job
-   that does not fit keeps the jobs behind it in its partition from starting.
+1. The main scheduler runs when something has changed. Jobs start in order. A job that does not fit keeps the
+   jobs behind it in its partition from starting, and takes the nodes of its partition from the jobs of other
+   partitions behind it. A job younger than `min_age_reserve` does neither, unless its partition has too few
+   nodes left.
 2. The backfill scheduler runs at most once per `interval`, and only after a change. It plans anew: in order,
    each job that it tests gets the earliest start beside the running jobs and the reservations before it.
-   Jobs whose start is now are started. Reservations last for one pass.
+   Jobs whose start is now are started. A reservation is for whole nodes and lasts for one pass.
 
-A pass takes no time, so there is no difference between a plan that is continued after an interruption and one
-that is not (``bf_continue``).
+All partitions are one queue, also those that share no nodes. A pass takes no time, so there is no difference
+between a plan that is continued after an interruption and one that is not (``bf_continue``).
 """
 
 from __future__ import annotations
@@ -26,12 +29,14 @@ from simsched.schedule.policies.replanning import Reach, Replanning
 from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
 
+    from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
 
+    Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
 
 
@@ -47,7 +52,8 @@ class SlurmOptions:
     resolution : the ends of reservations are rounded up to multiples of it (bf_resolution).
     max_job_test, max_job_start : the most jobs that a backfill pass tests and starts.
     max_job_user, max_job_part : the most jobs per user and per partition that it tests.
-    min_age_reserve : a job that has waited for less gets no reservation (bf_min_age_reserve).
+    min_age_reserve : a job that has waited for less gets no reservation and blocks no other job
+        (bf_min_age_reserve).
     reservation_depth : the most reservations of a pass.
     """
 
@@ -71,6 +77,8 @@ class Slurm:
         self._last_main = self._last_backfill = -NEVER
         self._main_due = self._backfill_due = False
         """Whether something has changed since the last pass of each scheduler."""
+        self._since: dict[int, float] = {}
+        """Waiting job → the time (s) since which it waits for resources; kept for `min_age_reserve` only."""
 
     def run_pass(self, context: PassContext) -> None:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
@@ -81,27 +89,63 @@ class Slurm:
             context.supply.kept_pass = None
         if changed or queue.fresh:
             self._main_due = self._backfill_due = True
+        if options.min_age_reserve:
+            # A limit may have kept a job out of view since its submission.
+            submits = None if context.limits is None else context.table.submits
+            for job in (*queue.new_jobs(), *queue.barred):
+                self._since.setdefault(job, now if submits is None else float(submits[job]))
         if self._main_due and now >= self._last_main + options.sched_interval:
             self._last_main, self._main_due = now, False
-            _start_by_partition(context)
+            self._start_in_order(context)
         if self._backfill_due and now >= self._last_backfill + options.interval:
             before = len(context.started)
             self._last_backfill = now
-            Backfill(options).run_pass(context)
+            Backfill(options, self._since).run_pass(context)
             # Starts are changes, too: the next pass tests jobs that this one did not reach.
             self._backfill_due = len(context.started) > before
         context.wake = min(
             self._last_main + options.sched_interval if self._main_due else NEVER,
             self._last_backfill + options.interval if self._backfill_due else NEVER,
         )
+        for job, _, _ in context.started if self._since else ():
+            self._since.pop(job, None)  # if it is queued again, it waits anew
+
+    def _start_in_order(self, context: PassContext) -> None:
+        """Start jobs in order; a job that does not fit blocks its partition and takes the nodes of it."""
+        table, now, least = context.table, context.now, self.options.min_age_reserve
+        if table.partitions is None and not least:
+            start_in_order(context)
+            return
+        jobs = context.queue.jobs()
+        of = np.zeros(len(jobs), dtype=np.int64) if table.partitions is None else table.partitions[jobs]
+        left, waits = set(of.tolist()), False
+        taken: Bools | None = None
+        for job, partition in zip(jobs.tolist(), of.tolist(), strict=True):
+            if partition not in left or job in context.barred:
+                continue
+            nodes = None if taken is None else table.partition_targets[partition] & ~taken
+            selection = _fit(context, job, partition, nodes)
+            if selection is not None:
+                context.start(job, selection, backfilled=waits)
+                continue
+            waits = True
+            if now - self._since.get(job, now) < least and not _lacks_nodes(context, job, partition, nodes):
+                continue
+            left.discard(partition)
+            if not left:
+                return
+            if table.partitions is not None:
+                mine = table.partition_targets[partition]
+                taken = mine if taken is None else taken | mine
 
 
 class Backfill(Replanning):
     """One backfill pass."""
 
-    def __init__(self, options: SlurmOptions) -> None:
+    def __init__(self, options: SlurmOptions, since: Mapping[int, float]) -> None:
         super().__init__(options.reservation_depth)
         self.options = options
+        self._since = since
 
     def run_pass(self, context: PassContext) -> None:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
@@ -115,7 +159,7 @@ class Backfill(Replanning):
                 break
             if job in context.barred:  # a job that started in this pass used up a limit
                 continue
-            age = now - table.submits[job]
+            age = now - self._since.get(job, now)
             plans = plan.reserved != self.depth and age >= options.min_age_reserve
             ripe = now - age + options.min_age_reserve if age < options.min_age_reserve else NEVER
             if not plans and not context.supply.could_start(job):
@@ -126,6 +170,8 @@ class Backfill(Replanning):
             backfilled = bool(plan.jobs) or context.queue.first != job
             if self._try(context, profile, job, gap, backfilled=backfilled):
                 started += 1
+            elif job in context.barred:  # a limit does not allow the allocation
+                continue
             elif plans and gap.start <= now + options.window:
                 plan.reserve(job, gap, self._rounded(end_of(gap.start, table.durations[job])))
             else:
@@ -157,24 +203,26 @@ class Backfill(Replanning):
             yield job
 
 
-def _start_by_partition(context: PassContext) -> None:
-    """Start jobs in order; a job that does not fit blocks the jobs behind it in its partition."""
-    partitions = context.table.partitions
-    if partitions is None:
-        if context.queue.ranks:
-            start_in_order(context)
-        return
-    jobs = context.queue.jobs()
-    left = set(partitions[jobs].tolist())
-    blocked = False
-    for job, partition in zip(jobs.tolist(), partitions[jobs].tolist(), strict=True):
-        if partition not in left or job in context.barred:
-            continue
-        selection = context.supply.fit(job)
-        if selection is not None:
-            context.start(job, selection, backfilled=blocked)
-            continue
-        blocked = True
-        left.discard(partition)
-        if not left:
-            return
+def _fit(context: PassContext, job: int, partition: int, nodes: Bools | None) -> Selection | None:
+    """Return resources for a job on the nodes that are left of its partition; None for `nodes`: all are."""
+    if nodes is None or np.array_equal(nodes, context.table.partition_targets[partition]):
+        return context.supply.fit(job)
+    if not nodes.any() or not context.supply.could_start(job):
+        return None
+    return context.supply.fit_on(job, nodes.nonzero()[0])
+
+
+def _lacks_nodes(context: PassContext, job: int, partition: int, nodes: Bools | None) -> bool:
+    """Whether fewer nodes of a partition are up and left than a job needs: then it blocks at any age."""
+    if nodes is None and context.plan.all_up:
+        return False
+    if nodes is None:
+        found = context.table.partition_targets
+        nodes = found[partition] if found else np.ones_like(context.plan.available.up)
+    request = context.request(job)
+    needs = request.nodes
+    if request.simple is not None:
+        content, copies = request.simple[0].content, request.simple[1]
+        if content is not None and content.node and content.exclusive:
+            needs = copies
+    return bool(np.count_nonzero(nodes & context.plan.available.up) < needs)

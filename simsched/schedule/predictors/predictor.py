@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from simsched.arguments import wrong
 from simsched.errors import ConfigError
 from simsched.formats.rfc.calls import CallText
-from simsched.plugins.plugin_errors import failed, unknown
+from simsched.plugins.plugin_errors import failed, number_of, shown, unknown
 from simsched.plugins.plugin_kind import PluginKind
+from simsched.schedule.job_table import JobTable, ShownTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from simsched.schedule.job_table import JobTable
 
 LIMIT = "limit"
 """The default: a job is expected to run to its limit."""
@@ -30,8 +29,12 @@ STEPS_RULE = "steps"
 """The rule of predictors that do not name one."""
 STEPS = (60, 300, 900, 1800, *(3600 * hours for hours in (1, 2, 5, 10, 20, 50, 100)))
 """Seconds that the first, second, … correction adds under the rule ``steps``; the last one is repeated."""
+GROWTH = 0.1
+"""The part of a prediction that a further correction adds at least: there are never millions of them."""
 CORRECTIONS: dict[str, Callable[[float, int], float]] = {
-    STEPS_RULE: lambda seconds, times: seconds + STEPS[min(times, len(STEPS) - 1)],
+    STEPS_RULE: lambda seconds, times: (
+        seconds + (STEPS[times] if times < len(STEPS) else max(STEPS[-1], GROWTH * seconds))
+    ),
     "doubling": lambda seconds, _times: 2 * seconds,
     "limit": lambda _seconds, _times: inf,
 }
@@ -75,7 +78,7 @@ class CheckedPredictor:
         begin = getattr(self.inner, "begin", None)
         if begin is not None:
             with KIND.named(self.inner, self._name):
-                begin(table)
+                begin(ShownTable(table))
 
     def learn(self, user: int, seconds: float) -> None:
         """Note that a job of a user ran for some seconds."""
@@ -88,9 +91,11 @@ class CheckedPredictor:
             found = self.inner.predict(job, user)
             if found is None:
                 return None
-            if isinstance(found, bool | str) or not isfinite(found) or found < 0:
-                raise failed(KIND.word, self.inner, f"predicted {found!r}, not seconds from 0 on", self._name)
-            return float(found)
+            seconds = None if isinstance(found, bool) else number_of(found)
+            if seconds is None or not isfinite(seconds) or seconds < 0:
+                problem = f"predicted {shown(found)}, not seconds from 0 on"
+                raise failed(KIND.word, self.inner, problem, self._name)
+            return seconds
 
     def state(self) -> Any:
         """Return all that it has learnt."""

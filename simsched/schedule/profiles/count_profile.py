@@ -72,8 +72,12 @@ class CountProfile(FreeSteps):
         """Return resources that are free now, wherever they are."""
         return self._present.fit(job)
 
-    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
-        """Reserve the job's units from the start of the gap to its requested end, or `until` a later time."""
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the job's units from the start of the gap to its requested end."""
         if gap.start != NEVER:
-            seconds = self._durations[job] if until is None else until - gap.start
-            self.take(bisect_left(self.times, gap.start), self._units[job], seconds)
+            self.take(bisect_left(self.times, gap.start), self._units[job], self._durations[job])
+
+    def reserve_targets(self, job: int, gap: Gap, until: float) -> None:
+        """Reserve the job's units: where counts decide for `slurm`, a target has one unit at most."""
+        if gap.start != NEVER:
+            self.take(bisect_left(self.times, gap.start), self._units[job], until - gap.start)

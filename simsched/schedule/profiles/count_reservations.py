@@ -115,9 +115,9 @@ class CountReservations(CountProfile):
         """Take back a reservation."""
         self._give(gap.start, end_of(gap.start, self._durations[job]), self._units[job])
 
-    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
+    def reserve(self, job: int, gap: Gap) -> None:
         """Reserve the job's units from the start of the gap to its requested end."""
-        super().reserve(job, gap, until)
+        super().reserve(job, gap)
         self._most = None
 
     def _give(self, begin: float, end: float, units: int) -> None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
+    from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.plan import Moment, Plan
 
     Seek = Callable[[Request, Availability], "Selection | None"]
@@ -91,13 +92,13 @@ def earliest_by_bisection(plan: Plan, request: Request, now: float, seek: Seek) 
     return EarliestStart(moments[at - 1][0] if at else now, state, found)
 
 
-def earliest_in_turn(plan: Plan, now: float, others: Iterable[float], seek: SeekAt) -> EarliestStart | None:
+def earliest_in_turn(plan: Plan, calendar: Calendar, now: float, seek: SeekAt) -> EarliestStart | None:
     """Return the earliest start where a later time may offer less, as a closure begins; None if never.
 
-    Every release and each of the `others` (seconds) is tried in turn.
+    Every release and every end of a closure is tried in turn.
     """
     moments = plan.moments(now)
-    times = sorted({now, *(end for end, _ in moments), *others} - {NEVER})
+    times = sorted({now, *(end for end, _ in moments), *calendar.reopenings(now)} - {NEVER})
     state = plan.available.copy(counts_only=plan.counts_only)
     done = 0
     for time in times:
@@ -106,6 +107,7 @@ def earliest_in_turn(plan: Plan, now: float, others: Iterable[float], seek: Seek
             upto += 1
         plan.release_moments(state, moments[done:upto])
         done = upto
+        state = calendar.opened(state, now, time, plan.outages)
         found = seek(state, time)
         if found is not None:
             return EarliestStart(time, state, found)

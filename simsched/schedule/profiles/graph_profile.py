@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.match.search.counts import beneath
+from simsched.match.state.selection import Draw, changed
 from simsched.schedule.profiles.free_steps import FreeSteps
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.remainder import set_aside
@@ -68,6 +69,40 @@ def _on_targets(type_: str, units: Ints, index: Index) -> Ints:
     return view.sum(wide if view.ordinals is None else wide[view.ordinals])
 
 
+def whole_targets(
+    selection: Selection, rows: Ints, banks: Mapping[str, slice], index: Index
+) -> Iterator[tuple[int, int, Selection]]:
+    """Yield the first step, the step behind the last, and the claim that leaves nothing on the targets.
+
+    The claim takes the units that are free on the targets of the selection, which `rows` has for each step:
+    the free units of each leaf pool. Beside the targets it is that of the selection.
+    """
+    mine = np.zeros(len(index), dtype=np.bool_)
+    mine[selection.targets] = True
+    inside = {
+        type_: np.flatnonzero(mine[pool.target] & (pool.target >= 0))
+        for type_, pool in index.pool_types.items()
+    }
+    free = {type_: np.maximum(rows[:, pools + banks[type_].start], 0) for type_, pools in inside.items()}
+    beyond = {draw.type: index.pool_types[draw.type].target[draw.pools] < 0 for draw in selection.held}
+    changes = np.zeros(len(rows), dtype=np.bool_)
+    for units in free.values():
+        changes[1:] |= (units[1:] != units[:-1]).any(axis=1)
+    for first, behind in pairwise([0, *changes.nonzero()[0].tolist(), len(rows)]):
+        draws = []
+        for type_, pools in inside.items():
+            units = free[type_][first].astype(np.int64)
+            some = units.nonzero()[0]
+            if len(some):
+                draws.append(Draw(type_, pools[some], units[some], int(units.sum())))
+        for draw in selection.held:
+            out = beyond[draw.type]
+            if out.any():
+                units = np.broadcast_to(draw.units, len(draw.pools))[out]
+                draws.append(Draw(draw.type, draw.pools[out], units, int(units.sum())))
+        yield first, behind, changed(selection, held=tuple(draws))
+
+
 class GraphProfile:
     """The free units of every leaf pool as a step function: row i from `times[i]` to `times[i + 1]`.
 
@@ -114,15 +149,12 @@ class GraphProfile:
             present.plan.release_moments(state, [moment])
             if time == following:
                 continue
-            self.reopen(state, time)
+            state = present.calendar.opened(state, self._now, time, present.plan.outages)
             self.times.append(time)
             self._rows.append(np.concatenate([*state.free.values()], dtype=small, casting="same_kind"))
             for type_, sums in zip(present.table.types, self._sums, strict=True):
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
-
-    def reopen(self, state: Availability, time: float) -> None:
-        """Do nothing: in a plan of one pass, targets that are down now stay down."""
 
     def advance(self, now: float) -> None:
         """Forget the time before now."""
@@ -231,7 +263,7 @@ class GraphProfile:
         return overlapping(self._bookings, begin, end)
 
     def state_at(self, time: float) -> Availability:
-        """Return the state at a time without the reservations; it is made once between two ends."""
+        """Return the state at a time without the reservations; maintenance that has ended is over."""
         plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
@@ -239,17 +271,29 @@ class GraphProfile:
             state = self._states[nearest].copy(counts_only=plan.counts_only)
             plan.release_moments(state, self._moments[nearest:number])
             self._states[number] = state
-        return self._states[number]
+        return self._present.calendar.opened(self._states[number], self._now, time, plan.outages)
 
     # -- reservations -----------------------------------------------------------------------
 
-    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
-        """Reserve the gap for the job, to its requested end or `until` a later time."""
+    def reserve(self, job: int, gap: Gap) -> None:
+        """Reserve the gap for the job, to its requested end."""
         if gap.selection is None:
             return
-        end = end_of(gap.start, self._present.table.durations[job]) if until is None else until
+        end = end_of(gap.start, self._present.table.durations[job])
         self._bookings.append(Booking(gap.start, end, gap.selection))
         self._shift(gap.selection, gap.start, end, -1)
+
+    def reserve_targets(self, job: int, gap: Gap, until: float) -> None:  # noqa: ARG002
+        """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
+        if gap.selection is None:
+            return
+        at, stop = self._step(gap.start), self._step(until)
+        times, index = [*self.times, NEVER], self._present.plan.available.index
+        rows = np.array(self._rows[at:stop])
+        for first, behind, claim in whole_targets(gap.selection, rows, self._banks, index):
+            begin, end = times[at + first], times[at + behind]
+            self._bookings.append(Booking(begin, end, claim))
+            self._shift(claim, begin, end, -1)
 
     def _shift(self, selection: Selection, begin: float, end: float, sign: int) -> None:
         """Take (-1) or free (1) the units of a selection from `begin`, which is a step, until `end`."""

@@ -173,12 +173,6 @@ class GraphReservations(GraphProfile):
             if draw.masks is not None:
                 yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
-    def reopen(self, state: Availability, time: float) -> None:
-        """Open the targets of the maintenance of now that has ended by a time."""
-        present = self._present
-        for targets in present.calendar.ending(self._now, time):
-            state.set_status(targets[state.index.up[targets]], up=True)
-
     def state_at(self, time: float) -> Availability:
         """Return the state at a time without the reservations; maintenance that has ended is over.
 
@@ -186,9 +180,7 @@ class GraphReservations(GraphProfile):
         units, and these do not show whether that job still has its units.
         """
         state = super().state_at(time)
-        opens = any(True for _ in self._present.calendar.ending(self._now, time))
-        if opens or state.sharers:
+        if state.sharers:
             state = state.copy(counts_only=self._present.plan.counts_only)
             state.sharers.clear()
-            self.reopen(state, time)
         return state

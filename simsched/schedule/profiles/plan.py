@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from numpy import count_nonzero
+import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.requests.request import SLOT
@@ -59,6 +59,7 @@ class Plan:
     idle : execution targets that are up and not touched by a claim.
     copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
+    outages : how many outages each execution target is in.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
     kernel : follows the claims, where one counts the requests of the run (`count`); else None.
@@ -66,8 +67,8 @@ class Plan:
 
     __slots__ = (
         *("_available", "_content", "_ends", "_held", "_jobs", "_kinds", "_whole"),
-        *("all_up", "copies", "counts_only", "idle", "index", "keeps_ids", "kernel", "runs", "total"),
-        "until",
+        *("all_up", "copies", "counts_only", "idle", "index", "keeps_ids", "kernel", "outages"),
+        *("runs", "total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -82,6 +83,7 @@ class Plan:
         self._available = available
         self._held: dict[int, AnySelection] = {}
         self.all_up = bool(available.up.all())
+        self.outages: Ints = np.zeros(len(available.index), dtype=np.int64)
         self.recount()
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
@@ -333,7 +335,7 @@ class Plan:
 
 def idle_targets(available: Availability) -> int:
     """Return the number of execution targets that are up and not touched by a claim."""
-    return int(count_nonzero((available.use == 0) & available.up))
+    return int(np.count_nonzero((available.use == 0) & available.up))
 
 
 def _full(selection: AnySelection) -> Selection:

@@ -92,8 +92,8 @@ class PassProfile(Profile, Protocol):
         A job that is ruled out stays so while reservations are only added.
         """
 
-    def reserve(self, job: int, gap: Gap, until: float | None = None) -> None:
-        """Reserve a gap for the job, from its start to the requested end, or `until` a later time."""
+    def reserve_targets(self, job: int, gap: Gap, until: float) -> None:
+        """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
 
 
 class Reservations(Profile, Protocol):

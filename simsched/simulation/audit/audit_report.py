@@ -51,6 +51,15 @@ class AuditReport:
     """Comparisons that were not possible, and why."""
     explained: list[LateStart] = field(default_factory=list)
     """Jobs that started after their promised start for a valid reason."""
+    files: int = 0
+    """The files that were compared with their digests."""
+    left_out: str | None = None
+    """Why jobs and allocations were not compared with the inputs; None: they were."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether jobs and allocations were compared with the inputs, and not the digests of files alone."""
+        return self.left_out is None
 
     def __bool__(self) -> bool:
         return not self.counts
@@ -63,7 +72,14 @@ class AuditReport:
 
     def __str__(self) -> str:
         scope = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
-        head = f"audit: {f'{sum(self.counts.values())} faults' if self.counts else 'clean'} ({scope})"
+        found = f"{sum(self.counts.values())} faults" if self.counts else "clean"
+        if self.left_out is not None:
+            found = found if self.counts else "not complete"
+            scope = (
+                f"{self.files} files were compared with their digests; jobs and allocations were not compared"
+            )
+            scope = f"{scope} with the inputs: {self.left_out}"
+        head = f"audit: {found} ({scope})"
         notes = [f"audit: note: {note}" for note in self.notes]
         return "\n".join([head, *map(str, self.faults), *_late_lines(self.explained), *notes])
 

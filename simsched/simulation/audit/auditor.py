@@ -31,11 +31,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError, SimschedError
+from simsched.formats.rfc.constraint import kinds_of_units
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.simulation.audit.audit_report import AuditReport
-from simsched.simulation.audit.inventory import Inventory, ids_of, mask_of, touches
+from simsched.simulation.audit.inventory import Inventory, ids_of, lowest, mask_of, touches
 from simsched.simulation.audit.job_events import wrong_events
 from simsched.simulation.audit.job_life import (
+    DONE,
+    INF,
     INTERRUPTED,
     AllocationSpan,
     JobStarts,
@@ -46,6 +49,9 @@ from simsched.simulation.audit.job_life import (
     survived,
     too_soon,
     was_interrupted,
+    while_closed,
+    wrong_eligible,
+    wrong_interruptions,
 )
 from simsched.simulation.audit.job_rows import wrong_backfills, wrong_row, wrong_zeros
 from simsched.simulation.audit.limit_use import check_limits
@@ -59,13 +65,13 @@ from simsched.simulation.audit.r_documents import (
     wrong_slots,
 )
 from simsched.simulation.audit.recorded_run import RecordedRun, check_digests, read_table, recorded_run
-from simsched.simulation.audit.request_check import ClaimRules, misplaced, shortfall
+from simsched.simulation.audit.request_check import ClaimRules, misplaced, other_kind, shortfall
 from simsched.simulation.audit.rules.interrupted_work import InterruptedWork
 from simsched.simulation.audit.rules.unit_holders import UnitHolders
-from simsched.simulation.audit.tolerance import SLACK, differs
+from simsched.simulation.audit.tolerance import SLACK, differs, later
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.graph.cluster import Cluster
     from simsched.workload.job import Job, Workload
@@ -104,7 +110,7 @@ def read_jobs(path: Path) -> list[dict[str, Any]]:
     table = read_table(path)
     lacking = sorted(REQUIRED - table[0].keys()) if table else []
     if lacking:
-        raise RunError(f"has no column {', '.join(lacking)}", where=str(path))
+        raise RunError(f"there is no column {', '.join(map(repr, lacking))}", where=str(path))
     return table
 
 
@@ -150,7 +156,12 @@ class _Auditor:
         self.sizes: dict[str, list[tuple[int, int, int]]] = {}
         """The nodes, cores and gpus of a job by R, or (under policies for whole targets) of whole targets."""
         self._rules: dict[int, ClaimRules] = {}
+        self._ranks: dict[tuple[str, float], frozenset[int]] = {}
+        """The ranks of each attempt, by job and start, if nodes fail."""
+        self._preemptible = any("preemptible-after" in job.jobspec.system for job in jobs)
         self._holders = UnitHolders()
+        self._taken: dict[str, int] = {}
+        """The units in use of pools of which R states amounts, by path."""
         self._on: dict[int, set[str]] = {}
         self._alone: dict[int, str] = {}
         self._time = float("-inf")
@@ -192,20 +203,61 @@ class _Auditor:
             for fault in wrong_envelope(self.recorded, document):
                 self.report.add("A1", name, f"line {number}: {fault}")
             try:
-                self._event(event, name, job, time, lite)
+                pools = document.get("scheduling", {}).get("pools", {})
+                self._event(event, name, job, time, lite, pools)
                 self._attempts.count_licences(event, name, job, document)
                 if event == "alloc":
                     self._stated[name] = scheduler_of(document).get("queue"), lite["nslots"]
             except (SimschedError, KeyError, TypeError, AttributeError, ValueError) as error:
                 self.report.add("A1", name, f"line {number}: its R cannot be read: {error}")
 
-    def _event(self, event: str, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+    def _event(
+        self,
+        event: str,
+        name: str,
+        job: Job,
+        time: float,
+        execution: Mapping[str, Any],
+        pools: Mapping[str, Any],
+    ) -> None:
         if event == "alloc":
             self.report.allocations += 1
-            self._alloc(name, job, time, execution)
+            self._alloc(name, job, time, execution, pools)
         else:
             self.report.releases += 1
-            self._release(name, time, execution)
+            self._release(name, time, execution, pools)
+
+    def _take_amounts(
+        self, name: str, rules: ClaimRules, pools: Mapping[str, Any], units: dict[int, dict[str, int]]
+    ) -> None:
+        """Add the units of which R states an amount: the lowest free ones, since any would do (A3)."""
+        for path, amount in pools.items():
+            if path not in self.inventory.pools:
+                continue  # outside targets, such as licences
+            rank, type_, all_ = self.inventory.pools[path]
+            free = all_ if rules.may_share(type_) else all_ & ~self._taken.get(path, 0)
+            if free.bit_count() < amount:
+                text = f"rank {rank} has {free.bit_count()} free units of {type_}, R has {amount}"
+                self.report.add("A3", name, text)
+            mine = lowest(free, amount)
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) | mine
+            here = units[rank] = dict(units.get(rank, {}))  # ranks of one entry share theirs
+            here[type_] = here.get(type_, 0) | mine
+
+    def _give_amounts(
+        self, held: _Holding, rules: ClaimRules, pools: Mapping[str, Any], shard: dict[int, dict[str, int]]
+    ) -> None:
+        """Add the units of which a shard states an amount, among those that the job holds."""
+        for path, amount in pools.items():
+            if path not in self.inventory.pools:
+                continue
+            rank, type_, all_ = self.inventory.pools[path]
+            mine = lowest(held.units.get(rank, {}).get(type_, 0) & all_, amount)
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) & ~mine
+            here = shard[rank] = dict(shard.get(rank, {}))
+            here[type_] = here.get(type_, 0) | mine
 
     def _units(self, name: str, execution: Mapping[str, Any]) -> dict[int, dict[str, int]]:
         """Return the units in R_lite, checked against the inventory (A2)."""
@@ -230,11 +282,19 @@ class _Auditor:
             self.report.add("A2", name, fault)
         return units
 
-    def _alloc(self, name: str, job: Job, time: float, execution: Mapping[str, Any]) -> None:
+    def _alloc(
+        self,
+        name: str,
+        job: Job,
+        time: float,
+        execution: Mapping[str, Any],
+        pools: Mapping[str, Any],
+    ) -> None:
         if name in self.held:
             self.report.add("A3", name, "allocated while it holds resources")
         units = self._units(name, execution)
         rules = self._rules_of(job)
+        self._take_amounts(name, rules, pools, units)
         kept = self._kept(rules, units)
         self._claim(name, rules, kept)
         self._check_request(name, rules, units)
@@ -250,6 +310,11 @@ class _Auditor:
             self._holds(rules, units, whole=True),
             self._holds(rules, kept, whole=rules.alone),
         ]
+        at = 2 if rules.closed and not rules.vague else 0
+        memory = self._totals(rules, kept if at else units, whole=rules.alone)["memory"]
+        self._attempts.amounts[name, start] = (*self.sizes[name][at], memory)
+        if self.recorded.disrupted:
+            self._ranks[name, start] = frozenset(units)
         self.spans[name] = AllocationSpan(start)
         self._firsts.setdefault(name, time)
         self._timeline.add(time, 1, self.sizes[name])
@@ -281,12 +346,18 @@ class _Auditor:
         self, rules: ClaimRules, units: Mapping[int, Mapping[str, int]], *, whole: bool
     ) -> tuple[int, int, int]:
         """Return the numbers of targets, cores and gpus that no other job may use; all of `whole` targets."""
+        totals = self._totals(rules, units, whole=whole)
+        return len(units), totals["core"], totals["gpu"]
+
+    def _totals(
+        self, rules: ClaimRules, units: Mapping[int, Mapping[str, int]], *, whole: bool
+    ) -> Counter[str]:
         totals: Counter[str] = Counter()
         for rank, named in units.items():
             for type_, mask in (self.inventory.targets[rank].units if whole else named).items():
                 if whole or type_ not in rules.shared:
                     totals[type_] += mask.bit_count()
-        return len(units), totals["core"], totals["gpu"]
+        return totals
 
     def _rules_of(self, job: Job) -> ClaimRules:
         rules = self._rules.get(id(job.jobspec))  # jobs with equal requests share one jobspec object
@@ -315,6 +386,12 @@ class _Auditor:
         if rules.allowed is not None and not rules.allowed.issuperset(units):
             wrong = sorted(set(units) - rules.allowed)[:5]
             self.report.add("A6", name, f"ranks {wrong} do not satisfy {rules.spec.constraint}")
+        if not (rules.alone or rules.partly or rules.apart or self.recorded.whole_targets):
+            for type_ in {type_ for type_, _ in self.inventory.kinds}:
+                rank = other_kind(type_, kinds_of_units(rules.spec.constraint, type_), units, self.inventory)
+                if rank is not None:
+                    text = f"rank {rank}: its {type_} units do not satisfy {rules.spec.constraint}"
+                    self.report.add("A6", name, text)
         fault = shortfall(
             rules.spec.resources, units, self.inventory, whole_targets=self.recorded.whole_targets
         ) or misplaced(rules, units, self.inventory)
@@ -330,15 +407,20 @@ class _Auditor:
         if differs(execution.get("expiration", 0), expected):
             self.report.add("A8", name, f"expiration {execution.get('expiration')} is not {expected}")
 
-    def _release(self, name: str, time: float, execution: Mapping[str, Any]) -> None:
+    def _release(
+        self, name: str, time: float, execution: Mapping[str, Any], pools: Mapping[str, Any]
+    ) -> None:
         held = self.held.get(name)
         if held is None:
             self.report.add("A4", name, "releases resources that it does not hold")
             return
         # most releases repeat the R of the alloc, which was checked already
         same = held.text == execution
-        shard = held.units if same else self._units(name, execution)
         rules = self._rules_of(self.jobs[name])
+        shard = {rank: dict(masks) for rank, masks in held.units.items()} if pools and same else held.units
+        if not same:
+            shard = self._units(name, execution)
+        self._give_amounts(held, rules, pools, shard)
         ranks = frozenset(shard)
         for fault in survived(self.recorded, held.start, time, set(ranks)):
             self.report.add("A8", name, fault)
@@ -395,8 +477,26 @@ class _Auditor:
             self.report.add(rule, name, fault)
         for name, fault in wrong_backfills(self.recorded, list(self.jobs.values()), self._rows, self._firsts):
             self.report.add("A7", name, fault)
-        check_promises(self.report, self.recorded, table)
+        check_promises(self.report, self.recorded, table, self._attempts.until(self._rows))
         check_limits(self.report, self.recorded, self._attempts, self.jobs, self._rows, self.inventory)
+
+    def _wrong_interruptions(
+        self, name: str, row: Mapping[str, Any], attempts: Sequence[tuple[float, float]]
+    ) -> Iterator[str]:
+        """Yield the wrong interruptions of a job by failures, where only these interrupt jobs."""
+        if len(attempts) == 1 and row["result"] != "FAILED":
+            return
+        recorded = self.recorded
+        others = (
+            bool(recorded.live or recorded.renewals)
+            or recorded.preemption is not None
+            or recorded.reservations
+            or recorded.cut == -INF
+        )
+        if others or recorded.on_failure is None or (recorded.queues and self._preemptible):
+            return
+        ranks = {start: self._ranks.get((name, start), frozenset()) for start, _ in attempts}
+        yield from wrong_interruptions(recorded, row, attempts, ranks)
 
     def check_other_files(self, path: Path) -> None:
         """Check the other files of the run directory (A9)."""
@@ -425,7 +525,7 @@ class _Auditor:
         if job is not None and row["result"] != "DROPPED":
             for fault in wrong_row(self.recorded, job, row, self._shapes):
                 self.report.add("A7", name, fault)
-            for rule, fault in self._attempts.wrong_work(name, job, row):
+            for rule, fault in self._attempts.wrong_work(name, job, row, self._rows):
                 self.report.add(rule, name, fault)
             job = self._attempts.as_ran(job, row)
         never = row["result"] in NEVER_RAN or (row["start"] is None and row["result"] in INTERRUPTED)
@@ -467,7 +567,18 @@ class _Auditor:
         if row["start"] != span.start or not (done or self._attempts.released_late(name, row)):
             text = f"the table has {row['start']} to {row['end']}, R has {span.start} to {span.last}"
             self.report.add("A7", name, text)
+        least = self.recorded.epilog_least if row["result"] in (*DONE, "CANCELED") else 0
+        early = least and self.sizes[name][0][0] and later(row["end"] + least, span.first)
+        if early and not self._attempts.released_late(name, row):
+            text = f"releases its nodes at {span.first:g}, before its epilog of at least {least:g} s is over"
+            self.report.add("A8", name, text)
+        attempts = self._attempts.attempts_of(name, row)
+        # A running job that a program changed has another allocation, and did not start again.
+        starts = [] if self.recorded.renewals else [start for start, _ in attempts]
         faults = (
+            *wrong_eligible(self.recorded, job, row, self._others),
+            *while_closed(self.recorded, row, starts),
+            *self._wrong_interruptions(name, row, attempts),
             *too_soon(job, row, self._others), *before_log(self.recorded, job, row),
             *self._attempts.wrong_ends(name, job, row),
         )  # fmt: skip

@@ -6,7 +6,7 @@ the index.  A region contains all units below one vertex that is neither an exec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -51,9 +51,12 @@ class ExecutionTarget:
 class Inventory:
     """All execution targets by rank; `type` is their type, mostly ``node``.
 
+    `kinds` is (type, kind) → rank → the units of that kind, where a target has units of several kinds.
     `written` are the properties that R lists, as the cluster spells them.  `regions` are the parts of
     the machine and of targets by type: racks, switches, sockets.  `above` are the types of regions
-    that contain targets.
+    that contain targets.  `memory` is the unit of memory ("" for none), None without memory.
+    `pools` are the pools on targets by their containment paths, as rank, type and units: R names an amount of
+    those with very many units.
     """
 
     targets: Mapping[int, ExecutionTarget]
@@ -62,6 +65,9 @@ class Inventory:
     regions: Mapping[str, tuple[Region, ...]]
     above: frozenset[str]
     written: frozenset[str] = frozenset()
+    memory: str | None = None
+    pools: Mapping[str, tuple[int, str, int]] = field(default_factory=dict)
+    kinds: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -72,24 +78,48 @@ class Inventory:
         targets: dict[int, ExecutionTarget] = {}
         ranks: dict[str, int] = {}
         given: set[str] = set()
+        pools: dict[str, tuple[int, str, int]] = {}
+        above = {child: key for key, children in below.items() for child in children}
+        sizes = (pool_of(graph, key) for key in graph.nodes)
+        wide = {pool.type for pool in sizes if pool.size >= WIDE}
+        typed: dict[tuple[str, str], dict[int, int]] = {}
         for number, key in enumerate(keys):
             pool = pool_of(graph, key)
             rank = ranks[key] = number if pool.rank is None else pool.rank
             given.update(pool.properties)
             leaves = leaves_of(graph, below, key)
+            for leaf in leaves:
+                for name in pool_of(graph, leaf.path[-1]).properties:
+                    if f"{name}@{leaf.type}" in pool.properties:
+                        masks = typed.setdefault((leaf.type, name), {})
+                        masks[rank] = masks.get(rank, 0) | leaf.mask
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
             up = any(leaf.up for leaf in leaves)
+            for leaf in leaves:
+                if leaf.type in wide:
+                    names = [pool_of(graph, vertex).name for vertex in (*_ancestors(key, above), *leaf.path)]
+                    pools["/" + "/".join(names)] = rank, leaf.type, leaf.mask
             targets[rank] = ExecutionTarget(pool.name, frozenset(_spelled(pool)), units, usable, up)
         kinds = {type_ for target in targets.values() for type_ in target.units}
         kind = pool_of(graph, keys[0]).type if keys else pool_of(graph, containment_root(graph)).type
-        regions, above = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
+        regions, outer = regions_of(graph, below, ranks, {r: t.usable for r, t in targets.items()})
         written = frozenset(name for name in given if not name.startswith("+"))
-        return cls(targets, kind, frozenset(kinds), regions, above, written)
+        units_of = (pool_of(graph, key) for key in graph.nodes)
+        memory = next((pool.unit or "" for pool in units_of if pool.type == "memory"), None)
+        return cls(targets, kind, frozenset(kinds), regions, outer, written, memory, pools, typed)
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
         holds = _predicate(constraint)
         return frozenset(rank for rank, target in self.targets.items() if holds(rank, target))
+
+
+def _ancestors(key: str, above: Mapping[str, str]) -> list[str]:
+    """Return the vertices that contain a vertex, the outermost first."""
+    found: list[str] = []
+    while (key := above.get(key, "")) and key not in found:
+        found.append(key)
+    return found[::-1]
 
 
 def _spelled(pool: Pool) -> Iterator[str]:
@@ -101,10 +131,76 @@ def _spelled(pool: Pool) -> Iterator[str]:
             yield f"{name}={value}"
 
 
+def lowest(mask: int, count: int) -> int:
+    """Return the lowest bits of a mask, at most `count` of them."""
+    ids = WideMask.of(mask).ids
+    return WideMask(ids.take(min(count, len(ids))))
+
+
+class WideMask(int):
+    """A bit mask held as ranges of bits, with the operations that the audit uses: memory has many units.
+
+    >>> some = WideMask(Idset.parse("0-9999999999"))
+    >>> (some & ~WideMask(Idset.parse("5-9999999998"))).bit_count(), bool(3 & ~some), (1 | some) == some
+    (6, False, True)
+    """
+
+    ids: Idset
+    inverted: bool
+
+    def __new__(cls, ids: Idset, *, inverted: bool = False) -> WideMask:
+        """Make a mask of these bits, or of all others."""
+        made = super().__new__(cls)
+        made.ids, made.inverted = ids, inverted
+        return made
+
+    @classmethod
+    def of(cls, mask: int) -> WideMask:
+        """Return any mask as one of ranges."""
+        if isinstance(mask, WideMask):
+            return mask
+        return cls(Idset.from_mask(mask if mask >= 0 else ~mask), inverted=mask < 0)
+
+    def __and__(self, other: int) -> WideMask:
+        left, right = self, WideMask.of(other)
+        if left.inverted:
+            left, right = right, left
+        return WideMask(left.ids - right.ids if right.inverted else left.ids & right.ids)
+
+    def __or__(self, other: int) -> WideMask:
+        return WideMask(self.ids | WideMask.of(other).ids)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __invert__(self) -> WideMask:
+        return WideMask(self.ids, inverted=not self.inverted)
+
+    def __bool__(self) -> bool:
+        return self.inverted or bool(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int) and WideMask.of(other).ids == self.ids
+
+    def __hash__(self) -> int:
+        return hash(self.ids)
+
+    def bit_count(self) -> int:
+        """Return the number of bits."""
+        return len(self.ids)
+
+
+WIDE = 2**16
+"""Bits from which on a mask is held as ranges."""
+
+
+def _mask(ids: Idset) -> int:
+    return WideMask(ids) if ids and ids.last >= WIDE else ids.to_mask()
+
+
 @lru_cache(maxsize=65_536)
 def mask_of(text: str) -> int:
     """Return an idset's text as a bit mask."""
-    return Idset.parse(text).to_mask()
+    return _mask(Idset.parse(text))
 
 
 @lru_cache(maxsize=65_536)
@@ -254,7 +350,7 @@ def leaves_of(graph: ResourceGraph, below: Below, target: str) -> list[LeafUnits
         if pool.type in clash:
             begin = first.get(pool.type, 0)
             first[pool.type] = begin + pool.size
-            mask = ((1 << pool.size) - 1) << begin
+            mask = _range(begin, pool.size)
         leaves.append(LeafUnits(pool.type, mask, up, path))
     return leaves
 
@@ -273,10 +369,12 @@ def _clashing(pools: Iterable[Pool]) -> set[str]:
 
 def _own_mask(pool: Pool) -> int:
     if pool.ids is not None:
-        return pool.ids.to_mask()
-    if pool.size == 1:
-        return 1 << (pool.id or 0)
-    return (1 << pool.size) - 1
+        return _mask(pool.ids)
+    return _range(pool.id or 0, 1) if pool.size == 1 else _range(0, pool.size)
+
+
+def _range(begin: int, size: int) -> int:
+    return _mask(Idset.from_range(begin, begin + size - 1)) if size else 0
 
 
 def together(leaves: Iterable[LeafUnits]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.simulation.audit.tolerance import differs, known, later
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.formats.rfc.dependency import Dependency
     from simsched.simulation.audit.recorded_run import RecordedRun
@@ -58,9 +58,10 @@ def survived(recorded: RecordedRun, start: float, time: float, ranks: set[int]) 
     """Yield the failures of targets through which a job ran."""
     if recorded.epilog:
         return  # a job that is in cleanup when its target fails continues
-    for outage in recorded.outages:
-        if outage.kind == "failure" and start < outage.start < time and not outage.ranks.isdisjoint(ranks):
-            yield f"ran through the {outage} of rank {min(outage.ranks & ranks)}"
+    for rank in sorted(ranks & recorded.failures.keys()):
+        failure = next((at for at in recorded.failures[rank] if start < at < time), None)
+        if failure is not None:
+            yield f"ran through the failure of rank {rank} at {failure:g}"
 
 
 def was_interrupted(recorded: RecordedRun, job: Job, span: AllocationSpan) -> bool:
@@ -152,6 +153,70 @@ def too_soon(job: Job, row: Mapping[str, Any], others: JobStarts) -> Iterator[st
                 yield f"starts at {start}, before {dependency} is met"
             elif dependency.scheme != "afterany" and not good:
                 yield f"starts at {start}, and {dependency} was never met"
+
+
+def wrong_eligible(
+    recorded: RecordedRun, job: Job, row: Mapping[str, Any], others: JobStarts
+) -> Iterator[str]:
+    """Yield the fault of a job that is eligible at another time than that at which its conditions are met."""
+    eligible = known(row.get("eligible"))
+    waits_outside = any("submitted-jobs" in dict(rule.most) for rule in recorded.limits)
+    if eligible is None or job.preceding is not None or waits_outside or recorded.live:
+        return
+    times: list[float | None] = [job.submit]
+    for dependency in job.dependencies:
+        names = _antecedents(dependency, job, others)
+        if dependency.scheme == "begin-time":
+            times.append(float(dependency.value))
+        elif dependency.scheme == "after" and names:
+            begun = [others.firsts.get(name) for name in names]
+            times += [None if time is None else time + dependency.delay for time in begun]
+        elif dependency.scheme in _AFTER_END and names:
+            times += [known(others.rows[name]["end"]) for name in names]
+        else:
+            return  # what it waits for is not in the table
+    met = [time for time in times if time is not None]
+    if len(met) == len(times) and differs(max(met), eligible):
+        yield f"is eligible at {eligible:g}, and its conditions are met at {max(met):g}"
+
+
+def while_closed(recorded: RecordedRun, row: Mapping[str, Any], starts: Iterable[float]) -> Iterator[str]:
+    """Yield the attempts of a job that start while its queue is closed."""
+    queue = row.get("queue")
+    for stop, opens in recorded.stops.get(str(queue), ()):
+        for start in starts:
+            if later(start, stop) and later(opens, start):
+                yield f"starts at {start:g}, and queue {queue} is closed from {stop:g} until {opens:g}"
+
+
+def wrong_interruptions(
+    recorded: RecordedRun,
+    row: Mapping[str, Any],
+    attempts: Sequence[tuple[float, float]],
+    ranks: Mapping[float, frozenset[int]],
+) -> Iterator[str]:
+    """Yield the attempts, as (start, end), that end otherwise than failures of nodes make them.
+
+    `ranks` are those of each attempt by its start.  Only for runs in which nothing else ends an attempt.
+    """
+    *before, last = attempts
+    for start, end in before:
+        if recorded.on_failure == "fail":
+            yield f"was queued again at {end:g}, though a failure fails a job"
+        elif not _fails(recorded, ranks.get(start, frozenset()), end):
+            yield f"was queued again at {end:g}, and none of its nodes failed then"
+    if row["result"] == "FAILED" and recorded.on_failure == "requeue" and len(attempts) <= MOST_ATTEMPTS:
+        yield f"failed at {last[1]:g}, though a failure queues a job again"
+    elif row["result"] == "FAILED" and not _fails(recorded, ranks.get(last[0], frozenset()), last[1]):
+        yield f"failed at {last[1]:g}, and none of its nodes failed then"
+
+
+MOST_ATTEMPTS = 100
+"""Attempts after which a job that is queued again fails."""
+
+
+def _fails(recorded: RecordedRun, ranks: Iterable[int], time: float) -> bool:
+    return any(not differs(failure, time) for rank in ranks for failure in recorded.failures.get(rank, ()))
 
 
 def _antecedents(dependency: Dependency, job: Job, others: JobStarts) -> list[str]:

@@ -30,7 +30,9 @@ AS_SUBMITTED = {
 #: Columns of units, which are 0 for a job without an allocation.
 UNITS = ("nodes", "cores", "gpus", "slots")
 #: Queue policies that mark every job that starts before an earlier one as ``backfilled``.
-TELL_BACKFILLS = ("fcfs", "easy", "easy+", "easy++")
+TELL_BACKFILLS = (
+    *("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack", "slurm"),
+)
 
 
 def wrong_row(
@@ -40,6 +42,8 @@ def wrong_row(
     expected = {column: getattr(job, name) for column, name in AS_SUBMITTED.items()}
     expected["queue"] = _queue(recorded, job, row)
     expected["shape"] = _shape(job, shapes)
+    expected["array_task"] = None if job.array_task is None else str(job.array_task)
+    expected["depends"] = ",".join(map(str, job.dependencies)) or None
     expected["recorded_start"] = None if job.wait is None else job.submit + job.wait
     if job.duration is not None or not recorded.queues:  # otherwise its queue may have a default
         expected["duration"] = inf if job.duration is None else job.duration
@@ -117,6 +121,7 @@ def wrong_backfills(
         and not recorded.limits  # a job that waits for a limit is passed by others
         and not any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
         and recorded.queue_policy in TELL_BACKFILLS
+        and recorded.preemption is None  # the job that took its nodes has not passed it
     ):
         yield from _passed_a_job(waits, started, place, ordered, firsts)
 

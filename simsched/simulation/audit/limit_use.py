@@ -1,7 +1,7 @@
 """Rules of the audit for limits: their use is summed up again from the tables at each start.
 
-Use rises only when a job starts or is submitted, so these instants are enough.  Amounts are those that a
-request names, with the smallest node of the machine for whole nodes: no job counts for more than in the run.
+Use rises only when a job starts or is submitted, so these instants are enough.  A job counts with its
+allocation: the nodes, cores and GPUs of the table, and those of R for attempts that the table does not have.
 Jobs of zero seconds, and jobs whose time of submission or end is not known, are not counted.
 """
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.workload.flat_counts import demand
+from simsched.formats.rfc.constraint import gpu_type_of
+from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_in_force, memory_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +29,13 @@ _NAMES: Mapping[str, Callable[[Job], str | None]] = {
     "queue": lambda job: job.queue,
     "qos": lambda job: job.qos,
     "array": lambda job: None if job.array_task is None else job.array_task.array,
+    GPU_TYPE: lambda job: gpu_type_of(job.jobspec.constraint),
 }
 _HOURS = ("node-hours", "core-hours", "gpu-hours")
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
 _SLACK = 1e-3
-_ONE = ("running-jobs", "nodes", "cores", "gpus")
+_UNITS = ("nodes", "cores", "gpus", "memory")
+_ONE = ("running-jobs", *_UNITS)
 
 
 class Attempt(NamedTuple):
@@ -48,24 +51,34 @@ class Attempts:
 
     def __init__(self) -> None:
         self._released: dict[tuple[str, float], float] = {}
+        self._starts: dict[str, list[float]] = {}
+        self.amounts: dict[tuple[str, float], tuple[int, ...]] = {}
+        """Job and start → the nodes, cores, GPUs and memory of the attempt by R."""
 
     def start(self, name: str, time: float) -> None:
         """Note that a job got resources."""
         self._released[name, time] = inf
+        self._starts.setdefault(name, []).append(time)
 
     def release(self, name: str, start: float, time: float) -> None:
         """Note that the attempt that began at `start` released resources; the first release is its end."""
         key = name, start
         self._released[key] = min(self._released.get(key, inf), time)
 
+    def attempts_of(self, name: str, row: Mapping[str, Any]) -> list[tuple[float, float]]:
+        """Return start and end of each attempt of a job, in order; its row has the end of the last one."""
+        found = [(start, self._released[name, start]) for start in dict.fromkeys(self._starts.get(name, ()))]
+        if found and found[-1][0] == row.get("start") and row.get("end") is not None:
+            found[-1] = found[-1][0], float(row["end"])
+        return found
+
     def until(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Attempt]:
         """Return the attempts; the last one of a job ends at the end in the table."""
-        found = []
-        for (name, start), end in self._released.items():
-            row = rows.get(name, {})
-            last = row.get("start") == start and row.get("end") is not None
-            found.append(Attempt(name, start, float(row["end"]) if last else end))
-        return found
+        return [
+            Attempt(name, start, end)
+            for name in self._starts
+            for start, end in self.attempts_of(name, rows.get(name, {}))
+        ]
 
 
 def check_limits(
@@ -83,12 +96,9 @@ def check_limits(
     )
     if not rules and not arrays:
         return
-    if any(quantity == "memory" for rule in rules for quantity, _ in rule.most):
-        report.notes.append("limits on memory were not compared: the tables do not have it")
     cut = inf if recorded.cut is None else recorded.cut
-    for name, fault in LimitAudit(rules, jobs, inventory, arrays=arrays).faults(
-        attempts.until(rows), rows, cut
-    ):
+    audit = LimitAudit(rules, jobs, inventory, attempts, arrays=arrays)
+    for name, fault in audit.faults(rows, cut):
         report.add("L1", name, fault)
 
 
@@ -129,21 +139,20 @@ class LimitAudit:
         rules: Sequence[LimitRule],
         jobs: Mapping[str, Job],
         inventory: Inventory,
+        attempts: Attempts,
         *,
         arrays: bool = False,
     ) -> None:
         self._rules = rules
         self._arrays = arrays
         self._jobs = jobs
-        cores = [_count(target.units, "core") for target in inventory.targets.values()]
-        gpus = [_count(target.units, "gpu") for target in inventory.targets.values()]
-        self._smallest = (min(cores, default=0), min(gpus, default=0))
+        self._memory = inventory.memory
+        self._attempts = attempts
         self._bounds = {name: list(self._bounds_of(job)) for name, job in jobs.items()}
 
-    def faults(
-        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]], cut: float = inf
-    ) -> Iterator[tuple[str, str]]:
+    def faults(self, rows: Mapping[str, Mapping[str, Any]], cut: float = inf) -> Iterator[tuple[str, str]]:
         """Yield (job, fault) for each start and submission until `cut` (s) that exceeds a limit."""
+        attempts = self._attempts.until(rows)
         yield from self._too_large(attempts, rows)
         yield from self._too_many_submitted(rows, cut)
         events = sorted(
@@ -158,7 +167,7 @@ class LimitAudit:
             if time == inf:
                 break
             seconds = _seconds(rows.get(name, {}))
-            units = self._amounts(self._jobs[name])
+            units = self._amounts(name, start, rows)
             for key in {bound.key for bound in self._bounds[name]}:
                 use = uses.setdefault(key, _Use())
                 if starts:
@@ -174,7 +183,7 @@ class LimitAudit:
         self, name: str, time: float, uses: Mapping[tuple[Any, ...], _Use]
     ) -> Iterator[tuple[str, str]]:
         for key, quantity, most, names in self._bounds[name]:
-            if key[0] == "job" or quantity in ("submitted-jobs", "duration", "memory"):
+            if key[0] == "job" or quantity in ("submitted-jobs", "duration"):
                 continue
             total = uses[key].total(quantity, time)
             if total > most + (0 if quantity in _ONE else _SLACK + 1e-9 * most):
@@ -184,12 +193,12 @@ class LimitAudit:
         self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]]
     ) -> Iterator[tuple[str, str]]:
         """Yield the jobs that started although they exceed a limit on single jobs."""
-        for name in dict.fromkeys(attempt.name for attempt in attempts):
+        for name, start, _ in attempts:
             for key, quantity, most, names in self._bounds.get(name, ()):
                 if key[0] != "job":
                     continue
                 seconds = _seconds(rows.get(name, {}))
-                units = self._amounts(self._jobs[name])
+                units = self._amounts(name, start, rows)
                 if quantity == "duration":
                     asked = seconds
                 elif quantity in _HOURS:
@@ -197,7 +206,7 @@ class LimitAudit:
                 else:
                     asked = units.get(quantity, 0)
                 if asked > most + (0 if quantity in units else _SLACK):
-                    yield name, f"asks for {asked:g}, and {quantity} of a job of {names} is at most {most:g}"
+                    yield name, f"takes {asked:g}, and {quantity} of a job of {names} is at most {most:g}"
 
     def _too_many_submitted(
         self, rows: Mapping[str, Mapping[str, Any]], cut: float
@@ -224,48 +233,36 @@ class LimitAudit:
         return any(rule.over == "hold" for rule in about)
 
     def _bounds_of(self, job: Job) -> Iterator[_Bound]:
-        """Yield the limits of a job: of the rules about one kind of scope that with the most names counts."""
-        chosen: dict[tuple[Any, ...], tuple[int, float]] = {}
-        for rule in self._rules:
-            if not _about(rule, job):
+        """Yield the limits of a job."""
+        chosen: dict[tuple[Any, ...], float] = {}
+        names = {dimension: name_of(job) for dimension, name_of in _NAMES.items()}
+        for rule, scope, quantity, value in limits_in_force(self._rules, names):
+            if quantity == "memory" and self._memory is None:
                 continue
-            named = {name: ", ".join(given) for name, given in rule.names}
-            scope = tuple((name, named.get(name, _NAMES[name](job))) for name in rule.scope)
-            if any(value is None for _, value in scope):
-                continue
-            for quantity, value in rule.most:
-                if isinstance(value, str):
-                    continue  # memory is not in the tables
-                single = rule.each == ("job",) or quantity == "duration"
-                place = ("job" if single else "together", scope, quantity)
-                entry = (-len(rule.names), inf if value == -1 else value)
-                chosen[place] = min(chosen.get(place, entry), entry)
+            most = inf if value == -1 else memory_in(value, self._memory or "", rule.where)
+            place = ("job" if rule.is_single(quantity) else "together", scope, quantity)
+            chosen[place] = min(chosen.get(place, inf), most)
         task = job.array_task
         if self._arrays and task is not None and task.limit is not None:
             place = ("together", (("array", task.array),), "running-jobs")
-            chosen[place] = min(chosen.get(place, (0, inf)), (0, task.limit))
-        for (kind, scope, quantity), (_, most) in chosen.items():
-            names = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
+            chosen[place] = min(chosen.get(place, inf), task.limit)
+        for (kind, scope, quantity), most in chosen.items():
+            whose = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
             if most < inf:
-                yield _Bound((kind, scope), quantity, most, names)
+                yield _Bound((kind, scope), quantity, most, whose)
 
-    def _amounts(self, job: Job) -> dict[str, float]:
-        named = demand(job.jobspec)
-        nodes = named.nodes or 1
-        whole = named.nodes and not named.cores
-        return {
-            "nodes": nodes,
-            "cores": nodes * self._smallest[0] if whole else named.cores,
-            "gpus": nodes * self._smallest[1] if whole else named.gpus,
-        }
+    def _amounts(self, name: str, start: float, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+        found: dict[str, float] = dict(
+            zip(_UNITS, self._attempts.amounts.get((name, start), (0, 0, 0, 0)), strict=True)
+        )
+        row = rows.get(name, {})
+        if row.get("start") == start:  # R does not tell whether a unit is shared
+            found |= {unit: row[unit] for unit in _UNITS[:3]}
+        return found
 
 
 def _about(rule: LimitRule, job: Job) -> bool:
     return all(_NAMES[name](job) in given for name, given in rule.names)
-
-
-def _count(units: Mapping[str, int], kind: str) -> int:
-    return units.get(kind, 0).bit_count()
 
 
 def _seconds(row: Mapping[str, Any]) -> float:

@@ -11,6 +11,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.simulation.audit.audit_report import AuditReport, LateStart
+from simsched.simulation.audit.limit_use import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,27 +31,50 @@ class _Cause(NamedTuple):
     cause: str
 
 
-def late_starts(recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> list[LateStart]:
-    """Return the jobs that started after their promised start; ``compress=replan`` promises nothing."""
+def late_starts(
+    recorded: RecordedRun, table: Sequence[Mapping[str, Any]], attempts: Sequence[Attempt] = ()
+) -> list[LateStart]:
+    """Return the jobs that started after their promised start; ``compress=replan`` promises nothing.
+
+    `attempts` are those of all jobs; without them the last attempts are known, from the table.
+    """
     late = [row for row in table if _is_late(row)]
     if not late or recorded.replans:
         return []
-    causes = [*_outages(recorded), *_unforeseen(recorded, table)]
+    causes = [*_outages(recorded), *_unforeseen(recorded, table, attempts)]
     return [_explained(row, causes, recorded.chance) for row in late]
 
 
-def check_promises(report: AuditReport, recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> None:
+def check_promises(
+    report: AuditReport,
+    recorded: RecordedRun,
+    table: Sequence[Mapping[str, Any]],
+    attempts: Sequence[Attempt],
+) -> None:
     """Add the promises that were broken, or could not be made, to a report."""
     silent = recorded.replans or (recorded.queue_policy in PROMISES_NOTHING and not recorded.queues)
+    # Under conservative backfilling each job is promised a start when it is first considered.
+    rebuilt = (
+        recorded.live
+        or recorded.renewals
+        or recorded.preemption is not None
+        or recorded.checkpoints is not None
+    )
+    each = recorded.queue_policy == "conservative" and not silent and not rebuilt
+    at_once = each and not recorded.each_event and not any(row["start"] == row["end"] for row in table)
     for row in table:
         promised = row.get("promised")
         if promised is None or isnan(promised):
+            if each and "promised" in row and row["start"] is not None:
+                report.add("P1", str(row["id"]), "started without a promised start")
             continue
+        if at_once and row["start"] == row["eligible"] != promised:
+            report.add("P1", str(row["id"]), f"was promised {promised:g}, and started when it was eligible")
         if silent:
             report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises no start")
         elif promised < row["eligible"]:
             report.add("P1", str(row["id"]), f"was promised {promised:g} before it was eligible")
-    for late in late_starts(recorded, table):
+    for late in late_starts(recorded, table, attempts):
         if late.cause is None:
             report.add("P1", late.job, str(late))
         else:
@@ -82,18 +106,21 @@ def _outages(recorded: RecordedRun) -> Iterator[_Cause]:
             yield _Cause(stop, start, f"queue {name} stopped from {stop:g} until {start:g}")
 
 
-def _unforeseen(recorded: RecordedRun, table: Sequence[Mapping[str, Any]]) -> Iterator[_Cause]:
+def _unforeseen(
+    recorded: RecordedRun, table: Sequence[Mapping[str, Any]], attempts: Sequence[Attempt]
+) -> Iterator[_Cause]:
     """Yield the times of jobs that held resources beyond their requested end or were preempted."""
-    for row in table:
-        if row["start"] is None:
+    rows = {str(row["id"]): row for row in table}
+    last = [Attempt(name, row["start"], row["end"]) for name, row in rows.items() if row["start"] is not None]
+    for name, start, until in dict.fromkeys([*last, *attempts]):
+        row = rows.get(name)
+        if row is None:
             continue
-        limit = row["start"] + row["duration"]
-        end = float("inf") if row["end"] is None else row["end"]
+        limit, end = start + row["duration"], float("inf") if until is None else until
         if end > limit:
-            yield _Cause(limit, end + recorded.epilog, f"job {row['id']} ran beyond its limit at {limit:g}")
+            yield _Cause(limit, end + recorded.epilog, f"job {name} ran beyond its limit at {limit:g}")
         elif end + recorded.epilog > limit:
-            yield _Cause(
-                limit, end + recorded.epilog, f"job {row['id']} was cleaned up after its end at {end:g}"
-            )
-        if "preempted by" in (row["reason"] or ""):
-            yield _Cause(row["submit"], row["start"], f"job {row['id']} was {row['reason']}")
+            yield _Cause(limit, end + recorded.epilog, f"job {name} was cleaned up after its end at {end:g}")
+    for name, row in rows.items():
+        if row["start"] is not None and "preempted by" in (row["reason"] or ""):
+            yield _Cause(row["submit"], row["start"], f"job {name} was {row['reason']}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +15,10 @@ from simsched.simulation.limits.limit_rules import LimitRule, read_limits
 from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
 from simsched.simulation.preemption.preemption_rules import PreemptionRules, read_preemption
 from simsched.simulation.record.file_digests import changed_files, changed_inputs, has_digests
+from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 INF = float("inf")
 #: Built-in match policies that give whole targets, for runs whose ``run.json`` does not state it.
@@ -46,6 +47,7 @@ class RecordedRun:
     Attributes
     ----------
     epilog : the longest time (s) for which a job may hold resources after its end.
+    epilog_least : the shortest time (s) for which a job that ended by itself or was cancelled holds them.
     whole_targets : whether jobs got whole targets whatever their request.
     cut : when the run was ended from outside (-inf: at an unknown time); None: it ended by itself.
     overrun : ``timeout`` or ``allow``.
@@ -67,10 +69,13 @@ class RecordedRun:
     limits : the limits of users, accounts, queues and QoS.
     preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
     licences : how many there are of each, or None.
+    on_failure : ``requeue`` or ``fail``, or None.
+    failures : rank → the times (s) at which it failed, in order.
     reservations, windows : the tables of advance reservations, and the nodes that they got.
     """
 
     epilog: float = 0
+    epilog_least: float = 0
     whole_targets: bool = False
     cut: float | None = -INF
     overrun: str | None = None
@@ -96,6 +101,8 @@ class RecordedRun:
     preemption: PreemptionRules | None = None
     checkpoints: CheckpointRules | None = None
     licences: Licences | None = None
+    on_failure: str | None = None
+    failures: Mapping[int, Sequence[float]] = field(default_factory=dict)
     reservations: tuple[Mapping[str, Any], ...] = ()
     windows: tuple[Mapping[str, Any], ...] = ()
 
@@ -106,7 +113,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     Raises
     ------
     RunError
-        If it is missing or is not a JSON object.
+        If it is missing, is not a JSON object, or has a format that is not known.
     """
     file = path / "run.json"
     try:
@@ -115,6 +122,7 @@ def read_meta(path: Path) -> dict[str, Any]:
         raise RunError(f"cannot be read: {error}", where=str(file), expected="a JSON object") from None
     if not isinstance(meta, dict):
         raise RunError("is not a JSON object", where=str(file))
+    check_format(meta, str(file))
     return meta
 
 
@@ -128,7 +136,7 @@ def recorded_run(path: Path) -> RecordedRun:
     """
     meta = read_meta(path)
     try:
-        return _recorded(meta)
+        return replace(_recorded(meta), failures=_failures(meta, path))
     except (AttributeError, LookupError, TypeError, ValueError, SimschedError) as error:
         raise RunError(f"is not the record of a run: {error}", where=str(path / "run.json")) from None
 
@@ -140,6 +148,8 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
     cluster = meta.get("cluster", {})
     return RecordedRun(
         epilog=float(config.get("epilog", (0, 0))[1]),
+        epilog_least=float(config.get("epilog", (0, 0))[0]),
+        on_failure=config.get("on_failure"),
         whole_targets=bool(meta.get("whole_nodes", match_policy in WHOLE)),
         cut=cut if meta.get("complete", True) else -INF,
         overrun=config.get("overrun"),
@@ -189,6 +199,18 @@ def _chance(config: Mapping[str, Any]) -> str | None:
     return "a limit of its user, account, queue, QoS or array" if config.get("limits") else None
 
 
+def _failures(meta: Mapping[str, Any], path: Path) -> dict[int, list[float]]:
+    """Return the times at which each rank failed: planned failures, and those that were drawn."""
+    found: dict[int, list[float]] = {}
+    planned = map(_outage, meta.get("config", {}).get("outages", ()))
+    pairs = [(rank, one.start) for one in planned if one.kind == "failure" for rank in one.ranks]
+    if (path / "failures.parquet").is_file():
+        pairs += [(row["rank"], row["start"]) for row in read_table(path / "failures.parquet")]
+    for rank, start in sorted(pairs):
+        found.setdefault(rank, []).append(start)
+    return found
+
+
 def _outage(outage: Mapping[str, Any]) -> RecordedOutage:
     end = outage["end"]
     ranks = frozenset(Idset.parse(str(outage["ranks"])))
@@ -205,7 +227,7 @@ def audit_files(directory: str | Path) -> AuditReport:
     RunError
         If ``run.json`` is missing or cannot be read.
     """
-    report = AuditReport()
+    report = AuditReport(left_out="the inputs were not read")
     check_digests(report, Path(directory))
     return report
 
@@ -220,6 +242,8 @@ def check_digests(report: AuditReport, path: Path) -> None:
         else:
             report.notes.append(text)
     else:
+        files = meta.get("files")
+        report.files = 1 + len(files) if isinstance(files, dict) else 0
         for fault in changed_files(meta, path):
             report.add("A10", "(all)", fault)
     for changed, text in changed_inputs(meta):

@@ -6,6 +6,8 @@ counts suffice.  `region_check` counts all others from the leaves up.
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.formats.jobspec.heterogeneous import part_constraints
@@ -126,6 +128,17 @@ def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str,
         for type_, number in inner.items():
             each[type_] = each.get(type_, 0) + number * vertex.count.min
     return each or None
+
+
+def other_kind(type_: str, kinds: frozenset[str], held: UnitMasks, inventory: Inventory) -> int | None:
+    """Return a rank on which a job holds units of another kind than its constraint names, or None."""
+    known = [(kind, masks) for (of, kind), masks in inventory.kinds.items() if of == type_]
+    for rank, units in held.items() if kinds else ():
+        allowed = [masks[rank] for kind, masks in known if kind in kinds and rank in masks]
+        named = any(rank in masks for _, masks in known)
+        if named and units.get(type_, 0) & ~reduce(or_, allowed, 0):
+            return rank
+    return None
 
 
 # --- exclusive claims ----------------------------------------------------------------

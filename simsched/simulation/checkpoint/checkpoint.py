@@ -7,14 +7,14 @@ itself.  It can be used for a run of exactly these inputs; any other is refused.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 2, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched checkpoint", "format": 3, "simsched": "0.1", "time": 86400,
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
      "state": {…},                 an `EngineState`, as `codec` writes it
      "allocations": [{…}, …],      the lines of allocations.jsonl so far; null if they are not written
      "eventlog": [{…}, …],         the same of eventlog.jsonl
-     "sha256": …}                  of state, allocations and eventlog as they are in the file
+     "sha256": …}                  of the file up to here
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 KIND = "simsched checkpoint"
-FORMAT = 2
+FORMAT = 3
+SEAL = b',\n"sha256":"'
+"""Begins the digest of a file, which is of all bytes before."""
 ROLES = {"cluster": "cluster", "workload": "workload", "config": "configuration"}
 
 
@@ -96,14 +98,17 @@ def write_checkpoint(
     """
     with replacing(path) as raw:
         packed = gzip.GzipFile("", "wb", 1, raw, mtime=0) if Path(path).suffix == ".gz" else raw
+        digest = sha256()
         for piece in _pieces(engine, workload, identity):
+            digest.update(piece)
             packed.write(piece)
+        packed.write(SEAL + digest.hexdigest().encode() + b'"}\n')
         if packed is not raw:
             packed.close()
 
 
 def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the text of a checkpoint piece by piece."""
+    """Yield the text of a checkpoint piece by piece, up to its digest."""
     head = {
         "kind": KIND,
         "format": FORMAT,
@@ -113,7 +118,6 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
         "waiting": list(_waiting(engine, workload)),
     }
     yield _json(head)[:-1]
-    digest = sha256()
     log, events = engine.recorder.log, engine.recorder.events
     parts = {
         "state": iter([_json(codec_of(engine).plain(capture(engine)))]),
@@ -122,10 +126,7 @@ def _pieces(engine: Engine, workload: Workload, identity: Mapping[str, Any]) -> 
     }
     for name, texts in parts.items():
         yield f',\n"{name}":'.encode()
-        for text in texts:
-            digest.update(text)
-            yield text
-    yield f',\n"sha256":"{digest.hexdigest()}"}}\n'.encode()
+        yield from texts
 
 
 def codec_of(engine: Engine) -> Codec:
@@ -209,17 +210,9 @@ def read_checkpoint(path: str | Path) -> Head:
         head = msgspec.json.decode(text, type=Head)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FormatError(f"this checkpoint is damaged: {error}", where=where) from None
-    if head.sha256 != _digest_of(head):
+    if head.sha256 != sha256(text.rpartition(SEAL)[0]).hexdigest():
         raise FormatError("this checkpoint is damaged: its digest does not match", where=where)
     return head
-
-
-def _digest_of(head: Head) -> str:
-    digest = sha256(bytes(head.state))
-    for lines in (head.allocations, head.eventlog):
-        for text in iter([b"null"]) if lines is None else _array(map(bytes, lines)):
-            digest.update(text)
-    return digest.hexdigest()
 
 
 def restore_run(engine: Engine, head: Head, identity: Mapping[str, Any], *, where: str) -> None:

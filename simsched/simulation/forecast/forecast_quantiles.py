@@ -96,7 +96,11 @@ class QuantileCheck:
         """The check as a sentence."""
         levels, found = (", ".join(map(human.share, row)) for row in (self.levels, self.coverage.tolist()))
         weeks = f"{len(self.counts)} {self.unit}s, each with quantiles of the {self.unit}s before it"
+        together = ", ".join(map(human.share, self.pooled.tolist()))
         text = f"checked on {weeks}: {found} of the starts were no later than the quantiles of {levels}"
+        text += (
+            f" (mean of the {self.unit}s; {together} of all forecasts together, most of them in long queues)"
+        )
         if len(self.levels) > 1:
             inside = human.share(float(self.coverage[-1] - self.coverage[0]))
             claimed = human.share(self.levels[-1] - self.levels[0])

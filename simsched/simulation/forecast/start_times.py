@@ -105,6 +105,15 @@ def forecast_at(
     return at, forecast_queue(engine, played, at)
 
 
+def started_at(cluster: Cluster, workload: Workload, number: int, until: float, **options: Any) -> float:
+    """Return when a run up to a time (seconds) starts one of its jobs, or NaN; arguments as `forecast`."""
+    config = make_config(**options).on_clock(workload.clock)
+    engine, _, _ = engine_of(cluster, workload, config, allocations=False)
+    with naming_policy(config.queue_policy):
+        engine.run(until=until)
+    return engine.recorder.start[number]
+
+
 def forecast_with_past(
     cluster: Cluster,
     workload: Workload,

@@ -74,6 +74,33 @@ class Link(NamedTuple):
     delay: float = 0
 
 
+class Namesakes:
+    """All jobs of one user and name, in submit order."""
+
+    def __init__(self) -> None:
+        self.jobs: list[int] = []
+        self._skip: list[int] = []
+        """Place → a place before it; all jobs in between have ended if its own has."""
+
+    def add(self, job: int) -> None:
+        """Add the next job."""
+        self._skip.append(len(self.jobs) - 1)
+        self.jobs.append(job)
+
+    def last_before(self, job: int, ended: Collection[int]) -> int | None:
+        """Return the last job before a job that has not ended; None without one.
+
+        The jobs that have ended are skipped together the next time, so all questions together are quick.
+        """
+        at, passed = bisect_left(self.jobs, job) - 1, []
+        while at >= 0 and self.jobs[at] in ended:
+            passed.append(at)
+            at = self._skip[at]
+        for place in passed:
+            self._skip[place] = at
+        return self.jobs[at] if at >= 0 else None
+
+
 class Conditions:
     """Counts the conditions that are still open for each job.
 
@@ -108,25 +135,30 @@ class Conditions:
                     found.setdefault(_symbol(dependency, job), []).append(number)
         return found
 
-    def _find_namesakes(self, watched: Sequence[Job]) -> dict[tuple[str | None, str | None], list[int]]:
-        """Return (user, name) → all their jobs in submit order, if there is a singleton of them."""
-        named: dict[tuple[str | None, str | None], list[int]] = {}
-        for job in watched:
-            if any(item.scheme == SINGLETON for item in job.dependencies):
-                named[job.user, job.name] = []
+    def _find_namesakes(self, watched: Sequence[Job]) -> dict[tuple[str | None, str | None], Namesakes]:
+        """Return (user, name) → all their jobs, if there is a singleton of them."""
+        named = {(job.user, job.name): Namesakes() for job in watched if _is_singleton(job)}
         for number, job in enumerate(self._jobs if named else ()):
             if (job.user, job.name) in named:
-                named[job.user, job.name].append(number)
+                named[job.user, job.name].add(number)
         return named
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
-        links = {
+        links: dict[Any, list[Any]] = {
             job: [int(link[0]) for link in self._links_of(job) if not isinstance(link, str)]
             for job in sorted(self.conditional)
         }
         if links:
             links |= self._arrays.members()
+        free = -1 - len(links)  # below the numbers of arrays
+        for namesakes in self._namesakes.values():
+            # A number stands for all jobs up to a place, so that a singleton has one link and not thousands.
+            for place, job in enumerate(namesakes.jobs):
+                if place and _is_singleton(self._jobs[job]):
+                    links[job].append(free)
+                links[free - 1] = [job, *([free] if place else [])]
+                free -= 1
         found: dict[int, str] = {}
         for group in cyclic_groups(links):
             names = [str(self._jobs[job].id) for job in group if job >= 0]
@@ -154,6 +186,14 @@ class Conditions:
         for dependency in job.dependencies:
             if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
                 self._producers.setdefault(_symbol(dependency, job), []).append(number)
+        key = job.user, job.name
+        if key in self._namesakes:
+            self._namesakes[key].add(number)
+        elif _is_singleton(job):
+            mine = self._namesakes[key] = Namesakes()
+            for earlier, other in enumerate(self._jobs):
+                if (other.user, other.name) == key:
+                    mine.add(earlier)
 
     def _find_own_cycle(self, number: int) -> dict[int, str]:
         """Return the job and the reason if it depends on itself; later jobs cannot be named."""
@@ -260,16 +300,21 @@ class Conditions:
             elif dependency.scheme == AFTERCORR:
                 yield self._corresponding(job, dependency.value, text)
             elif dependency.scheme == SINGLETON:
-                for earlier in self._namesakes[mine.user, mine.name]:
-                    if earlier >= job:
-                        break
-                    yield earlier, Link(job, "afterany", f"{SINGLETON} (job {self._jobs[earlier].id})")
+                earlier = self._namesake(job)
+                if earlier is not None:
+                    yield earlier, Link(job, SINGLETON, SINGLETON)
             elif dependency.scheme != "begin-time":
                 yield f"dependency {text} has an unknown scheme"
         if self._think and mine.preceding is not None:
             before = self._number.get(str(mine.preceding))
             if before is not None and before != job:
                 yield before, Link(job, THINK, f"{THINK}:{mine.preceding}", mine.think_time or 0)
+
+    def _namesake(self, job: int) -> int | None:
+        """Return the last job of the same user and name before a job that has not ended; None without one."""
+        mine = self._jobs[job]
+        namesakes = self._namesakes.get((mine.user, mine.name))
+        return None if namesakes is None else namesakes.last_before(job, self._ended)
 
     def _named(self, job: int, dependency: Dependency, text: str) -> tuple[int | str, Link] | str:
         """Return the link to a job or an array by its id, or why there is none."""
@@ -327,7 +372,7 @@ class Conditions:
         if link.scheme == THINK and time + link.delay > now:
             self._timers.append((time + link.delay, link.job))
             return Verdict.TIMED
-        if link.scheme in ("afterany", THINK):
+        if link.scheme in ("afterany", SINGLETON, THINK):
             return Verdict.MET
         if link.scheme == "after":
             return Verdict.VAIN
@@ -364,6 +409,9 @@ class Conditions:
         found: list[Met] = []
         for link in links:
             verdict = self._judge(antecedent, link, now)
+            if link.scheme == SINGLETON and (other := self._namesake(link.job)) is not None:
+                self._links.setdefault(other, []).append(link)
+                continue
             if verdict is Verdict.OPEN:
                 self._links.setdefault(antecedent, []).append(link)
             elif verdict is Verdict.MET:
@@ -380,6 +428,10 @@ class Conditions:
             return []
         del self._open[job]
         return [Met(job, None)]
+
+
+def _is_singleton(job: Job) -> bool:
+    return any(item.scheme == SINGLETON for item in job.dependencies)
 
 
 def _symbol(dependency: Dependency, job: Job) -> tuple[str, str, str]:

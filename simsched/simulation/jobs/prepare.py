@@ -16,7 +16,7 @@ from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import JobTable
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import size_fault
+from simsched.simulation.admission import partition_numbers, partition_targets, size_fault
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
@@ -91,7 +91,7 @@ def prepare(
     `counts_decide`, the matcher decides every match, because counts do not know which targets are
     closed or drained.
     """
-    kinds = Kinds(index, find_policy(config.match_policy))
+    kinds = Kinds(index, find_policy(config.match_policy), by_target=config.schedules_as_slurm)
     numbers = kinds.numbers(jobs)
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
     grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
@@ -109,8 +109,13 @@ def prepare(
     if recorded is not None:
         table = replace(table, starts=recorded.starts, places=recorded.places)
     if admission is not None:
-        queues = _numbered([None if queue is None else queue.name for queue in admission.of])
+        numbers_of = partition_numbers(config.queues)
+        queues = np.array(
+            [numbers_of[None if queue is None else queue.name] for queue in admission.of], dtype=np.int64
+        )
         table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64), partitions=queues)
+        if config.schedules_as_slurm:
+            table = replace(table, partition_targets=partition_targets(config.queues, index))
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(table.single, index)
     holds = frozenset(at for at, job in enumerate(jobs) if job.hold or job.urgency == 0)
@@ -194,19 +199,28 @@ class Kinds:
     ----------
     requests : kind → its request; None if it can never be met.
     reasons : kind → why it can never be met, or an empty text.
+    by_target : whether reservations are for whole targets, so that units count only if each target has one.
     """
 
-    def __init__(self, index: Index, policy: MatchPolicy) -> None:
+    def __init__(self, index: Index, policy: MatchPolicy, *, by_target: bool = False) -> None:
         self.policy = policy
+        self.by_target = by_target
         self._index = index
         self._idle = Availability(index)
-        self.sizes = Sizes(index)
+        self.sizes = Sizes(index, whole=policy.whole_nodes)
         self._by_spec: dict[int, int] = {}
         self._by_request: dict[int, int] = {}
         self._compiled: list[Request] = []
         """Every compiled request: they are distinguished by their ids, so none may be freed."""
         self.requests: list[Request | None] = []
         self.reasons: list[str] = []
+
+    def has_one_on_each_target(self, type_: str | None) -> bool:
+        """Whether no target has more than one unit of a type; a target is one of its own type."""
+        if type_ == self._index.target_type:
+            return True
+        pool = None if type_ is None else self._index.pool_types.get(type_)
+        return pool is not None and pool.uniform == 1 and pool.aligned
 
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
@@ -282,6 +296,8 @@ def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
     whole = kinds.policy.whole_nodes
     plain = [None if request is None else plain_units(request, whole=whole) for request in kinds.requests]
     single = _single(kinds.requests, plain) if counts_decide else None
+    if kinds.by_target and not kinds.has_one_on_each_target(single):
+        counts_decide, single = False, None
     content = _one_slot(kinds.requests) if counts_decide and not single and not whole else None
     if content is not None:
         single, plain = SLOT, [None if r is None else (SLOT, r.slots) for r in kinds.requests]

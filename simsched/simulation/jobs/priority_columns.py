@@ -106,7 +106,7 @@ class _JobFacts:
             return self._sizes.counts(request)["nnodes"]
         if name == "cores":
             return self._sizes.size(request)
-        return self._sizes.units(request, UNITS[name])
+        return self._sizes.units(request, UNITS[name]).least
 
     def total(self, name: str, queue: str | None = None) -> float:
         """Return the units of the machine, or of the targets of a queue."""

@@ -1,29 +1,32 @@
 """The limits that count for a job, and the counters of their use.
 
 A counter belongs to one scope: a user, a user in a queue, all jobs.  Rules with the same dimensions share
-it, and of several values for one quantity that of the rule with the most names counts.  A job counts with the
-units that its request takes at least (`jobs.sizes`), as it does for the limits of queues.
+it, and of several values for one quantity that of the rule with the most names counts.  A job counts with its
+allocation: before its start with the least that its request takes (`jobs.sizes`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
-from simsched.simulation.jobs.sizes import Sizes
+from simsched.simulation.jobs.sizes import Extent, Sizes
 from simsched.simulation.limits.limit_rules import (
     AHEAD,
+    ANY,
     DIMENSIONS,
     DURATION,
+    GPU_TYPE,
     NO_LIMIT,
     RUNNING,
     SPENT,
     SUBMITTED,
     UNITS,
     LimitRule,
+    limits_in_force,
     memory_in,
 )
 
@@ -47,9 +50,6 @@ FEW = 4
 
 NAMED = 3
 """Users that a reason names at most."""
-
-ANY = "*"
-"""A name in a dimension that no rule names: any user, any account."""
 
 Demand = tuple[float, ...]
 """The amounts of a job: 1 job, units, and unit-seconds by its requested duration."""
@@ -82,42 +82,56 @@ class LimitBreach(NamedTuple):
     limit: Limit
     asked: float
     per_job: bool
+    named: float = inf
+    """The amount that the request names; an allocation may be larger, and have whole nodes."""
+
+    @property
+    def who(self) -> str:
+        """The jobs that the limit is on: each by itself, or those of a scope together."""
+        if not self.per_job:
+            return scope_text(self.scope)
+        return f"a job of {scope_text(self.scope)}" if self.scope else "a job"
+
+    @property
+    def may(self) -> str:
+        """The limit as a sentence."""
+        quantity, most, _ = self.limit
+        who = self.who
+        may = "may request" if quantity == DURATION else "may use"
+        return f"{who} {may} at most {amount_text(quantity, most)}"
 
     @property
     def text(self) -> str:
         """A sentence with the names and numbers."""
-        quantity, most, _ = self.limit
-        who = scope_text(self.scope)
-        if self.per_job:
-            who = f"a job of {who}" if self.scope else "a job"
-        may = "may request" if quantity == DURATION else "may use"
-        asked = "no limit" if self.asked == float("inf") else amount_text(quantity, self.asked)
-        return f"{who} {may} at most {amount_text(quantity, most)}, the job asks for {asked}"
+        quantity = self.limit.quantity
+        asked = "no limit" if self.asked == inf else amount_text(quantity, self.asked)
+        asks = "asks for" if self.asked <= self.named else "takes at least"
+        return f"{self.may}, the job {asks} {asked}"
 
 
 class LimitTable:
     """The rules of a configuration, asked for the limits of a job by its names."""
 
-    def __init__(self, rules: Sequence[LimitRule], index: Index, jobs: Sequence[Job] = ()) -> None:
+    def __init__(
+        self, rules: Sequence[LimitRule], index: Index, jobs: Sequence[Job] = (), *, whole: bool = False
+    ) -> None:
         self.rules = rules
         self._index = index
+        self.sizes = Sizes(index, whole=whole)
         self._by_array = any("array" in rule.scope for rule in rules)
+        self._by_gpu_type = any(GPU_TYPE in rule.scope for rule in rules)
         tasks = [job.array_task for job in jobs if job.array_task is not None]
         self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
-        self._units: dict[int, tuple[float, ...]] = {}
-
-    @cached_property
-    def sizes(self) -> Sizes:
-        """The sizes of requests on the cluster."""
-        return Sizes(self._index)
+        self._units: dict[int, tuple[Extent, ...]] = {}
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
         """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
         array = None if job.array_task is None else job.array_task.array
         if not self._by_array and array not in self._arrays:
             array = None
-        return job.user, job.bank, job.queue, job.qos, array
+        kind = gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None
+        return job.user, job.bank, job.queue, job.qos, array, kind
 
     def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
         """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
@@ -130,21 +144,15 @@ class LimitTable:
         return found
 
     def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
-        best: dict[tuple[bool, Scope], dict[str, tuple[int, float, LimitRule]]] = {}
-        for rule in (*self.rules, *self._own_rule(names["array"])):
-            scope = rule.scope_of(names)
-            if scope is None:
-                continue
-            for quantity, value in rule.most:
-                place = (rule.per_job or quantity == DURATION, scope)
-                entry = (-len(rule.names), self._amount(quantity, value, rule), rule)
-                mine = best.setdefault(place, {})
-                if quantity not in mine or entry[:2] < mine[quantity][:2]:
-                    mine[quantity] = entry
+        best: dict[tuple[bool, Scope], dict[str, tuple[float, LimitRule]]] = {}
+        rules = (*self.rules, *self._own_rule(names["array"]))
+        for rule, scope, quantity, value in limits_in_force(rules, names):
+            mine = best.setdefault((rule.is_single(quantity), scope), {})
+            most = self._amount(quantity, value, rule)
+            if quantity not in mine or most < mine[quantity][0]:
+                mine[quantity] = (most, rule)
         for (per_job, scope), chosen in sorted(best.items(), key=lambda item: (len(item[0][1]), item[0])):
-            limits = [
-                Limit(key, most, rule) for key, (_, most, rule) in chosen.items() if most < float("inf")
-            ]
+            limits = [Limit(key, most, rule) for key, (most, rule) in chosen.items() if most < float("inf")]
             if limits:
                 yield ScopeLimits(scope, tuple(limits), per_job)
 
@@ -164,19 +172,28 @@ class LimitTable:
         return round(value * 3600, 3) if quantity in (*SPENT, *AHEAD) else value
 
     def demand(self, request: Request, duration: float) -> Demand:
-        """Return the amounts of a job with a request and a requested duration (seconds)."""
+        """Return the least amounts of a job with a request and a requested duration (seconds)."""
+        return demand_of([extent.least for extent in self._extents(request)], duration)
+
+    def varies(self, request: Request) -> frozenset[int]:
+        """Return the places of the amounts that depend on the placement."""
+        units = [at for at, extent in enumerate(self._extents(request), start=1) if not extent.fixed]
+        hours = [base + at - 1 for base in (FIRST_SPENT, FIRST_AHEAD) for at in units if at <= len(SPENT)]
+        return frozenset((*units, *hours))
+
+    def _extents(self, request: Request) -> tuple[Extent, ...]:
         found = self._units.get(id(request))
         if found is None:
-            counts = self.sizes.counts(request)
-            found = counts["nnodes"], counts["ncores"], counts["ngpus"], self.sizes.units(request, "memory")
-            self._units[id(request)] = found
-        work = [number * duration if number else 0 for number in found[:3]]
-        return (1, *found, *work, *work)
+            found = self._units[id(request)] = self.sizes.allocated(request)
+        return found
 
     def breaches(
-        self, names: tuple[str | None, ...], demand: Demand, duration: float
+        self, names: tuple[str | None, ...], request: Request, duration: float
     ) -> Iterator[LimitBreach]:
-        """Yield the limits that a job can never meet, however little others use."""
+        """Yield the limits that a job can never meet, however little others use and wherever it is placed."""
+        demand = self.demand(request, duration)
+        units = (request.demand.get(type_, 0) for type_ in ("core", "gpu", "memory"))
+        named = demand_of((self.sizes.named_nodes(request), *units), duration)
         for scope, limits, per_job in (
             (found.scope, found.limits, found.per_job) for found in self.of(names)
         ):
@@ -189,7 +206,8 @@ class LimitTable:
                 else:
                     asked = demand[MEASURES.index(quantity)]
                 if asked > limit.most + (SLACK if quantity in (*SPENT, *AHEAD) else 0):
-                    yield LimitBreach(scope, limit, asked, per_job)
+                    at = MEASURES.index(quantity) if quantity in MEASURES else 0
+                    yield LimitBreach(scope, limit, asked, per_job, named[at] if at else inf)
 
 
 class LimitCounter:
@@ -296,18 +314,28 @@ class Cohort:
     returns : (use, place, amount) of each limit on what is in use at a time.
     spends : (use, place, units, requested unit-seconds) of each limit on hours in all.
     decaying : the counters whose use falls while jobs run.
+    varies : places of the amounts that limits count and that depend on the placement.
+    own : (scope, limit, place) of limits on single jobs whose amounts depend on the placement.
     entered : whether its counters know it.
     stays : whether they know it also while none of its jobs waits, since each has few cohorts.
     """
 
     __slots__ = (
-        *("counters", "decaying", "demand", "entered", "jobs"),
-        *("over", "queue", "returns", "spends", "stays", "steps"),
+        *("counters", "decaying", "demand", "entered", "jobs", "over", "own"),
+        *("queue", "returns", "spends", "stays", "steps", "varies"),
     )
 
-    def __init__(self, counters: tuple[LimitCounter, ...], demand: Demand) -> None:
+    def __init__(
+        self,
+        counters: tuple[LimitCounter, ...],
+        demand: Demand,
+        varies: frozenset[int] = frozenset(),
+        own: tuple[tuple[Scope, Limit, int], ...] = (),
+    ) -> None:
         self.counters = counters
         self.demand = demand
+        self.varies = varies
+        self.own = own
         self.jobs: set[int] = set()
         self.queue: WaitingQueue | None = None
         self.over: tuple[LimitCounter, int] | None = None
@@ -359,6 +387,12 @@ class Cohort:
                 counter.shown.pop(self, None)
         else:
             self.over[0].held.pop(self, None)
+
+
+def demand_of(units: Sequence[float], duration: float) -> Demand:
+    """Return the amounts of a job from its nodes, cores, GPUs and memory, and its requested duration."""
+    work = [number * duration if number else 0 for number in units[: len(SPENT)]]
+    return (1, *units, *work, *work)
 
 
 def scope_text(scope: Scope) -> str:

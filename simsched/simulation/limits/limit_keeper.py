@@ -4,6 +4,10 @@ A job whose start would exceed a limit is barred: the queue policies do not see 
 job and gets no reservation.  It comes back into view when the use of that limit has fallen.  As a start may
 use up a limit for the next job of the same pass, the jobs are looked at again after each start.
 
+Where the allocation depends on the placement, a job is in view as long as the least that it may get is within
+its limits.  Its start decides: if the allocation is too large, the job is barred until a job starts or
+something is released, since only then it may get another one.
+
 A limit may block instead (`LimitRule.blocks`).  Then the jobs behind a barred one in its queue are kept out
 of view as well, from the beginning of each pass.
 """
@@ -14,16 +18,28 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.limits.limit_counters import FIRST_AHEAD, amount_text, scope_text
+from simsched.simulation.limits.limit_counters import (
+    FIRST_AHEAD,
+    FIRST_SPENT,
+    MEASURES,
+    SLACK,
+    LimitBreach,
+    amount_text,
+    demand_of,
+    scope_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from simsched.match.state.selection import Selection
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
     from simsched.simulation.limits.limit_counters import Cohort, Demand, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
+
+MEMORY = MEASURES.index("memory")
 
 
 class LimitKeeper:
@@ -35,6 +51,10 @@ class LimitKeeper:
         self._behind: set[int] = set()  # jobs out of view in this pass alone, behind a limit that blocks
         self.gone: set[int] = set()
         """The jobs that were barred during the present pass."""
+        self._allocated: dict[int, Demand] = {}  # running job → amounts, where they depend on the placement
+        self.refused: dict[int, tuple[str, float]] = {}
+        """Barred job → why its allocation is too large, and when the use has fallen enough (or inf)."""
+        self._begun = True  # whether a job has started since refused jobs were looked at
         self._running: dict[int, tuple[float, float]] = {}  # running job → (start, expected end)
         self._durations = engine.prepared.table.durations
         self.blocks = any(rule.blocks for rule in engine.config.limits)
@@ -126,6 +146,7 @@ class LimitKeeper:
         cohort = self._jobs.of[job]
         if cohort is not None:
             cohort.remove(job)
+            self.refused.pop(job, None)
             if job in group.queue.barred:
                 group.queue.barred.discard(job)
                 self._engine.queues.barred -= 1
@@ -149,34 +170,91 @@ class LimitKeeper:
             self._behind.clear()
             self._engine.queues.barred = sum(len(group.queue.barred) for group in self._engine.queues)
 
+    def allows(self, job: int, selection: Selection, now: float) -> bool:
+        """Whether the limits allow a job with this allocation; if not, bar it until it may get another."""
+        cohort = self._jobs.of[job]
+        if cohort is None or not cohort.varies:
+            return True
+        amounts = self._amounts(job, selection)
+        falls = inf
+        for counter in cohort.counters:
+            at = counter.first_over(amounts, now)
+            if at is not None:
+                text = counter.reason(at, now, self._jobs.users)
+                falls = counter.falls_at(amounts, at, now) if at >= FIRST_AHEAD else inf
+                break
+        else:
+            slack = {at: SLACK if at >= FIRST_SPENT else 0 for at in cohort.varies}
+            over = [(scope, own, at) for scope, own, at in cohort.own if amounts[at] > own.most + slack[at]]
+            if not over:
+                self._allocated[job] = amounts
+                return True
+            scope, limit, at = over[0]
+            text = f"limit: {LimitBreach(scope, limit, limit.most, per_job=True).may}"
+        text = f"{text}, the free resources for the job have {amount_text(MEASURES[at], amounts[at])}"
+        self.refused[job] = text, falls
+        self.gone.add(job)
+        self._engine.queues.group_of(job).queue.bar({job})
+        self._engine.queues.barred += 1
+        self._wake_at(falls)
+        return False
+
+    def _amounts(self, job: int, selection: Selection) -> Demand:
+        """Return the amounts of a job with an allocation."""
+        cohort = self._jobs.of[job]
+        assert cohort is not None
+        nodes, cores, gpus, _ = selection.sizes()
+        memory = selection.counts.get("memory", 0) if MEMORY in cohort.varies else 0
+        actual = demand_of((nodes, cores, gpus, memory), self._durations[job])
+        return tuple(actual[at] if at in cohort.varies else least for at, least in enumerate(cohort.demand))
+
+    def reconsider(self) -> None:
+        """Let jobs whose allocation was too large back into view if they may get another one now."""
+        changed, self._begun = self._begun, False
+        for queue, context, _ in self._engine.queues.groups:
+            jobs = set[int]()
+            if changed or context.released or context.moved:
+                jobs = {job for job in self.refused if job in queue.barred}
+            for job in jobs:
+                del self.refused[job]
+            queue.unbar(jobs)
+            self._engine.queues.barred -= len(jobs)
+
     def started(self, job: int, now: float) -> None:
         """Count a job that a pass started, and bar the waiting jobs for which a limit is used up now."""
-        cohort = self._jobs.of[job]
+        cohort, self._begun = self._jobs.of[job], True
         if cohort is None:
             return
         cohort.jobs.discard(job)
         if not cohort.jobs and not cohort.stays:
             cohort.leave()
         for counter in self._count(job, cohort, now, now + self._durations[job]):
-            places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
-            over = [(other, at) for other, at in places if at is not None]
-            if over:
-                self._bar(over, counter)
+            self._bar_over(counter, now)
+
+    def _bar_over(self, counter: LimitCounter, now: float) -> None:
+        """Bar the waiting jobs in view that are over a limit of a counter."""
+        places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
+        over = [(other, at) for other, at in places if at is not None]
+        if over:
+            self._bar(over, counter)
 
     def occupy(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
         cohort = self._jobs.of[job]
         if cohort is not None:
+            if cohort.varies:
+                self._allocated[job] = self._amounts(job, self._engine.plan.held[job])
             self._count(job, cohort, self._engine.now, inf if end is None else end)
 
     def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
         """Count a job that starts; return the counters in which others may be over a limit now."""
         self._running[job] = (now, end)
         near: Sequence[LimitCounter] = cohort.decaying
+        mine = self._allocated.get(job, cohort.demand) if cohort.varies else cohort.demand
         for counter in near:
-            counter.running[job] = (cohort.demand, now, end)
+            counter.running[job] = (mine, now, end)
         for used, at, amount, free, counter in cohort.steps:
-            used[at] = total = used[at] + amount
+            used[at] = total = used[at] + (mine[at] if cohort.varies else amount)
             if total > free and counter not in near:
                 near = (*near, counter)
         return near
@@ -187,10 +265,17 @@ class LimitKeeper:
         if cohort is None:
             return
         start, _ = self._running.pop(job)
+        mine, overran = self._allocated.pop(job, None), False
         for used, at, amount in cohort.returns:
-            used[at] -= amount
+            used[at] -= amount if mine is None else mine[at]
         for used, at, units, asked in cohort.spends:  # hours that were requested become hours that were used
-            used[at] += units * (now - start) - asked
+            per_second, requested = (units, asked) if mine is None else (mine[at - FIRST_SPENT + 1], mine[at])
+            more = per_second * (now - start) - requested
+            used[at] += more
+            overran = overran or more > 0
+        if overran:  # it used more hours than it had requested
+            for counter in cohort.counters:
+                self._bar_over(counter, now)
         for counter in cohort.decaying:
             del counter.running[job]
         for counter in cohort.counters:
@@ -242,6 +327,9 @@ class LimitKeeper:
                 self._expect_fall(cohort)
         for queue, jobs in _by_queue([cohort for cohort, _ in cohorts]):
             shown = jobs - self._behind if self._behind else jobs
+            for job in self.refused.keys() & shown:
+                del self.refused[job]
+                self._engine.queues.barred -= 1
             queue.bar(shown)
             self._engine.queues.barred += len(shown)
         if self._queue is not None and any(counter.rules[at].blocks for _, at in cohorts):
@@ -297,11 +385,12 @@ class LimitKeeper:
         assert cohort.over is not None
         counter, at = cohort.over
         if at >= FIRST_AHEAD:
-            now = self._engine.now
-            time = counter.falls_at(cohort.demand, at, now)
-            if now < time < self._wake:
-                self._wake = time
-                self._engine.future.at(time, SUBMISSION, "limit")
+            self._wake_at(counter.falls_at(cohort.demand, at, self._engine.now))
+
+    def _wake_at(self, time: float) -> None:
+        if self._engine.now < time < self._wake:
+            self._wake = time
+            self._engine.future.at(time, SUBMISSION, "limit")
 
     def _on_wake(self, _: None) -> None:
         engine = self._engine
@@ -309,7 +398,8 @@ class LimitKeeper:
             self._wake = inf
             falling = [counter for counter in self._jobs.counters if counter.decays and counter.held]
             let_in = [self._release(counter) for counter in falling]
-            if any(let_in):  # else nothing has changed for a pass
+            again = [falls for _, falls in self.refused.values() if falls <= engine.now]
+            if any(let_in) or again:  # else nothing has changed for a pass
                 engine.queues.touch(released=True, moved=False)
                 engine.settle()
 
@@ -328,6 +418,8 @@ class LimitKeeper:
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""
         cohort = self._jobs.of[job]
+        if job in self.refused:
+            return self.refused[job][0]
         if cohort is None or cohort.over is None or job not in cohort.jobs:
             return None
         counter, at = cohort.over
@@ -340,7 +432,7 @@ class LimitKeeper:
         for job, (start, end) in self._running.items():
             cohort = self._jobs.of[job]
             if cohort is not None and counter in cohort.counters:
-                found[job] = (cohort.demand, start, end)
+                found[job] = (self._allocated.get(job, cohort.demand), start, end)
         return found
 
     # -- state --------------------------------------------------------------------------------
@@ -364,11 +456,16 @@ class LimitKeeper:
             "outside": list(self._outside.items()),
             "inside": sorted(self.inside),
             "wake": self._wake,
+            "begun": self._begun,
+            "allocated": list(self._allocated.items()),
+            "refused": [(job, *why) for job, why in self.refused.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part; the queues are restored before."""
         counters, queues = self._jobs.counters, self._engine.queues
+        self._allocated = {job: tuple(amounts) for job, amounts in state.get("allocated", ())}
+        self._begun = state.get("begun", True)
         for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
             counter.used[:] = used  # the cohorts hold the list
             for job, start, end in running:
@@ -376,14 +473,18 @@ class LimitKeeper:
                 assert cohort is not None
                 self._running[job] = (start, end)
                 if counter.decays:
-                    counter.running[job] = (cohort.demand, start, end)
+                    counter.running[job] = (self._allocated.get(job, cohort.demand), start, end)
         for job, number, at in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, (counters[number], at))
         for group in queues:
             for job in group.queue:
                 self._enter_waiting(job, None)
-        queues.barred = len(state["barred"])
+        for job, text, falls in state.get("refused", ()):
+            self.refused[job] = text, falls
+            queues.group_of(job).queue.barred.add(job)
+            self._enter_waiting(job, None)
+        queues.barred = len(state["barred"]) + len(self.refused)
         self._outside = dict(state["outside"])
         for job in state["inside"]:
             self._take_in(job)

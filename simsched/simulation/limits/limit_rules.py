@@ -13,7 +13,9 @@ much they may use::
     blocks = false             # whether a job that waits for this limit blocks the jobs behind it
 
 -1 means no limit.  Of rules about the same kind of scope, such as users in a queue, that with the most names
-counts for a job: ``user = "alice"`` goes before ``each = "user"``.
+counts for a job: ``user = "alice"`` goes before ``each = "user"``.  Of rules with a ``level`` that limit the
+same quantity of single jobs, or of users, or of accounts, that with the lowest level counts: Slurm's
+hierarchy of QOS and associations.
 """
 
 from __future__ import annotations
@@ -29,10 +31,14 @@ from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.units import convert_up, unit_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-DIMENSIONS = ("user", "account", "queue", "qos", "array")
-"""The properties of jobs by which limits distinguish them."""
+GPU_TYPE = "gpu-type"
+DIMENSIONS = ("user", "account", "queue", "qos", "array", GPU_TYPE)
+"""The properties of jobs by which limits distinguish them; `GPU_TYPE` is that of the gpus they request."""
+
+ANY = "*"
+"""A name in a dimension that is not known: any user, any account."""
 
 JOB = "job"
 """The value of ``each`` for limits on single jobs."""
@@ -60,7 +66,7 @@ QUANTITIES: Mapping[str, str] = {
 """Key of a limit → its meaning."""
 
 OVER = ("reject", "hold")
-KEYS = (*DIMENSIONS, "each", *QUANTITIES, "over", "blocks")
+KEYS = (*DIMENSIONS, "each", *QUANTITIES, "level", "over", "blocks")
 NO_LIMIT = -1
 MOST = 2**53
 _AMOUNT = re.compile(r"\s*(\d{1,15})\s*([A-Za-z]+)\s*")
@@ -78,6 +84,7 @@ class LimitRule:
         text with a unit.
     over : whether jobs that exceed it at submission are rejected or held.
     blocks : whether a waiting job that is over it blocks the jobs behind it in its queue.
+    level : its place in a hierarchy, of which the lowest level counts; None: it counts beside all others.
     where : its place in the configuration.
     """
 
@@ -86,6 +93,7 @@ class LimitRule:
     most: tuple[tuple[str, float | str], ...]
     over: str = "reject"
     blocks: bool = False
+    level: int | None = None
     where: str = field(default="limits", compare=False, repr=False)
 
     @property
@@ -108,6 +116,29 @@ class LimitRule:
             found.append((dimension, name if known is None or len(known) == 1 else ", ".join(known)))
         return tuple(found)
 
+    def may_be_about(self, names: Mapping[str, str | None]) -> bool:
+        """Whether the rule is about some job with these names, of which some may be `ANY`."""
+        given = dict(self.names)
+        return all(
+            names[name] == ANY or (names[name] is not None and names[name] in given.get(name, (names[name],)))
+            for name in self.scope
+        )
+
+    def is_single(self, quantity: str) -> bool:
+        """Whether a limit of the rule is on each single job."""
+        return self.per_job or quantity == DURATION
+
+    def goes_before(self, other: LimitRule, quantity: str) -> bool:
+        """Whether a limit of this rule takes the place of the same limit of another rule about one job."""
+        single = self.is_single(quantity)
+        if quantity not in dict(self.most) or single != other.is_single(quantity):
+            return False
+        if self.level is not None and other.level is not None and self.level != other.level:
+            owners = {"user", "account"}
+            return self.level < other.level and (single or bool(owners & {*self.scope} & {*other.scope}))
+        alike = self.scope == other.scope and (self.level is None) == (other.level is None)
+        return alike and len(self.names) > len(other.names)
+
     @property
     def place(self) -> str:
         """Its place in its document, such as ``limits[2]``."""
@@ -126,6 +157,8 @@ class LimitRule:
         if self.each:
             found["each"] = self.each[0] if len(self.each) == 1 else list(self.each)
         found |= dict(self.most)
+        if self.level is not None:
+            found["level"] = self.level
         if self.over != OVER[0]:
             found["over"] = self.over
         return found | ({"blocks": True} if self.blocks else {})
@@ -168,7 +201,10 @@ def _rule(item: Any, where: str) -> LimitRule:
         raise ConfigError(f"unknown value {over!r}", where=f"{where}.over", expected=" or ".join(OVER))
     if not isinstance(blocks, bool):
         raise ConfigError(f"{blocks!r} is not true or false", where=f"{where}.blocks")
-    rule = LimitRule(names, each, most, over, blocks, where)
+    level = table.get("level")
+    if level is not None and (not isinstance(level, int) or isinstance(level, bool) or level < 0):
+        raise ConfigError(f"{level!r} is not a level", where=f"{where}.level", expected="a number from 0 on")
+    rule = LimitRule(names, each, most, over, blocks, level, where)
     _refuse_contradictions(rule)
     return rule
 
@@ -210,7 +246,7 @@ def _most(key: str, value: Any, where: str) -> float | str:
         return _memory(value, where)
     whole = key in (RUNNING, SUBMITTED, *UNITS)
     kinds = int if whole else int | float
-    if not isinstance(value, kinds) or isinstance(value, bool) or isnan(value):
+    if not isinstance(value, kinds) or isinstance(value, bool) or (isinstance(value, float) and isnan(value)):
         raise ConfigError(
             f"{value!r} is not a {'whole number' if whole else 'number of hours'}",
             where=where,
@@ -279,12 +315,36 @@ def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
     for rule in rules:
         for key, _ in rule.most:
             each = () if rule.per_job or key == DURATION else rule.each
-            place = (rule.names, each, rule.per_job or key == DURATION, key)
+            place = (rule.names, each, rule.is_single(key), key, rule.level)
             if place in seen:
                 raise ConfigError(
                     f"{key} is given twice", where=rule.where, expected=f"once, as in {seen[place]}"
                 )
             seen[place] = rule.where
+
+
+def limits_in_force(
+    rules: Sequence[LimitRule], names: Mapping[str, str | None]
+) -> Iterator[tuple[LimitRule, tuple[tuple[str, str], ...], str, float | str]]:
+    """Yield (rule, scope, quantity, most) for each limit that counts for a job with these names.
+
+    Several rules may limit one quantity in one scope: then all of them count.  With `ANY` among the names, a
+    limit is left out of whose place another may take for some job.
+    """
+    about = [(rule, scope) for rule in rules if (scope := rule.scope_of(names)) is not None]
+    if ANY in names.values():
+        others = [(rule, rule.scope_of(names)) for rule in rules if rule.may_be_about(names)]
+    else:
+        others = list(about)
+    for rule, scope in about:
+        for quantity, most in rule.most:
+            replaced = any(
+                other.goes_before(rule, quantity)
+                and (other.level != rule.level or place is None or place == scope)
+                for other, place in others
+            )
+            if not replaced:
+                yield rule, scope, quantity, most
 
 
 def refuse_closed(rules: Sequence[LimitRule]) -> None:

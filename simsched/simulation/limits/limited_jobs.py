@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
     FIRST_SPENT,
+    MEASURES,
     Cohort,
     Demand,
+    Limit,
     LimitCounter,
     LimitTable,
+    Scope,
     ScopeLimits,
 )
 from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED, UNITS
@@ -60,17 +63,20 @@ def limit_jobs(
     rules: Sequence[LimitRule],
     index: Index,
     groups: Sequence[int] | None = None,
+    *,
+    whole: bool = False,
 ) -> tuple[LimitedJobs, Prepared]:
     """Return the jobs under limits, and the prepared jobs with those that a limit rejects or holds.
 
-    `groups` is the group of queues in which each job waits; None: there is one.
+    `groups` is the group of queues in which each job waits; None: there is one.  `whole` states that jobs get
+    whole targets.
 
     Raises
     ------
     ConfigError
         for an amount of memory that the cluster has no unit for.
     """
-    table = LimitTable(rules, index, jobs)
+    table = LimitTable(rules, index, jobs, whole=whole)
     finder = _Finder(table, prepared, groups)
     rejected: dict[int, tuple[int, str]] = {}
     submitted: dict[int, tuple[LimitCounter, ...]] = {}
@@ -109,9 +115,15 @@ class GrowingLimits:
     """
 
     def __init__(
-        self, rules: Sequence[LimitRule], prepared: Prepared, index: Index, groups: Sequence[int] | None
+        self,
+        rules: Sequence[LimitRule],
+        prepared: Prepared,
+        index: Index,
+        groups: Sequence[int] | None,
+        *,
+        whole: bool = False,
     ) -> None:
-        self._finder = _Finder(LimitTable(rules, index), prepared, groups)
+        self._finder = _Finder(LimitTable(rules, index, whole=whole), prepared, groups)
         self._prepared: Any = prepared
         self.limited = LimitedJobs(self._finder.counters, [], {}, {}, [])
 
@@ -205,8 +217,7 @@ class _Finder:
             mine = self._by_names[names] = tuple(self._counter(one) for one in limits if not one.per_job)
         request, duration = self.prepared.table.requests[number], self.prepared.table.durations[number]
         assert request is not None
-        demand = self.table.demand(request, duration)
-        breaches = list(self.table.breaches(names, demand, duration))
+        breaches = list(self.table.breaches(names, request, duration))
         for breach in breaches:
             if breach.limit.rule.over == "reject":
                 return _Verdict(None, (), rejected=breach.text)
@@ -214,19 +225,38 @@ class _Finder:
         if breaches:
             return _Verdict(None, submitted, held=f"held for ever: {breaches[0].text}")
         running = tuple(counter for counter in mine if counter.limits)
-        return _Verdict(self._cohort(running, demand, group) if running else None, submitted)
+        varies, demand = frozenset[int](), self.table.demand(request, duration)
+        if max(map(_reads, limits)) > NAMES:
+            varies = self.table.varies(request)
+        places = (
+            (found.scope, limit, MEASURES.index(limit.quantity))
+            for found in limits if found.per_job
+            for limit in found.limits if limit.quantity in MEASURES
+        )  # fmt: skip
+        own = tuple(place for place in places if place[2] in varies)
+        if not running and not own:
+            return _Verdict(None, submitted)
+        return _Verdict(self._cohort(running, demand, varies, own, group), submitted)
 
-    def _cohort(self, counters: tuple[LimitCounter, ...], demand: Demand, group: int) -> Cohort:
+    def _cohort(
+        self,
+        counters: tuple[LimitCounter, ...],
+        demand: Demand,
+        varies: frozenset[int],
+        own: tuple[tuple[Scope, Limit, int], ...],
+        group: int,
+    ) -> Cohort:
         """Return the cohort of jobs whose amounts are equal where a limit counts them."""
         numbers = tuple(counter.number for counter in counters)
         counted = self._counted.get(numbers)
         if counted is None:
             counted = self._counted[numbers] = _counted(counters)
         amounts = tuple(amount if at in counted else 0 for at, amount in enumerate(demand))
-        key = (numbers, amounts, group)
+        varies &= counted.union(at for _, _, at in own)
+        key = (numbers, amounts, varies, own, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(counters, amounts)
+            cohort = self._cohorts[key] = Cohort(counters, amounts, varies, own)
             for counter in counters:
                 counter.note_demand(amounts)
         return cohort

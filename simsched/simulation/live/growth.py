@@ -19,7 +19,7 @@ from simsched.match.state.availability import Availability
 from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.growing_table import GrowingTable, NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import admit
+from simsched.simulation.admission import admit, partition_numbers, partition_targets
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
@@ -68,7 +68,10 @@ def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     if config.plays_log:
         text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
         raise ConfigError(text, expected="simulate")
-    table = GrowingTable(judged_apart=config.candidates == "actual", tiered=config.queues is not None)
+    tiered = config.queues is not None
+    targets = partition_targets(config.queues, index) if tiered and config.schedules_as_slurm else ()
+    judged_apart = config.candidates == "actual"
+    table = GrowingTable(judged_apart=judged_apart, tiered=tiered, partition_targets=targets)
     priority = None
     if config.order == MULTIFACTOR and config.priority is not None:
         priority = no_priorities(config.priority, config, index)
@@ -136,7 +139,8 @@ class Growth:
         self._admission = admission
         self._prepared: Any = engine.prepared
         self._table: Any = engine.prepared.table
-        self._kinds = Kinds(index, find_policy(self._config.match_policy))
+        by_target = self._config.schedules_as_slurm
+        self._kinds = Kinds(index, find_policy(self._config.match_policy), by_target=by_target)
         drained = any(outage.kind != FAILURE for outage in self._config.outages)
         self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
@@ -170,9 +174,11 @@ class Growth:
         engine, prepared = self._engine, self._prepared
         number = len(self.jobs)
         self.handed_in.append(job)
-        tier = 0
+        tier = partition = 0
         if self._admission is not None:
             job, tier = self._admit(number, job)
+            queue = self._admission.of[number]
+            partition = partition_numbers(self._config.queues)[None if queue is None else queue.name]
         if self._config.reservations:
             self._reserve(number, job)
         self.jobs.append(job)
@@ -194,7 +200,7 @@ class Growth:
         if prepared.priority is not None:
             self._rank(number, job)
         self._enter(job, NewJob(
-            kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, job.deadline
+            kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
         ))  # fmt: skip
         if self._limits is not None:
             self._limits.add(number, job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING, Protocol
 
+from simsched import human
 from simsched.errors import RunError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.match.emit import to_rset
@@ -12,6 +13,7 @@ from simsched.match.state.free_runs import RunSelection
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.recorder import CANCELED, RESULTS
+from simsched.text_table import html_table
 
 if TYPE_CHECKING:
     from simpy import Environment, Event
@@ -84,6 +86,27 @@ class LiveJob:
 
     def __repr__(self) -> str:
         return f"<LiveJob {self.id}: {self.result or self.state}>"
+
+    def _repr_html_(self) -> str:
+        """Return the request, the times and the state of the job as a table, for a notebook."""
+        return html_table(f"job {self.id}: {self.result or self.state}", list(self._facts().items()))
+
+    def _facts(self) -> dict[str, str]:
+        """Return what a table says of the job, by name."""
+        limit, times = self.job.duration, {"start": self.start, "end": self.end}
+        known = {name: f"{value:,.10g} s" for name, value in times.items() if value is not None}
+        return {
+            "user": self.job.user or "-",
+            "queue": self.job.queue or "-",
+            "request": self.job.jobspec.to_shape(),
+            "limit": "none" if limit is None or limit == UNLIMITED else human.seconds(limit),
+            "submitted": f"{self.submit:,.10g} s",
+            "start": "-",
+            "end": "-",
+            **known,
+            "wait": "-" if self.wait is None else human.seconds(self.wait),
+            **({"reason": self.reason} if self.reason else {}),
+        }
 
     @property
     def id(self) -> int | str:

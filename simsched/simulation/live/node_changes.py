@@ -8,6 +8,7 @@ records have each change as an outage.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index as index_of
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -91,9 +92,13 @@ class NodeChanges:
             some = Idset.parse(given, where="ranks")
         else:
             some = given
+        found: list[int] = []
         try:
-            found = [int(rank) for rank in some]
-        except (TypeError, ValueError):
+            for rank in some:
+                found.append(index_of(rank))  # no other number is rounded to a rank
+                if found[-1] not in index.ordinal_of_rank:  # before a billion others are written out
+                    break
+        except TypeError:
             raise ConfigError(
                 f"ranks are {given!r}", expected="a rank, ranks, or an idset such as 0-3"
             ) from None

@@ -1,12 +1,13 @@
 """An open simulation as one JSON file (gzip if its name ends so), from which it continues.
 
 The file has all jobs, as they were handed in, and the state of the engine as in a checkpoint of a closed run
-(`checkpoint.codec`).  It names the cluster and the configuration by their digests, and has one of itself.
+(`checkpoint.codec`).  It names the cluster and the configuration by their digests, and has one of itself: of
+all other values, written without blanks.
 A simulation that continues from it gives the same bytes as one that was never interrupted.
 
 ::
 
-    {"kind": "simsched open checkpoint", "format": 1, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched open checkpoint", "format": 2, "simsched": "0.1", "time": 86400,
      "digests": {"cluster", "config"}, "config": {…},
      "log": {…},                                        the workload that `expected` belongs to
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from simsched.simulation.options.run_config import RunConfig
 
 KIND = "simsched open checkpoint"
-FORMAT = 1
+FORMAT = 2
 PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
 USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
 """Field of a job → its default, which the file does not repeat."""
@@ -124,9 +125,9 @@ def write_open_checkpoint(
         "eventlog": None if events is None else events.text().splitlines(),
         "grown": rows_of(cluster.graph) if machine_digest(cluster) != origin["digests"]["cluster"] else None,
     }
-    text = json.dumps({**body, "specs": specs.documents}, ensure_ascii=False, separators=(",", ":"))
-    head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now, "sha256": _digest(text)}
-    data = f'{json.dumps(head, ensure_ascii=False)[:-1]},\n"body":{text}}}\n'.encode()
+    head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now}
+    text = _text({**head, "body": {**body, "specs": specs.documents}})
+    data = f'{text[:-1]},"sha256":"{_digest(text)}"}}\n'.encode()
     with replacing(path) as raw:
         raw.write(gzip.compress(data, 1, mtime=0) if Path(path).suffix == ".gz" else data)
 
@@ -140,8 +141,12 @@ def origin_of(cluster: Cluster, config: RunConfig) -> dict[str, Any]:
     }
 
 
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+
+
 def _digest(text: str) -> str:
-    return sha256(text.encode()).hexdigest()
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 class OpenCheckpoint:
@@ -173,10 +178,9 @@ class OpenCheckpoint:
             raise FormatError(
                 f"a checkpoint of format {form!r}", where=self._where, expected=f"format {FORMAT}"
             )
-        self._head, self._body = found, found.get("body")
-        text = json.dumps(self._body, ensure_ascii=False, separators=(",", ":"))
-        if found.get("sha256") != _digest(text):
+        if found.pop("sha256", None) != _digest(_text(found)):
             raise self._damaged("its digest does not match")
+        self._head, self._body = found, found["body"]
         try:
             self._specs = [_spec(document) for document in self._body["specs"]]
             self.time: float = found["time"]

@@ -93,7 +93,7 @@ class OpenSimulation(NodeCommands, RunSession):
     ) -> None:
         config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
         config.refuse_contradictions()
-        config = config.on_clock(None)  # dates need the clock of a log
+        config = config.on_clock(None).on_machine(cluster.index)  # dates need the clock of a log
         super().__init__(cluster, config)
         self._base = self._planned = self.cluster
         self._expected = tuple(expect)
@@ -119,7 +119,8 @@ class OpenSimulation(NodeCommands, RunSession):
         self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
-            admission = admit((), config.queues, index, no_limit=config.no_limit)
+            together = config.schedules_as_slurm
+            admission = admit((), config.queues, index, no_limit=config.no_limit, together=together)
             admission = replace(admission, rejected={})
         if config.reservations:
             admission = admit_reserved((), config.reservations, admission)
@@ -134,7 +135,8 @@ class OpenSimulation(NodeCommands, RunSession):
         more: dict[str, Any] = {"admission": admission, "closures": closures, "env": env}
         limits = None
         if config.limits:
-            limits = GrowingLimits(config.limits, prepared, index, admission and admission.groups)
+            groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
+            limits = GrowingLimits(config.limits, prepared, index, groups, whole=whole)
             more["limited"] = limits.limited
         self.engine = engine = open_engine(prepared, index, config, recorder, more)
         engine.growth = Growth(

@@ -80,20 +80,32 @@ def _with_accounts(document: dict[str, Any], where: str) -> dict[str, Any]:
         return document
     from simsched.formats.accounts.account_files import read_accounts
     from simsched.formats.accounts.account_rows import plain_rows
+    from simsched.formats.text.input_files import named
 
     folder = Path() if where == "-" else Path(where).parent
-    rows = plain_rows(read_accounts([folder / name for name in names]))
+    rows = plain_rows(read_accounts([named(folder / name) for name in names]))
     return {**document, "priority": {**document["priority"], "accounts": rows}}
 
 
 def queue_document(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration, ours or that of Flux, without the tables that say nothing about queues.
 
-    A policy without queues is dropped as well: in Flux it is that of the one queue without a name.
+    A policy without queues is that of one queue, which Flux gives no name and simsched calls ``default``.
     """
-    ignored = FLUX_TABLES if document.get("queues") else FLUX_TABLES | {"queues", "policy"}
-    return {
+    found = {
         key: value
         for key, value in document.items()
-        if key not in ignored and not str(key).startswith("sched-")
+        if key not in FLUX_TABLES and not str(key).startswith("sched-")
     }
+    if document.get("queues"):
+        return found
+    policy = found.pop("policy", None)
+    found.pop("queues", None)
+    if not policy:
+        return found
+    system = policy
+    for key in ("jobspec", "defaults", "system"):
+        system = system.get(key, {}) if isinstance(system, dict) else None
+    if isinstance(system, dict):  # else the reader reports what is not a table
+        policy = {**policy, "jobspec": {"defaults": {"system": {**system, "queue": "default"}}}}
+    return {**found, "queues": {"default": {}}, "policy": policy}

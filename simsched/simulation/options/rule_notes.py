@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import did_you_mean, nearest
-from simsched.simulation.options.run_config import make_config
+from simsched.formats.rfc.constraint import gpu_type_of
+from simsched.match.explain.suggestions import notes_on_sharing
+from simsched.match.policies.policy import find_policy
+from simsched.simulation.limits.limit_rules import GPU_TYPE
+from simsched.simulation.options.run_config import make_config, options_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,10 +33,16 @@ def notes_on_rules(options: Mapping[str, Any], workload: Workload) -> Iterator[s
     of that kind occurs, or one does not and is like one that occurs without a limit. A name occurs if a job,
     a queue of the configuration, an account or a factor of the priority has it. Other names without jobs are
     no matter: a site has limits for more QoS than a log has. There is one if the order is not the one that
-    uses the priority, and one if think times are honoured and no job has a preceding job.
+    uses the priority, one if only other queue policies have options, one if think times are honoured and
+    no job has a preceding job, and one if jobs claim nothing.
     """
+    text = options_note(options.get("queue_policy"), options.get("queue_options") or {})
+    if text is not None:
+        yield text
     if options.get("think_times") == "honour" and all(job.preceding is None for job in workload.jobs):
         yield f"think times: no job has a preceding job (expected {OF_USERS})"
+    if not find_policy(options.get("match_policy") or "first").whole_nodes:
+        yield from notes_on_sharing((job.jobspec for job in workload.jobs), "job")
     parts = {key: options[key] for key in ("limits", "queues", "priority", "order") if options.get(key)}
     if "limits" not in parts and "priority" not in parts:
         return
@@ -81,6 +91,8 @@ def _known(config: RunConfig, workload: Workload) -> dict[str, set[str]]:
         dimension: {str(name) for name in {getattr(job, field) for job in workload.jobs} if name is not None}
         for dimension, field in (("user", "user"), ("account", "bank"), ("queue", "queue"), ("qos", "qos"))
     }
+    requests = {id(job.jobspec): job.jobspec for job in workload.jobs}.values()
+    known[GPU_TYPE] = {kind for spec in requests if (kind := gpu_type_of(spec.constraint)) is not None}
     known["array"] = {job.array_task.array for job in workload.jobs if job.array_task is not None}
     if config.queues is not None:
         known["queue"].update(config.queues.queues)

@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
+from simsched.formats.rfc.idset import Idset
+from simsched.match.named_targets import targets_of
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.schedule.orders.priority_rules import read_rules
@@ -33,16 +35,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from simsched.formats.rfc.clock import Clock
+    from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictor import RunTimePredictor
 
+POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
+"""Keys of a document: the queue policy, and the options of queue policies."""
 BY_NAME = ("queue_policy", "match_policy", "order", "predictor")
 """Fields that may hold an object of a program's own; ``run.json`` has its name."""
+DEFAULT_POLICY = "easy"
 RECORDED = "recorded"
 """The queue policy that plays the starts of a log."""
+SLURM = "slurm"
+"""The queue policy that schedules as Slurm does."""
 CHOICES = {
     "overrun": ("timeout", "allow"),
     "passes": ("instant", "event"),
@@ -93,7 +101,7 @@ class RunConfig:
     reservations : nodes that are kept at a time for the jobs that name them; none under ``recorded``.
     """
 
-    queue_policy: str | QueuePolicy = "easy"
+    queue_policy: str | QueuePolicy = DEFAULT_POLICY
     match_policy: str | MatchPolicy = "first"
     order: str | JobOrder = "fifo"
     seed: int = 0
@@ -128,7 +136,8 @@ class RunConfig:
         for option, accepted in CHOICES.items():
             value = getattr(self, option)
             if value not in accepted:
-                raise ConfigError(f"unknown value {value!r} of {option}", expected=", ".join(accepted))
+                meant = did_you_mean(value, accepted) if isinstance(value, str) else ""
+                raise ConfigError(f"unknown value {value!r} of {option}{meant}", expected=", ".join(accepted))
         if self.candidates == "actual" and self.predictor != "limit":
             raise ConfigError(
                 f"candidates=actual with the predictor {name_of(self.predictor)}", expected="one of the two"
@@ -186,10 +195,31 @@ class RunConfig:
             return self
         return replace(self, outages=outages, queues=queues, reservations=reservations)
 
+    def on_machine(self, index: Index) -> RunConfig:
+        """Return the configuration with the hosts of outages as ranks of a machine.
+
+        Raises
+        ------
+        ConfigError
+            For ranks and hosts that the machine does not have.
+        """
+        outages = tuple(
+            replace(one, ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
+            if one.hosts and (found := targets_of(index, one.ranks, one.hosts))
+            else one
+            for one in self.outages
+        )
+        return replace(self, outages=outages) if outages != self.outages else self
+
     @property
     def plays_log(self) -> bool:
         """Whether jobs start when the log says, and not when a scheduler decides."""
         return self.queue_policy == RECORDED
+
+    @property
+    def schedules_as_slurm(self) -> bool:
+        """Whether all queues are one, and reservations are for whole targets, as in Slurm."""
+        return self.queue_policy == SLURM
 
     @property
     def suspends(self) -> bool:
@@ -225,19 +255,116 @@ class RunConfig:
 
 
 def _plain(outage: Outage) -> dict[str, Any]:
-    return {f.name: getattr(outage, f.name) for f in fields(outage)}
+    return {f.name: getattr(outage, f.name) for f in fields(outage) if f.name != "hosts" or outage.hosts}
 
 
 # -- the readers of single options: plain data, or a value that is one already ----------------------
 
 
 def _policy_options(value: Any, where: str) -> dict[str, Any]:
-    """Return the options of a queue policy: names are spelt with ``-`` or ``_``; the policy reads texts."""
+    """Return options of queue policies: plain ones, and a table for each policy that has its own.
+
+    Names of options are spelt with ``-`` or ``_``; the policy reads texts.
+    """
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise ConfigError(
             f"{value!r} is not a mapping of options of a queue policy", where=where, expected="name → value"
         )
-    return {name.replace("-", "_"): item for name, item in value.items()}
+    return {
+        **{name.replace("-", "_"): item for name, item in value.items() if not isinstance(item, Mapping)},
+        **{
+            name: _policy_options(item, f"{where}.{name}")
+            for name, item in value.items()
+            if isinstance(item, Mapping)
+        },
+    }
+
+
+def _check_other_policies(policy: str | QueuePolicy | None, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a table of an unknown policy, or with an option that its policy does not have."""
+    from simsched.schedule.policies.registry import known_options
+
+    for name, table in options.items():
+        if isinstance(table, Mapping) and name != _name_of(policy):
+            try:
+                known_options(name, {key: value for key, value in table.items() if key not in _LIFTED})
+            except SimschedError as error:
+                raise error.at(f"{POLICY_OPTIONS}.{name}") from None
+
+
+def options_in_use(policy: str | QueuePolicy | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of one policy: plain ones, and those of its own table that these do not replace."""
+    name = _name_of(policy)
+    own = options.get(name) if name is not None else None
+    plain = {key: value for key, value in options.items() if not isinstance(value, Mapping)}
+    return {**(own if isinstance(own, Mapping) else {}), **plain}
+
+
+def in_use(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with the options of its own policy alone."""
+    if not document.get(POLICY_OPTIONS):
+        return dict(document)
+    tables = _policy_options(_owned(document)[POLICY_OPTIONS], POLICY_OPTIONS)
+    return {**document, POLICY_OPTIONS: options_in_use(document.get(POLICY), tables)}
+
+
+def options_note(policy: str | QueuePolicy | None, options: Mapping[str, Any]) -> str | None:
+    """Return a sentence if only other policies than the one in use have options of their own."""
+    tables = {name: value for name, value in options.items() if isinstance(value, Mapping) and value}
+    name = name_of(DEFAULT_POLICY if policy is None else policy).partition(":")[0]
+    if not tables or name in tables:
+        return None
+    theirs = "; ".join(f"{other}: {', '.join(table).replace('_', '-')}" for other, table in tables.items())
+    return f"options of other queue policies do not apply to {name}, which has its own defaults ({theirs})"
+
+
+def _name_of(policy: str | QueuePolicy | None) -> str | None:
+    if policy is None:
+        return DEFAULT_POLICY
+    return policy.partition(":")[0] if isinstance(policy, str) else None
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document overridden by another; tables are merged key by key, and None takes a key out.
+
+    Options belong to the policy of their document: under another policy they are kept in a table of the
+    first one. `queue-depth` belongs to all policies.
+
+    >>> merged({"order": "sjf", "policy-options": {"extra": False}}, {"policy-options": {"refresh": "x"}})
+    {'order': 'sjf', 'policy-options': {'extra': False, 'refresh': 'x'}}
+    >>> site = {"queue-policy": "slurm", "policy-options": {"interval": 60}}
+    >>> merged(site, {"queue-policy": "easy"})
+    {'queue-policy': 'easy', 'policy-options': {'slurm': {'interval': 60}}}
+    """
+    mine, theirs = base.get(POLICY), over.get(POLICY)
+    if theirs is not None and mine is not None and _name_of(mine) != _name_of(theirs):
+        base = _owned(base)
+    return _deep(base, over)
+
+
+def _owned(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document with the plain options of its policy in the table of this policy."""
+    name, options = _name_of(document.get(POLICY)), document.get(POLICY_OPTIONS)
+    if name is None or POLICY not in document or not isinstance(options, Mapping):
+        return document
+    shared = {key: value for key, value in options.items() if str(key).replace("-", "_") == "queue_depth"}
+    tables = {key: value for key, value in options.items() if isinstance(value, Mapping)}
+    plain = {key: value for key, value in options.items() if key not in shared and key not in tables}
+    if plain:
+        tables[name] = {**tables.get(name, {}), **plain}
+    return {**document, POLICY_OPTIONS: {**shared, **tables}}
+
+
+def _deep(base: Mapping[str, Any], over: Mapping[str, Any], *, nested: bool = False) -> dict[str, Any]:
+    made = dict(base)
+    for key, value in over.items():
+        if nested and value is None:
+            made.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(made.get(key), Mapping):
+            made[key] = _deep(made[key], value, nested=nested or key != POLICY_OPTIONS)
+        else:
+            made[key] = value
+    return made
 
 
 def read_epilog(value: Any, where: str) -> tuple[float, float]:
@@ -336,7 +463,7 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
         For a key that does not exist, or a value that its option does not take.
     """
     found: dict[str, Any] = {}
-    names = {key.replace("_", "-"): key for key in document}
+    names = {str(key).replace("_", "-"): key for key in document}
     for name, key in names.items():
         if name in ("policy", "queues", CALIBRATION):  # the first two are read together, below
             continue
@@ -349,6 +476,9 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
                 f"{value!r} is not a value of {name}", where=where, expected=option.kind.__name__
             )
         found[option.field] = value if option.read is None else option.read(value, f"{where}: {name}")
+    if "queue_policy" in found and "queue_options" in found:
+        owned = _owned({POLICY: found["queue_policy"], POLICY_OPTIONS: found["queue_options"]})
+        found["queue_options"] = owned[POLICY_OPTIONS]
     if found.get("priority") is not None:
         found.setdefault("order", MULTIFACTOR)
     if "queues" in names:
@@ -392,7 +522,12 @@ def make_config(**options: Any) -> RunConfig:
     if isinstance(options.get("queue_policy"), str) and isinstance(given, Mapping):
         name, own = split_options(options["queue_policy"])
         if own:
-            options |= {"queue_policy": name, "queue_options": {**own, **given}}
+            given = {**own, **given}
+            options |= {"queue_policy": name, "queue_options": given}
+    if "queue_options" in options:
+        tables = _policy_options(given, "queue_options")
+        _check_other_policies(options.get("queue_policy"), tables)
+        options["queue_options"] = options_in_use(options.get("queue_policy"), tables)
     options = _lifted(options)
     if isinstance(options.get("queue_policy"), str):
         options = {**PRESETS.get(options["queue_policy"], {}), **options}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.match.named_targets import targets_of_ranks
+from simsched.match.named_targets import targets_of
 from simsched.schedule.maintenance import Closure
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.outages.outages import FAILURE, MAINTENANCE
@@ -44,7 +44,7 @@ def closures_of(outages: Sequence[Outage], index: Index) -> list[Closure]:
 
 
 def _targets(outage: Outage, index: Index) -> Ints:
-    return np.array(targets_of_ranks(index, outage.ranks), dtype=np.int64)
+    return np.array(targets_of(index, outage.ranks, outage.hosts), dtype=np.int64)
 
 
 #: Most random failures that a run may be expected to draw.
@@ -107,7 +107,7 @@ class Disruption:
         self._failures = failures
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])
-        self._out = np.zeros(len(index), dtype=np.int64)
+        self._out = engine.plan.outages
         self.suspended: LosesNodes | None = None
         """The suspended jobs, if there may be any."""
         self._asleep: list[int] = []
@@ -147,7 +147,7 @@ class Disruption:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
-        self._out = state["out"]
+        self._out[:] = state["out"]
         self._asleep = state.get("asleep", [])
 
     def state_on(self, state: dict[str, Any], places: TargetPlaces) -> dict[str, Any]:

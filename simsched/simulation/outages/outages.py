@@ -13,9 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
 from simsched.formats.rfc.duration import parse_time
+from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
@@ -28,44 +29,53 @@ if TYPE_CHECKING:
 
 FAILURE, DRAIN, MAINTENANCE = "failure", "drain", "maintenance"
 KINDS = (FAILURE, DRAIN, MAINTENANCE)
-KEYS = ("ranks", "start", "end", "kind", "note")
+FORM = "{ranks or hosts, start, end, kind}"
+KEYS = ("ranks", "hosts", "start", "end", "kind", "note")
 
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Some ranks cannot be used from `start` until `end` (seconds; inf: for good)."""
+    """Some nodes cannot be used from `start` until `end` (seconds; inf: for good).
+
+    `ranks` and `hosts` (a hostlist) name them, alone or together.
+    """
 
     ranks: Idset
     start: float
     end: float = float("inf")
     kind: str = FAILURE
     note: str = ""
+    hosts: str = ""
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], where: str | None = None) -> Outage:
-        """Read ``{ranks, start, end, kind, note}``; times in seconds, as durations (``2d``) or dates.
+        """Read ``{ranks or hosts, start, end, kind, note}``; times are seconds, durations (``2d``) or dates.
 
         Raises
         ------
         ConfigError, FormatError
-            For an unknown key or kind, ranks that are no idset, an end that is not after the start.
+            For an unknown key or kind, wrong ranks or hosts, an end that is not after the start.
         """
         odd = next((key for key in document if key not in KEYS), None)
         if odd is not None:
-            raise ConfigError(f"unknown key {odd!r} of an outage", where=where, expected=", ".join(KEYS))
-        if "ranks" not in document or "start" not in document:
-            raise ConfigError("an outage needs ranks and a start", where=where)
+            near = did_you_mean(str(odd), KEYS)
+            raise ConfigError(
+                f"unknown key {odd!r} of an outage{near}", where=where, expected=", ".join(KEYS)
+            )
+        if not {"ranks", "hosts"}.intersection(document) or "start" not in document:
+            raise ConfigError("an outage needs ranks or hosts, and a start", where=where)
         kind = document.get("kind", FAILURE)
         if kind not in KINDS:
             raise ConfigError(f"unknown kind {kind!r} of outage", where=where, expected=", ".join(KINDS))
         start = parse_when(document["start"], where)
         end = parse_when(document.get("end", "inf"), where)
-        ranks = Idset.parse(str(document["ranks"]), where=where)
+        ranks = Idset.parse(str(document.get("ranks", "")), where=where)
+        hosts = _hostlist(document.get("hosts", ""), where)
         note = str(document.get("note", ""))
         if isinstance(start, DateText) or isinstance(end, DateText):
-            return DatedOutage(ranks, 0, kind=kind, note=note, dates=(start, end), where=where)
+            return DatedOutage(ranks, 0, kind=kind, note=note, hosts=hosts, dates=(start, end), where=where)
         _refuse_backwards(start, end, start, end, where)
-        return cls(ranks, start, end, kind, note)
+        return cls(ranks, start, end, kind, note, hosts)
 
     def on_clock(self, clock: Clock | None) -> Outage | None:  # noqa: ARG002 (that of dates needs it)
         """Return the outage in seconds of the run; None if it ends before second 0."""
@@ -89,7 +99,19 @@ class DatedOutage(Outage):
         """
         start, end = (seconds_on(time, clock, self.where) for time in self.dates)
         _refuse_backwards(start, end, *self.dates, self.where)
-        return Outage(self.ranks, max(start, 0), end, self.kind, self.note) if end > 0 else None
+        if end <= 0:
+            return None
+        return Outage(self.ranks, max(start, 0), end, self.kind, self.note, self.hosts)
+
+
+def _hostlist(value: Any, where: str | None) -> str:
+    """Return a hostlist, which may be a list of hostlists, as one text."""
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, str) for part in parts):
+        raise ConfigError("not a hostlist", where=f"{where}.hosts" if where else "hosts", expected="n[1-4]")
+    text = ",".join(filter(None, parts))
+    Hostlist.parse(text, where=where)
+    return text
 
 
 def _refuse_backwards(start: float, end: float, begins: When, ends: When, where: str | None) -> None:
@@ -156,7 +178,7 @@ def read_outages(documents: Any, where: str | None = None) -> tuple[Outage, ...]
     if isinstance(documents, dict) and set(documents) == {"outages"}:
         documents = documents["outages"]
     if not isinstance(documents, list):
-        raise ConfigError("not a list of outages", where=where, expected="[{ranks, start, end, kind}, …]")
+        raise ConfigError("not a list of outages", where=where, expected=f"[{FORM}, …]")
     return tuple(_read_all(documents, where))
 
 
@@ -164,5 +186,5 @@ def _read_all(documents: Iterable[Any], where: str | None) -> Iterable[Outage]:
     for number, document in enumerate(documents):
         place = f"{where or 'outages'}[{number}]"
         if not isinstance(document, dict):
-            raise ConfigError("an outage is an object", where=place, expected="{ranks, start, end, kind}")
+            raise ConfigError("an outage is an object", where=place, expected=FORM)
         yield Outage.from_dict(document, place)

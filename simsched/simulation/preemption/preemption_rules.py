@@ -163,7 +163,7 @@ def _table(value: Any, keys: tuple[str, ...] | None, where: str) -> dict[str, An
 def _victims(table: Mapping[str, Any], common: VictimRule, where: str) -> VictimRule:
     """Read the values for victims over those that are common to all."""
     mode = table.get("mode", common.mode)
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         hint = did_you_mean(str(mode), tuple(MODES))
         raise ConfigError(f"unknown value {mode!r}{hint}", where=f"{where}.mode", expected=", ".join(MODES))
     rule = replace(common, mode=mode)

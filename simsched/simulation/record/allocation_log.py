@@ -155,7 +155,7 @@ class AllocationLog:
         at = -1
         for (kind, job, now, selection), time in zip(events, times, strict=True):
             id_ = ids[job]
-            id_text = id_ if type(id_) is int else _encode(id_).decode()
+            id_text = f'"{id_}"' if type(id_) is int else _encode(id_).decode()
             if kind == RELEASE:
                 if text := texts.pop(job):
                     add(f'{{"id":{id_text},"event":"release","time":{time},"R":{text}}}\n')
@@ -233,6 +233,11 @@ class AllocationLog:
         """Put the log into a state."""
         self._texts = {job: text.decode() for job, text in state.items()}
 
+    @property
+    def readable(self) -> bool:
+        """Whether all lines so far can be read: they are in memory, or in a sink that can be read."""
+        return self.sink is None or (self.sink.readable() and self.sink.seekable())
+
     def so_far(self) -> Iterator[bytes]:
         """Yield all lines written so far, from the sink too.
 
@@ -243,7 +248,7 @@ class AllocationLog:
         """
         self.flush()
         if self.sink is not None:
-            if not (self.sink.readable() and self.sink.seekable()):
+            if not self.readable:
                 raise RunError("the lines written so far cannot be read back", where="allocations")
             self.sink.seek(0)
             yield from self.sink
@@ -255,7 +260,7 @@ class AllocationLog:
 
         RunError as for `so_far`.
         """
-        id_text = _encode(self._ids[job])
+        id_text = _encode(str(self._ids[job]))
         begin = b'{"id":%b,"event":"alloc",' % id_text
         line = next((line for line in reversed(list(self.so_far())) if line.startswith(begin)), None)
         if line is None:

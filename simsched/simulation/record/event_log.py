@@ -26,11 +26,11 @@ class EventLog:
     def note(self, job: int, now: float, *names: str) -> None:
         """Record events of a job without context, all at `now`."""
         for name in names:
-            self._lines.append(_encode({"id": self._ids[job], "timestamp": now, "name": name}) + b"\n")
+            self._lines.append(_encode({"id": str(self._ids[job]), "timestamp": now, "name": name}) + b"\n")
 
     def tell(self, job: int, now: float, name: str, context: dict[str, Any]) -> None:
         """Record one event of a job with its context."""
-        line = {"id": self._ids[job], "timestamp": now, "name": name, "context": context}
+        line = {"id": str(self._ids[job]), "timestamp": now, "name": name, "context": context}
         self._lines.append(_encode(line) + b"\n")
 
     def put_back(self, lines: Iterable[bytes]) -> None:

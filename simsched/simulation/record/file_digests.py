@@ -65,6 +65,12 @@ def changed_files(meta: Mapping[str, Any], folder: Path) -> Iterator[str]:
 def changed_inputs(meta: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     """Yield (whether it was changed, message) for each input file that changed or is missing."""
     inputs = meta.get("inputs")
+    roles = (
+        {known.get("role") for known in inputs if isinstance(known, dict)} if isinstance(inputs, list) else ()
+    )
+    for role in ("cluster", "workload"):
+        if meta.get("command") is not None and role not in roles:
+            yield True, f"run.json has the command of the run, and does not have its {role} among the inputs"
     for known in filter(lambda known: isinstance(known, dict), inputs if isinstance(inputs, list) else ()):
         digest, path = known.get("sha256"), Path(str(known.get("name")))
         if digest is None:

@@ -48,6 +48,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "submit": submit,
         "eligible": _times(recorder.eligible, more),
         "start": start,
+        "wait": start - submit,
         "end": end,
         "duration": _times(prepared.table.durations, more),
         "runtime": end - start,

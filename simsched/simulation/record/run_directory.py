@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import RunError
 from simsched.folders import PARTIAL, Layout, StagedFolder
 from simsched.simulation.record.file_digests import with_digests
 from simsched.simulation.record.node_table import node_columns
@@ -33,7 +34,25 @@ _OWN = frozenset(
     {RECORD, "jobs.parquet", "timeline.parquet", "nodes.parquet", "failures.parquet", "allocations.jsonl",
      "eventlog.jsonl", "summary.json", "row.json", "task.json"}
 )  # fmt: skip
+RUN_FORMAT = 2
+READABLE = (1, 2)
+"""The formats of run directories that this version reads; docs/simulation.md has their differences."""
 _KEYS = frozenset({"simsched", "format", "complete", "config", "counts"})
+
+
+def check_format(meta: Mapping[str, Any], where: str) -> None:
+    """Refuse a ``run.json`` of a format that this version does not read, such as that of a newer one.
+
+    Raises
+    ------
+    RunError
+        with the version that wrote the run.
+    """
+    layout = meta.get("format", READABLE[0])
+    if layout not in READABLE:
+        by = f"run format {layout!r} of simsched {meta.get('simsched')} is not known"
+        expected = f"format {' or '.join(map(str, READABLE))}, or a newer simsched, which reads this one"
+        raise RunError(by, where=where, expected=expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +161,13 @@ class RunDirectory:
 
     def _write_allocations(self, result: RunResult) -> None:
         log = result.log
-        if log is None:
+        if log is None or not log.readable:
             return
         sink = self._sink or self.allocations()
-        log.flush_to(sink)
+        if log.sink in (None, sink):
+            log.flush_to(sink)
+        else:  # the program has the lines in a file of its own
+            sink.writelines(log.so_far())
         sink.close()
 
 

@@ -16,6 +16,7 @@ from simsched.errors import RunError
 from simsched.formats.text.input_files import read_bytes
 from simsched.formats.text.json_text import decode_json_bulk
 from simsched.simulation.record.file_digests import changed_inputs
+from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,11 +69,21 @@ class Origin(msgspec.Struct):
 
     inputs: list[InputFile] = []
     command: Command | None = None
+    format: int = 1
+    simsched: str | None = None
 
 
 def read_origin(path: Path) -> Origin:
-    """Read how a run was made.  Raises `FormatError` with the place of a value of another type."""
-    return decode_json_bulk(read_bytes(path), str(path), kind=Origin)
+    """Read how a run was made.
+
+    Raises
+    ------
+    FormatError, RunError
+        for a value of another type, with its place, and for a format of runs that is not known.
+    """
+    found = decode_json_bulk(read_bytes(path), str(path), kind=Origin)
+    check_format({"format": found.format, "simsched": found.simsched}, str(path))
+    return found
 
 
 def unchanged_inputs(meta: Mapping[str, Any], where: str) -> tuple[Cluster, Workload]:

@@ -417,7 +417,7 @@ def _switches(item: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _repetition(item: Mapping[str, Any], duration: float, where: str) -> dict[str, Any]:
     """Return the seconds between windows, the days of the week, and the number of windows."""
     word, times = item.get("repeat"), item.get("times", 1)
-    if word is not None and word not in REPEATS:
+    if word is not None and (not isinstance(word, str) or word not in REPEATS):
         raise ConfigError(f"unknown value {word!r}", where=f"{where}.repeat", expected=" or ".join(REPEATS))
     if not isinstance(times, int) or isinstance(times, bool) or not 1 <= times <= MOST_TIMES:
         expected = f"1 to {MOST_TIMES:,}"

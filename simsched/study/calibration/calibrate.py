@@ -14,17 +14,18 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.arguments import check_whole, texts
 from simsched.errors import ConfigError
+from simsched.files import scratch_folder
+from simsched.simulation.options.run_config import in_use
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
-from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, POLICY_OPTIONS, knobs_named
+from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS
+from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
 from simsched.study.calibration.trials import Trials
@@ -38,18 +39,17 @@ from simsched.study.stats import CONFIDENCE, check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.calibration.knobs import Knob, KnobSetting
     from simsched.study.calibration.trials import Choice, Trial
     from simsched.workload.job import Job, Workload
 
-#: a setting may be kept if it takes this share of the error away beyond chance, or a larger one
-LEAST_GAIN, LARGE_GAIN = 0.01, 0.05
+#: a setting that takes this share of the error away may be kept without being beyond chance
+LARGE_GAIN = 0.05
 #: the largest number for `beside`, which is more settings than any knob has
 MOST_BESIDE = 1000
-#: parts of the training time in each of which a setting has to help
-PARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +132,10 @@ def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
 
 
 def _spelt(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the spelling of a configuration file, and those of the policy with ``_``."""
+    """Return options with the spelling of a configuration file, and those of the policy in use with ``_``."""
     found = {name.replace("_", "-"): value for name, value in options.items()}
     found.pop("calibration", None)  # of an earlier calibration
-    policy = found.get(POLICY_OPTIONS)
-    if policy:
-        found[POLICY_OPTIONS] = {name.replace("-", "_"): value for name, value in policy.items()}
-    return found
+    return in_use(found)
 
 
 def _jobs_of(base: RunTask) -> tuple[Job, ...]:
@@ -158,8 +155,8 @@ def _folder_of(runs: Path | None) -> Iterator[Path]:
     if runs is not None:
         yield runs
         return
-    with TemporaryDirectory(prefix="simsched-calibrate-") as folder:
-        yield Path(folder)
+    with scratch_folder("simsched-calibrate-") as folder:
+        yield folder
 
 
 class _Search:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from simsched import human
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 #: an error below this is none
 LEAST_ERROR = 0.005
+#: parts of the training time in each of which a setting has to help
+PARTS = 3
+#: a setting may be kept if it takes this share of the error away
+LEAST_GAIN = 0.01
 #: settings of the table, those that help most in training first
 MOST_ROWS = 12
 
@@ -28,6 +33,8 @@ def sentence(found: CalibrationResult) -> str:
     before, after, gain = found.before.held_out, found.after.held_out, found.gain.held_out
     if not found.steps and before.estimate < LEAST_ERROR:
         text = f"The run as given has the waits of the log on {weeks}."
+    elif not found.steps and (passed := _beyond_chance(found)) is not None:
+        text = f"No setting passes the rule: the error on {weeks} is {before.estimate:.2f}. {passed}"
     elif not found.steps:
         nothing = "Nothing that was tried" if found.runs > 1 else "No setting could be tried, so nothing"
         text = f"{nothing} explains the difference: the error on {weeks} is {before.estimate:.2f}."
@@ -43,6 +50,36 @@ def sentence(found: CalibrationResult) -> str:
                 f"their error goes {change} (gain {_signed(gain.estimate)}, {inside})."
             )
     return f"{text} {unexplained(found)}"
+
+
+def _beyond_chance(found: CalibrationResult) -> str | None:
+    """Return a sentence on the best setting that the rule left out and whose gains are beyond chance, if any.
+
+    It has the power of the rule for a gain of this size, beside its false alarms: with gains of thirds that
+    are normal and independent, each is positive with the probability of its share of the whole.
+    """
+    least = LEAST_GAIN * found.before.training.estimate
+    sound = [
+        effect
+        for effect in found.alone
+        if effect.training.low > 0 and effect.held_out.low > 0 and effect.training.estimate >= least
+    ]
+    best = max(sound, key=lambda effect: effect.training.estimate, default=None)
+    if best is None:
+        return None
+    normal, gain = NormalDist(), best.training
+    wide = (gain.high - gain.low) / (2 * normal.inv_cdf(0.5 + found.confidence / 2))
+    power = normal.cdf(gain.estimate / (wide * PARTS**0.5)) ** PARTS if wide > 0 else 1.0
+    gains = " and ".join(
+        f"{_signed_between(one)} in {where}"
+        for one, where in ((gain, "training"), (best.held_out, f"the held-out {found.split.unit}s"))
+    )
+    number = f"{found.split.training} {found.split.unit}s"
+    return (
+        f"But {best.trial.label} by itself gains {gains}, both beyond chance. "
+        f"The rule asks for a gain in each third of the {number}: a gain of this size passes it with a "
+        f"probability of {human.share(power)}, and no effect at all with {human.share(0.5**PARTS)}."
+    )
 
 
 def unexplained(found: CalibrationResult) -> str:

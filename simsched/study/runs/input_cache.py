@@ -49,6 +49,7 @@ SURE_STEPS = frozenset(
         "rebase",
         "repeat",
         "estimates",
+        "cap",
         "flurries",
         "sessions",
     )

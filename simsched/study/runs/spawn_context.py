@@ -6,6 +6,7 @@ A spawned process imports its parent's main module again, which would run a scri
 
 from __future__ import annotations
 
+import signal
 import sys
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -31,12 +32,25 @@ def _no_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@contextmanager
+def _ctrl_c_held() -> Iterator[None]:
+    """Let a process that starts inherit that SIGINT is blocked: Ctrl-C is for its parent alone."""
+    if not hasattr(signal, "pthread_sigmask"):  # not on every system
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process(SpawnProcess):
     """A process that starts without the main module of its parent."""
 
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing calls
-        with _no_main():
+        with _no_main(), _ctrl_c_held():
             return SpawnProcess._Popen(process_obj)
 
 
@@ -62,4 +76,6 @@ class WorkerContext(SpawnContext):
         for process in self.started:
             if process.is_alive():
                 process.kill()
+        for process in self.started:
+            process.join(1)
         self.started.clear()

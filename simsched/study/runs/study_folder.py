@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from simsched._version import version
 from simsched.arguments import check_path
 from simsched.errors import RunError
-from simsched.files import leftovers, lock, through_links, write_file
+from simsched.files import leftovers, lock, through_links, undone, write_file
 from simsched.folders import PARTIAL, Layout, refuse_foreign, remove_leftover
 from simsched.simulation.record.run_directory import RUN
 from simsched.study.runs.run_row import RunRow
@@ -99,18 +99,21 @@ class StudyFolder:
             raise RunError(fault, where=str(file), expected=f"format {STUDY_FORMAT}")
         return record
 
-    def check(self, *, resume: bool) -> bool:
-        """Return whether there is a finished study that a new one may replace.
+    def check(self, name: str, *, resume: bool) -> bool:
+        """Return whether there is a finished study of this name, which a new one may replace.
 
         Raises
         ------
         RunError
             if the directory holds anything that would be lost: something other than a study, a file
-            that does not belong to the study, or an unfinished study (unless it is resumed).
+            that does not belong to the study, another study, or an unfinished one (unless it is resumed).
         """
         if not self.path.name and str(self.path) != ".":
             raise RunError("this cannot be the directory of a study", where=str(self.path))
         record = self.record()
+        if record is not None and record.get("name") != name:
+            fault = f"the directory holds the study {record.get('name')!r}, and this one is {name!r}"
+            raise RunError(fault, where=str(self.path), expected="another directory")
         finished = record is not None and not resume
         if finished and not _is_whole(self.path):
             fault = "the directory holds an unfinished study"
@@ -128,10 +131,11 @@ class StudyFolder:
     @contextmanager
     def tidied(self) -> Iterator[None]:
         """Remove in the end the unfinished files of workers that were killed."""
-        try:
-            yield
-        finally:
-            self._clear()
+        with undone(self._clear):
+            try:
+                yield
+            finally:
+                self._clear()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -187,8 +191,8 @@ class StudyFolder:
         return row if row.key == task.key and _kept(task, place) else None
 
 
-def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, StudyFolder | None]:
-    """Return the folder to write a study to, and the finished study that it replaces, if any.
+def place_of(directory: str | Path, name: str, *, resume: bool) -> tuple[StudyFolder, StudyFolder | None]:
+    """Return the folder to write the study `name` to, and the finished study that it replaces, if any.
 
     A finished study stays as it is until the new one is finished.  The new one is written beside it, in
     ``DIR.partial``, and resumed from there.
@@ -199,12 +203,12 @@ def place_of(directory: str | Path, *, resume: bool) -> tuple[StudyFolder, Study
         if the directory must not be written, see `StudyFolder.check`.
     """
     folder = StudyFolder(directory)
-    replaces = folder.check(resume=resume)
+    replaces = folder.check(name, resume=resume)
     # A finished study with an unfinished successor: --resume means the successor.
     if replaces or (resume and _is_whole(folder.path)):
         beside = folder.replacement()
         if replaces or (beside.path.is_dir() and beside.record() is not None):
-            beside.check(resume=resume)
+            beside.check(name, resume=resume)
             return beside, folder
     return folder, None
 

@@ -14,6 +14,7 @@ from simsched.errors import SimschedError
 from simsched.formats.rfc.calls import parse_call
 from simsched.formats.text.documents import load_json
 from simsched.match.policies.policy import POLICIES
+from simsched.simulation.options.run_config import POLICY, POLICY_OPTIONS, options_note
 from simsched.study.runs.input_cache import INPUTS, draws
 from simsched.study.runs.single_run import options_of, perform
 from simsched.study.spec.input_finder import MODELS
@@ -217,7 +218,8 @@ def _notes(study: Study, distinct: int) -> list[str]:
         notes.append(f"{len(tasks) - distinct} runs are equal to others and are performed once")
     if len(study.seeds) > 1 and not any(is_random(task) for task in tasks):
         notes.append("nothing in this study is random: every seed gives the same result")
-    return notes
+    found = (options_note(task.options.get(POLICY), task.options.get(POLICY_OPTIONS, {})) for task in tasks)
+    return [*notes, *dict.fromkeys(text for text in found if text is not None)]
 
 
 def is_random(task: RunTask) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check
 from simsched.errors import ConfigError
+from simsched.files import undone
 from simsched.study.runs.workers import Workers, cores
 
 if TYPE_CHECKING:
@@ -44,10 +45,11 @@ def open_workers(
         if more than one is given, an extra is not installed, or no scheduler answers at the address.
     """
     opened = _opened(workers, scheduler, hpc, executor)
-    try:
-        yield opened
-    finally:
-        opened.close()
+    with undone(opened.kill):
+        try:
+            yield opened
+        finally:
+            opened.close()
 
 
 def _opened(
@@ -143,6 +145,14 @@ class ProcessWorkers(Workers):
     def renew(self) -> None:
         """Drop the broken pool; the next call starts another."""
         self.close()
+
+    def kill(self) -> None:
+        """End the processes, and wait for nothing else."""
+        if self._context is not None:
+            from multiprocessing.util import _run_finalizers  # type: ignore[attr-defined]
+
+            self._context.kill()
+            _run_finalizers(0)  # as at the end of a program: its semaphores have names, which would stay
 
     def close(self) -> None:
         """End the processes at once."""

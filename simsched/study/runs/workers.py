@@ -46,6 +46,10 @@ class Workers(ABC):
     def renew(self) -> None:
         """Restart after the pool was lost."""
 
+    def kill(self) -> None:
+        """End the runs under way, in a process that a signal ends."""
+        self.close()
+
     @abstractmethod
     def close(self) -> None:
         """End at once, including runs under way."""

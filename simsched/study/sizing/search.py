@@ -22,6 +22,8 @@ START, BRACKET, HALVING, SCAN = "start", "bracket", "halving", "scan"
 CALM = 3
 #: the most numbers that are tried on either side
 MOST = 10
+#: larger numbers that are tried after the scan, as shares of the answer: a wide dip need not begin beside it
+FAR = (0.02, 0.04, 0.06, 0.08)
 #: the stride of the scan is the distance to the threshold divided by this number
 WIDENING = 3
 
@@ -39,6 +41,7 @@ class Scan:
     calm : number of values in a row that have to agree clearly with the threshold; then the scan ends.
     most : number of values after which it ends in any case.
     clear : whether the verdict on a number that was tried is clear; by default it always is.
+    far : larger numbers that are tried after the scan, as shares of the threshold.
     widening : whether strides grow with the distance, so that a wide neighbourhood is covered.
     """
 
@@ -46,11 +49,12 @@ class Scan:
     most: int = MOST
     clear: Callable[[int], bool] = _always
     widening: bool = True
+    far: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, checks: int | None, clear: Callable[[int], bool]) -> Scan:
         """Return the scan of exactly `checks` numbers on each side; None: until `clear` is satisfied."""
-        return cls(clear=clear) if checks is None else cls(checks, checks, widening=False)
+        return cls(clear=clear, far=FAR) if checks is None else cls(checks, checks, widening=False)
 
     def stride(self, distance: int) -> int:
         """Return the step to the next number from one at this distance from the threshold."""
@@ -258,3 +262,7 @@ class _SearchState:
             agrees = self.probe(at, SCAN, self.scan.calm - calm - 1)
             calm = calm + 1 if agrees and self.scan.clear(at) else 0
             distance += self.scan.stride(distance)
+        for share in self.scan.far:
+            at = threshold + int(share * threshold)
+            if threshold + distance <= at <= self.high:  # it is beyond the scan
+                self.probe(at, SCAN)

@@ -6,6 +6,8 @@
 ``load``, ``first`` …          a transform by its name; the value is its argument
 ``queue-policy``, ``order`` …  a key of a configuration file
 ``policy-options.KEY``         an option of the queue policy
+``priority.fair-share.half-life``, ``queues.batch.priority`` …
+                               a key of a table of a configuration file
 any name, ``edit`` or          a template and the ``values`` to insert: ``nodes: {edit:
 ``transform`` and ``values``   "resize(all, {})", values: [200, 240]}``
 any other name                 settings with a label and any of ``cluster``, ``edits``,
@@ -17,11 +19,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, SimschedError, nearest
+from simsched.errors import ConfigError, SimschedError, did_you_mean, nearest
 from simsched.report.metrics.summary import METRICS
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
+from simsched.simulation.options.run_config import POLICY_OPTIONS, merged
 from simsched.study.spec.run_task import canonical_json
-from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column, merged
+from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column
 from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
@@ -31,7 +34,9 @@ if TYPE_CHECKING:
     from simsched.study.spec.input_finder import InputFinder
     from simsched.study.spec.run_task import RunTask
 
-OPTION = "policy-options."
+OPTION = f"{POLICY_OPTIONS}."
+TABLES = ("policy", "queues", "priority", "preemption", "licenses", "job-checkpoints", POLICY_OPTIONS)
+"""The keys of a configuration file whose values are tables, into which dotted names reach."""
 MAX_LABEL = 2.0**63
 CUSTOM = ("cluster", "edits", "workload", "transforms", "config")
 #: other words that users write → name of the axis
@@ -164,8 +169,14 @@ class _SettingReader:
     @property
     def _known(self) -> bool:
         name = self.name
-        options = name.replace("_", "-") in OPTION_KEYS or name.startswith(OPTION)
+        options = name.replace("_", "-") in OPTION_KEYS or self._table in TABLES
         return options or name in STEPS or name in {"cluster", "workload", "edits", "transforms"}
+
+    @property
+    def _table(self) -> str:
+        """The key of the table into which a dotted name reaches; empty without a dot."""
+        table, dot, _ = self.name.partition(".")
+        return table.replace("_", "-") if dot else ""
 
     def change(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of one value of a known axis."""
@@ -226,8 +237,8 @@ class _SettingReader:
     def _option(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of one option; options of a policy are checked later, with their policy."""
         place = self.finder.document.place(path)
-        if self.name.startswith(OPTION):
-            return TaskChange(options={"policy-options": {self.name.removeprefix(OPTION): value}})
+        if self._table in TABLES:
+            return self._inside(value, place)
         key = self.name.replace("_", "-")
         if key == "policy" and not isinstance(
             value, dict
@@ -236,6 +247,31 @@ class _SettingReader:
         if key not in {"policy-options", "policy"}:
             self.finder.check_options({key: value}, place)
         return TaskChange(options={key: value})
+
+    def _inside(self, value: Any, place: str) -> TaskChange:
+        """Return the change of a key of a table, which may be in a table of that."""
+        _, *keys = self.name.split(".")
+        if not all(keys):
+            spot = self.finder.document.place(("axes", self.name), key=True)
+            raise ConfigError(f"{self.name!r} names no key of a table", where=spot, expected="TABLE.KEY")
+        options: dict[str, Any] = {}
+        inner, known = options, self.base.options.get(self._table)
+        if self._table == "queues" and keys[0] not in (known or {}):
+            spot = self.finder.document.place(("axes", self.name), key=True)
+            fault = f"there is no queue {keys[0]!r}{did_you_mean(keys[0], known or ())}"
+            raise ConfigError(fault, where=spot, expected=", ".join(known or ()) or "queues in config")
+        for key in (self._table, *keys[:-1]):
+            inner[key] = {}
+            inner = inner[key]
+        for depth, key in enumerate(keys[:-1], 1):
+            known = known.get(key) if isinstance(known, dict) else None
+            if known is not None and not isinstance(known, dict):
+                table = ".".join((self._table, *keys[:depth]))
+                raise ConfigError(f"{table} is not a table", where=place, expected=f"{table}: {{KEY: …}}")
+        inner[keys[-1]] = value
+        if self._table != POLICY_OPTIONS:
+            self.finder.check_options(merged(self.base.options, options), place)
+        return TaskChange(options=options)
 
     # --- settings with a name of their own
 
@@ -256,7 +292,7 @@ class _SettingReader:
         options = value.get("config", {})
         if not isinstance(options, dict):
             raise ConfigError("these are not options", where=place, expected="config: a mapping")
-        options = {key.replace("_", "-"): item for key, item in options.items()}
+        options = {str(key).replace("_", "-"): item for key, item in options.items()}
         self.finder.check_options(merged(self.base.options, options), place)
         return Setting(label, _joined(change, TaskChange(options=options)))
 
@@ -266,6 +302,9 @@ class _SettingReader:
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
         where = self.finder.document.place(("axes", self.name), key=True)
         near = meant(self.name, known)
+        table, dot, keys = self.name.partition(".")
+        if dot and (other := nearest(table, TABLES)) is not None:
+            near = f"{other}.{keys}"
         expected = f"{', '.join(known)}; or settings with labels"
         fault = f"unknown axis {self.name!r}"
         return ConfigError(

@@ -14,6 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
+from simsched.simulation.options.run_config import POLICY, merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,11 @@ class TaskChange:
         """Whether it replaces an input; such changes come first, since others build on the input."""
         return self.cluster is not None or self.workload is not None
 
+    @property
+    def precedence(self) -> int:
+        """The place of the change among those of a run, the smallest first."""
+        return 0 if self.replaces else 1 if POLICY in self.options else 2
+
     def applied(self, task: RunTask) -> RunTask:
         """Return the task after this change.
 
@@ -55,18 +61,6 @@ class TaskChange:
             transforms=transforms,
             options=merged(task.options, self.options),
         )
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options overridden by others; options of the queue policy are merged one by one.
-
-    >>> merged({"order": "sjf", "policy-options": {"extra": False}}, {"policy-options": {"refresh": "x"}})
-    {'order': 'sjf', 'policy-options': {'extra': False, 'refresh': 'x'}}
-    """
-    made = {**base, **over}
-    if "policy-options" in base and "policy-options" in over:
-        made["policy-options"] = {**base["policy-options"], **over["policy-options"]}
-    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +204,10 @@ class Study:
         for combination in product(*self._groups()):
             chosen = dict(pair for group in combination for pair in group)
             task = self.base
-            # Inputs are replaced first: an edit of another axis applies to the new cluster.
-            for name in sorted(order, key=lambda name: not chosen[name].change.replaces):
+            # Inputs are replaced first: an edit of another axis applies to the new cluster. So are policies,
+            # for options of another axis belong to the new one.
+            changes = {name: chosen[name].change for name in order}
+            for name in sorted(order, key=lambda name: changes[name].precedence):
                 task = chosen[name].change.applied(task)
             labels = {name: chosen[name].label for name in order}
             for seed in self.seeds:

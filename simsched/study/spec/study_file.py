@@ -14,10 +14,11 @@ from simsched.arguments import check, check_path
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.study_document import StudyDocument, read_study_document, study_document
 from simsched.simulation.options.config_file import read_document
+from simsched.simulation.options.run_config import merged
 from simsched.study.spec.axes import axis_of
 from simsched.study.spec.input_finder import InputFinder
 from simsched.study.spec.run_task import KEEP, Measure, RunTask
-from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison, merged
+from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
 
 if TYPE_CHECKING:
     from simsched.site.site import Site
@@ -136,7 +137,7 @@ def _options(value: Any, finder: InputFinder) -> dict[str, Any]:
     if isinstance(value, str):
         path = finder.find(value)
         value, place = read_document(path), str(path)
-    options = {key.replace("_", "-"): item for key, item in value.items()}
+    options = {str(key).replace("_", "-"): item for key, item in value.items()}
     if "seed" in options:
         raise ConfigError(
             "a configuration in a study has no seed", where=place, expected="seeds: a number or a list"

@@ -172,6 +172,8 @@ def _numbers(value: Any, where: str) -> list[float]:
     given = value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
     try:
         return [float(item) for item in given]
+    except OverflowError:
+        raise ConfigError("a number is too large", where=where, expected="less than 1e308") from None
     except (TypeError, ValueError):
         raise ConfigError(f"{value!r} has a part that is not a number", where=where) from None
 

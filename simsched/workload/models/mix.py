@@ -171,7 +171,7 @@ def _part(document: Any, where: str) -> Part:
     if not isinstance(document.get("shape"), str) or "runtime" not in document:
         raise ConfigError("a part needs a shape and a runtime", where=where)
     weight = document.get("weight", 1)
-    if isinstance(weight, bool) or not isinstance(weight, int | float):
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < 1e18:
         raise ConfigError(f"bad weight {weight!r}", where=where, expected="a number")
     return Part(
         shape=document["shape"],

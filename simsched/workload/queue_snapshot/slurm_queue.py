@@ -1,4 +1,4 @@
-"""The output of ``squeue --json`` of a live cluster as a queue snapshot.
+"""The output of ``squeue --json`` or ``scontrol show job`` of a live cluster as a queue snapshot.
 
 Jobs in RUNNING, COMPLETING and the like run, those in PENDING wait, and those that ended are ignored; a
 document without active jobs is a log, not a queue snapshot.  A running job holds the cpus and gpus on its
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from simsched.errors import SimschedError, WorkloadError
+from simsched.errors import FormatError, SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
 from simsched.formats.rfc.hostlist import Hostlist
@@ -30,7 +30,7 @@ from simsched.workload.queue_snapshot.snapshot import (
     Spread,
     WaitingJob,
 )
-from simsched.workload.readers.slurm_json import QueueDocument, positive, queued_flat, queued_task, state_word
+from simsched.workload.readers.slurm_json import positive, queued_flat, queued_jobs, queued_task, state_word
 from simsched.workload.readers.slurm_values import UNFINISHED
 
 if TYPE_CHECKING:
@@ -51,14 +51,13 @@ def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapsh
     FormatError, WorkloadError
         For a document that no Slurm writes, and a running job without its nodes or start.
     """
-    from simsched.formats.text.documents import decode_json_bulk
-
-    document = decode_json_bulk(text, where, kind=QueueDocument)
-    active = [
-        (f"{where}: jobs[{index}]", job)
-        for index, job in enumerate(document.jobs)
-        if state_word(job.job_state) in UNFINISHED
-    ]
+    jobs, updated = queued_jobs(text, where, reading.time_zone)
+    active: list[tuple[str, QueuedJob]] = []
+    for place, job in jobs:
+        if isinstance(job, FormatError):
+            raise job.at(f"{where}:{place}")
+        if state_word(job.job_state) in UNFINISHED:
+            active.append((f"{where}:{place}", job))
     if not active:
         return None
     reader = _Reader(reading, _known(active))
@@ -74,7 +73,7 @@ def read_slurm_queue(text: str, where: str, reading: ReadOptions) -> QueueSnapsh
     refuse_cycles([found.job for found in waiting])
     # The start of a waiting job is what Slurm expects, and may be later than now.
     times = [*(found.start for found in running), *(found.job.submit for found in waiting)]
-    time = positive(document.last_update) or max(times)
+    time = updated or max(times)
     return QueueSnapshot(time, tuple(running), tuple(waiting), where, epoch=True)
 
 
@@ -102,7 +101,8 @@ class _Reader:
     def _holds(self, job: QueuedJob, hosts: Hostlist) -> Spread:
         """Return the cores, gpus and memory of a running job; on a site, its cpus are whole cores."""
         cpus, flat = positive(job.cpus), queued_flat(job)
-        more = {"gpu": flat.gpus or 0}
+        kind = self.map.gpu_types.get((flat.gpu_type or "").lower(), "@")
+        more = {"gpu" if "@" in kind else kind: flat.gpus or 0}
         if self.site is None:
             cores = cpus
         else:

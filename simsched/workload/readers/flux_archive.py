@@ -5,15 +5,14 @@ The documents that jobs consist of are unpacked into a temporary folder, which `
 
 from __future__ import annotations
 
-import shutil
 import tarfile
-import tempfile
 import zlib
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, first_line
+from simsched.files import scratch_folder
 from simsched.workload.readers.flux_jobs import read_flux_folder
 
 if TYPE_CHECKING:
@@ -33,18 +32,16 @@ def read_flux_archive(path: Path, reading: ReadOptions) -> Workload:
     FormatError, LimitError
         for a file that is not a tar archive, is cut short, or is too large.
     """
-    folder = Path(tempfile.mkdtemp(prefix="simsched-"))
-    try:
-        _unpack(path, folder, reading.source)
-        return read_flux_folder(folder, reading)
-    except FormatError as error:
-        raise type(error)(
-            error.message.replace(str(folder), reading.source),
-            where=(error.where or reading.source).replace(str(folder), reading.source),
-            expected=error.expected,
-        ) from None
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with scratch_folder() as folder:
+        try:
+            _unpack(path, folder, reading.source)
+            return read_flux_folder(folder, reading)
+        except FormatError as error:
+            raise type(error)(
+                error.message.replace(str(folder), reading.source),
+                where=(error.where or reading.source).replace(str(folder), reading.source),
+                expected=error.expected,
+            ) from None
 
 
 def _unpack(path: Path, folder: Path, source: str) -> None:

@@ -29,6 +29,7 @@ RUNNING = "still running when the log was taken"
 NO_PROCESSORS = "no processors"
 NO_RUN_TIME = "no run time"
 BACKWARDS = "ends before it starts"
+DAMAGED_TIME = "a time that cannot be read"
 EARLY = "starts before it is submitted"
 NO_FEATURES = "a feature expression that no constraint can express"
 
@@ -46,6 +47,9 @@ LEAVES_OUT = "the requests ("
 
 #: Texts of logs for a job without nodes.
 NO_HOSTS = frozenset(("", "None", "None assigned", "(null)", "N/A", "Unknown"))
+
+#: Values of one key that a note names.
+_NAMED = 3
 
 #: Latest second that a log may name (year 9999); a later one is refused.
 LATEST = 253_402_300_800
@@ -94,7 +98,9 @@ class Gather:
     unknown_states: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     array_limits: dict[str, int] = field(default_factory=dict)
+    other_types: Counter[str] = field(default_factory=Counter)
     has_tasks: bool = False
+    unread_values: dict[tuple[str, str], dict[str, tuple[str, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
@@ -126,6 +132,25 @@ class Gather:
             self.rows.append(row)
         else:
             self.skip(where, reason, id_=row.id)
+
+    def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
+        """Remember a value that could not be read, or was not used; `effect` is how it counts now."""
+        values = self.unread_values.setdefault((key, effect), {})
+        first, count = values.get(value[:60], (str(where), 0))
+        values[value[:60]] = first, count + 1
+
+    def _unread(self) -> Iterator[str]:
+        """Yield one sentence per effect: the first values of each key with their first places."""
+        effects = dict.fromkeys(effect for _, effect in self.unread_values)
+        for effect in effects:
+            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
+            named = [
+                f"{key}={value} ({self.reading.source}:{first})"
+                for key, values in keys.items()
+                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
+            ]
+            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
+            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
 
     def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
         """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
@@ -188,6 +213,8 @@ class Gather:
         """Remember which parts of requests the log has, and whether the map leaves gpus out."""
         parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
         self.seen.update(name for name, value in parts.items() if value)
+        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
+            self.other_types[flat.gpu_type] += 1
         if flat.gpus and not self.job_map.asks("gpus", queue, partition):
             self.seen.add("gpus")
 
@@ -218,7 +245,7 @@ class Gather:
             name=self.reading.name,
             kind=self.kind,
             header=header,
-            notes=(*self.notes, *self._unknown(), *self.unused()),
+            notes=(*self.notes, *self._unknown(), *self._unread(), *self._types(), *self.unused()),
         )
 
     def _note_arrays(self) -> None:
@@ -230,6 +257,13 @@ class Gather:
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
                 f"at a time for {limited:,} of them"
             )
+
+    def _types(self) -> Iterator[str]:
+        """Yield one sentence on the types of gpus that requests do not name."""
+        if self.other_types:
+            listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
+            why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
+            yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
 
     def _unknown(self) -> Iterator[str]:
         """Yield one sentence on the states that mean no result."""

@@ -22,21 +22,23 @@ In JSON Lines each line is one entry.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, nearest
+from simsched.arguments import wrong
+from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
 from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
 from simsched.workload.dependencies import resolve
-from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
+from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, in_submit_order
 from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
@@ -78,6 +80,52 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     entries, defaults, title = _parts(document, reading.source)
     numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
     return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
+
+
+def given_jobs(given: Any) -> tuple[Job, ...]:
+    """Return jobs that a Python program gives, as values or as entries of a document, in submit order.
+
+    Entries may have values of NumPy, jobspecs as objects, and None or NaN where a frame has no value.
+
+    Raises
+    ------
+    FormatError, WorkloadError
+        As `read_jobs_yaml`, with the place in the list.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise wrong("jobs", given, "several jobs, as Job or as mappings")
+    maker = Maker(Path())
+    drafts: list[tuple[str, Job, Any]] = []
+    entries = False
+    for number, one in enumerate(given):
+        place = f"jobs[{number}]"
+        if isinstance(one, Job):
+            drafts.append((place, one, None))
+            maker.ids.setdefault(str(one.id), place)
+        elif isinstance(one, Mapping):
+            entries = True
+            if one.get("submit") is not None and not _is_given(one["submit"]):
+                raise WorkloadError("there is no submit time", where=f"{place}.submit", expected="seconds")
+            entry = {str(key): _plain_value(value) for key, value in one.items() if _is_given(value)}
+            drafts.extend((place, job, entry.get("depends")) for job in maker.jobs(entry, {}, place))
+        else:
+            expected = "a Job, or a mapping with 'shape', 'jobspec' or 'file'"
+            raise WorkloadError(f"{clip(repr(one), 60)} is not a job", where=place, expected=expected)
+        if len(drafts) > MAX_JOBS:
+            raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
+    return in_submit_order(resolve(drafts) if entries else [job for _, job, _ in drafts])
+
+
+def _is_given(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and value != value)  # noqa: PLR0124 (NaN)
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value as a document has it."""
+    if hasattr(value, "to_dict") and hasattr(value, "to_shape"):  # a jobspec
+        return value.to_dict()
+    value = value.item() if hasattr(value, "item") else value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _document(text: str, source: str) -> Any:
@@ -188,6 +236,8 @@ class Maker:
         if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         texts["name"] = texts["name"] or jobspec.name
+        if "parts" in entry:  # they name queues of their own, or have that of the entry
+            texts["queue"] = _queue_of(jobspec) or texts["queue"]
         texts["queue"] = texts["queue"] or _queue_of(jobspec)
         for index in range(count):
             job = Job(
@@ -294,8 +344,8 @@ class Maker:
             spec = self._jobspec({**command, **part}, where)
             specs.append(_and(spec, entry.get("constraint"), place))
             queues.append(_text(part, "queue", where) or spec.queue or _text(entry, "queue", place))
-        self.made[cached] = joined(specs, queues)
-        return self.made[cached]
+        made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
+        return made
 
     def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
         from simsched.formats.jobspec.jobspec import Jobspec
@@ -313,6 +363,24 @@ class Maker:
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
+
+
+def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
+    """Return the attributes of a heterogeneous job that its parts state; the longest duration counts."""
+    found: dict[str, Any] = {}
+    for key in ("duration", "array", "preemptible-after", *_ATTRIBUTES):
+        stated = [part.system[key] for part in parts if key in part.system]
+        if key == "duration" and stated:
+            found[key] = max(stated, key=lambda seconds: seconds or float("inf"))  # 0: no limit
+        elif len(stated) > 1:
+            raise WorkloadError(
+                f"{len(stated)} parts state {key}",
+                where=place,
+                expected=f"{key} beside parts, for the whole job",
+            )
+        elif stated:
+            found[key] = stated[0]
+    return found
 
 
 def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:

@@ -34,6 +34,7 @@ _BEFORE_EXTENSIONS = 23
 """The number of fields between ``idx`` and the extensions of the submission."""
 _DONE = "64"
 """``jStatus`` of a job that ended well."""
+_EXIT = "32"
 _AT_LIMIT = "5"
 """``exitInfo`` of a job that its run limit ended (TERM_RUNLIMIT)."""
 _EXIT_INFO = 8
@@ -68,8 +69,8 @@ def _add(gather: Gather, number: str, line: str) -> None:
     """Add the job of one record, or ignore it."""
     try:
         said, hosts = _read(line)
-        submit, start, end = (_whole(said[name]) for name in ("submit", "start", "end"))
-        index = _whole(said["index"])
+        submit, start, end, begin = (_number(said[name]) for name in ("submit", "start", "end", "begin"))
+        index, slots = _number(said["index"]), _number(said["processors"])
         id_: int | str = f"{said['id']}[{index}]" if index else int(said["id"])
     except (StopIteration, ValueError):
         gather.skip(number, why.NOT_A_RECORD, line)
@@ -78,14 +79,24 @@ def _add(gather: Gather, number: str, line: str) -> None:
         reason = why.CANCELLED if said["status"] != _DONE else why.NEVER_STARTED
         gather.skip(number, reason, line, id_)
         return
-    procs = _whole(said["processors"]) or sum(hosts.values()) or None
+    procs = slots or sum(hosts.values()) or None
+    if slots and hosts and sum(hosts.values()) != slots:
+        effect = f"but execHosts has {sum(hosts.values())} slots; the former counts"
+        gather.unread(number, "numProcessors", str(slots), effect)
+    limit = said.get("runLimit", "")
+    if limit and not re.fullmatch(r"-?\d{1,11}", limit):
+        gather.unread(number, "runLimit", limit, "cannot be read: the job has no limit")
+    if said["status"] not in {_DONE, _EXIT}:
+        gather.unread(
+            number, "jStatus", said["status"], "neither 32 (EXIT) nor 64 (DONE), and counts as EXIT"
+        )
     flat = Flat(procs=procs, nodes=len(hosts) or None)
     queue = said["queue"] or None
     row = LogRecord(
         id_, submit, gather.request(flat, queue=queue, partition=None), start, end - start,
-        _whole(said.get("runLimit", "")), said["user"] or None, None, queue, said["project"] or None,
+        _whole(limit), said["user"] or None, None, queue, said["project"] or None,
         said["jobName"] or None, procs=procs, nodes=flat.nodes, status=_result(said),
-        dependencies=eligible_at(_whole(said["begin"]), submit, start),
+        dependencies=eligible_at(begin, submit, start),
     )  # fmt: skip
     gather.add(number, row)
 
@@ -137,7 +148,15 @@ def _tail(rest: list[str]) -> dict[str, str]:
         values = rest[at : at + 3]  # options3, runLimit, avgMem
         if len(values) == 3 and all(re.fullmatch(r"-?\d+", value) for value in values):
             return {**said, "runLimit": values[1]}
+    sizes = rest[place + 1 : place + 4]
+    if number == 0 and len(sizes) == 3 and re.fullmatch(r"-?\d+", sizes[0]):  # no entries to lose count in
+        return {**said, "runLimit": sizes[1]}
     return said
+
+
+def _number(text: str) -> int | None:
+    """Return a whole number above 0, None for other numbers.  Raises ValueError for another text."""
+    return max(int(text), 0) or None
 
 
 def _whole(text: str) -> int | None:

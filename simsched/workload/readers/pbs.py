@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
@@ -18,14 +18,32 @@ from simsched.workload.readers.gather import Gather, eligible_at
 from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from simsched.workload.job import Workload
 
+    Tell: TypeAlias = Callable[[str, str, str], None]
+
 _RECORD = re.compile(r"(\d\d/\d\d/\d{4} \d\d:\d\d:\d\d);([A-Za-z]);([^;]*);(.*)")
 _PAIR = re.compile(r"([A-Za-z_][\w.]*)=(\"[^\"]*\"|\S*)")
-_SIZE = re.compile(r"(\d+)([kmgt]?)[bw]?", re.IGNORECASE)
-_KILO = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
+_SIZE = re.compile(r"(\d{1,15})([kmgtp]?)([bw]?)", re.IGNORECASE)
+_KILO = {"": 1 / 1024, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3, "p": 1024**4}
+_WORD = 8
+"""The bytes of a word, in which a size with the suffix ``w`` is."""
+_DAYS = re.compile(r"(\d{1,7}):(\d{1,7}:\d{1,2}:\d{1,2}(?:\.\d+)?)")
+_SPOKEN = frozenset(("", "unlimited", "infinite", "infinity", "-1", "0", "00:00:00"))
+"""Walltimes that are no limit."""
+_MODES = frozenset(("shared", "exclusive", "exclusive_thread", "exclusive_process", "default", "reseterr"))
+"""Words behind ``gpus=N``: how a gpu is shared by the processes of its job."""
+_COUNTED = {"ncpus": 0, "ppn": 0, "ngpus": 1, "gpus": 1}
+_SILENT = frozenset(("mpiprocs", "ompthreads"))
+"""Keys of a chunk that are about processes, and not about resources."""
+_READ = frozenset(
+    ("select", "nodes", "ncpus", "procs", "mem", "pmem", "ngpus", "gpus", "nodect", "walltime", "neednodes",
+     "place", "mpiprocs")
+)  # fmt: skip
+"""Keys of ``Resource_List`` that are used, or repeat others."""
+UNREAD, UNUSED = "cannot be read and does not count", "not used"
 _DELETED = frozenset("DA")
 #: Exit statuses of jobs that PBS itself ended.
 _KILLED_AT_LIMIT = frozenset(("-29", "-11"))
@@ -78,10 +96,17 @@ class _Log:
     def _end(self, number: str, id_: str, said: Mapping[str, str], line: str) -> None:
         start, end = _time(said.get("start")), _time(said.get("end"))
         if start is None or end is None:
-            self.gather.skip(number, why.NEVER_STARTED, line, id_)
+            damaged = any(re.search(r"[^0-9]", said.get(key, "")) for key in ("start", "end"))
+            self.gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
             return
-        flat, queue = flat_of(said), said.get("queue") or None
-        limit = clock_or_seconds(said.get("Resource_List.walltime", ""))
+
+        def tell(key: str, value: str, effect: str) -> None:
+            self.gather.unread(number, key, value, effect)
+
+        flat, queue = flat_of(said, tell), said.get("queue") or None
+        for key in ("qtime", "ctime", "etime"):
+            if said.get(key) and _time(said[key]) is None and said[key] != "0":
+                tell(key, said[key], UNREAD)
         submit = _time(said.get("qtime")) or _time(said.get("ctime"))
         row = LogRecord(
             id_,
@@ -89,7 +114,7 @@ class _Log:
             self.gather.request(flat, queue=queue, partition=None),
             start,
             end - start,
-            limit,
+            _limit(said.get("Resource_List.walltime", ""), tell),
             said.get("user") or None,
             said.get("group") or None,
             queue,
@@ -98,7 +123,7 @@ class _Log:
             procs=flat.procs,
             nodes=flat.nodes,
             memory=flat.memory,
-            status=_result(said.get("Exit_status")),
+            status=_result(said.get("Exit_status"), tell),
             dependencies=eligible_at(_time(said.get("etime")), submit, start),
         )
         self.gather.add(number, row)
@@ -121,53 +146,133 @@ def _time(text: str | None) -> int | None:
     )
 
 
-def _result(status: str | None) -> str | None:
+def _result(status: str | None, tell: Tell) -> str | None:
     if status is None:
+        return None
+    if not re.fullmatch(r"-?[0-9]+", status):
+        tell("Exit_status", status, "cannot be read: the job has no recorded result")
         return None
     if status in _KILLED_AT_LIMIT:
         return "TIMEOUT"
     return "COMPLETED" if status == "0" else "FAILED"
 
 
-def flat_of(said: Mapping[str, str]) -> Flat:
-    """Return the flat counts of a record's ``Resource_List``.
+def _limit(text: str, tell: Tell) -> float | None:
+    """Return the seconds of a walltime; Torque also has days in front, ``1:00:00:00``."""
+    days = _DAYS.fullmatch(text)
+    if days is not None:
+        return 86_400 * int(days[1]) + (clock_or_seconds(days[2]) or 0) or None
+    seconds = clock_or_seconds(text)
+    if seconds is None and text.lower() not in _SPOKEN:
+        tell("Resource_List.walltime", text, "cannot be read: the job has no limit")
+    return seconds
+
+
+def _silent(key: str, value: str, effect: str) -> None:
+    """Take a value that cannot be read for one that is not there."""
+
+
+def flat_of(said: Mapping[str, str], tell: Tell = _silent) -> Flat:
+    """Return the flat counts of a record's ``Resource_List``; `tell` gets what cannot be read or contradicts.
 
     In this order: ``select`` (PBS Pro chunks), ``nodes`` (Torque chunks), then the totals
-    ``ncpus``, ``procs`` and ``nodect``.  A job that requested none of them is sized by its allocation:
+    ``ncpus``, ``procs`` and ``nodect``.  A total also counts beside chunks that state no processors.  A job
+    that requested none of them, or in a form that cannot be read, is sized by its allocation:
     ``exec_vnode``, ``exec_host``, or ``total_execution_slots`` and ``unique_node_count``.
+
+    ``gpus`` of Torque beside ``nodes`` and ``procs`` are those of each node or processor.
 
     >>> flat_of({"Resource_List.nodes": "2:ppn=8+1:ppn=4:gpus=2"}).procs
     20
     >>> flat_of({"Resource_List.select": "2:ncpus=8:ngpus=1:mem=16gb"}).gpus
     2
+    >>> flat_of({"Resource_List.procs": "6", "Resource_List.gpus": "1:shared"}).gpus
+    6
     """
     wanted = {
-        key.removeprefix("Resource_List."): value for key, value in said.items() if "Resource_List." in key
+        key.removeprefix("Resource_List."): value
+        for key, value in said.items()
+        if key.startswith("Resource_List.")
     }
-    chunks = _chunks(wanted.get("select", "")) or _chunks(wanted.get("nodes", ""))
-    totals = _whole(wanted.get("ncpus")) or _whole(wanted.get("procs"))
-    given = [] if chunks or totals else _granted(said)
+
+    def whole(key: str, text: str | None = None) -> int | None:
+        text = wanted.get(key) if text is None else text
+        found = _whole(text)
+        if text and found is None and text != "0":
+            tell(f"Resource_List.{key}", text, UNREAD)
+        return found
+
+    for key, value in wanted.items():
+        if key not in _READ:
+            tell(f"Resource_List.{key}", value, UNUSED)
+    chunks: list[_Chunk] = []
+    for key in ("select", "nodes"):
+        if not chunks and wanted.get(key):
+            chunks = _chunks(wanted[key], f"Resource_List.{key}", tell)
+    totals = whole("ncpus") or whole("procs")
+    granted = _granted(said)
+    given = [] if chunks or totals else granted
+    unsized = chunks and not any(chunk.sized for chunk in chunks)
     chunks = chunks or given
-    procs = sum(chunk[0] * chunk[1] for chunk in chunks) or totals
-    procs = procs or _whole(said.get("total_execution_slots")) or _whole(said.get("resources_used.ncpus"))
-    nodes = sum(chunk[0] for chunk in chunks) or _whole(wanted.get("nodect"))
+    procs = sum(chunk.nodes * chunk.cpus for chunk in chunks)
+    if totals and (unsized or not chunks):
+        procs = max(procs, totals)
+    procs = (
+        procs or _whole(said.get("total_execution_slots")) or _whole(said.get("resources_used.ncpus")) or 0
+    )
+    nodes = sum(chunk.nodes for chunk in chunks) or whole("nodect")
     nodes = nodes or _whole(said.get("unique_node_count"))
-    gpus = sum(chunk[0] * chunk[2] for chunk in chunks) or _whole(wanted.get("ngpus"))
-    memory = sum(chunk[0] * chunk[3] for chunk in chunks) or _kilobytes(wanted.get("mem", ""))
-    return Flat(procs=procs, nodes=nodes, gpus=gpus, memory=-(-memory // procs) if memory and procs else None)
+    slots = sum(chunk.cpus for chunk in granted)
+    numbered = said.get("exec_vnode") or all("/" in part for part in said.get("exec_host", "").split("+"))
+    if not given and procs and granted and numbered and slots != procs:
+        text = said.get("exec_vnode") or said.get("exec_host", "")
+        effect = f"{slots} processors, but the request is for {procs}, which count"
+        tell("exec_vnode" if said.get("exec_vnode") else "exec_host", text, effect)
+    gpus = sum(chunk.nodes * chunk.gpus for chunk in chunks) or whole("ngpus")
+    if wanted.get("gpus") and not gpus:
+        number, _, mode = wanted["gpus"].partition(":")
+        each = whole("gpus", number)
+        if mode and mode not in _MODES:
+            tell("Resource_List.gpus", wanted["gpus"], f"the word {mode} is not used")
+        by_procs = _whole(wanted.get("procs")) and (unsized or not wanted.get("nodes"))
+        each_of = "processor" if by_procs else "node" if wanted.get("nodes") else ""
+        gpus = (each or 0) * ({"node": nodes, "processor": procs}.get(each_of) or 1)
+        if gpus and each_of:
+            tell("Resource_List.gpus", wanted["gpus"], f"gpus of each {each_of} (Torque)")
+    held = len(list(filter(None, said.get("exec_gpus", "").split("+"))))
+    if held and held != gpus:
+        if gpus:
+            tell("exec_gpus", said["exec_gpus"], f"{held} gpus, but the request is for {gpus}, which count")
+        gpus = gpus or held
+    memory = sum(chunk.nodes * chunk.memory for chunk in chunks)
+    memory = memory or _kilobytes(wanted.get("mem", ""), "Resource_List.mem", tell)
+    each_memory = -(-memory // procs) if memory and procs else None
+    each_memory = each_memory or _kilobytes(wanted.get("pmem", ""), "Resource_List.pmem", tell) or None
+    return Flat(procs=procs or None, nodes=nodes, gpus=gpus, memory=each_memory)
 
 
-def _granted(said: Mapping[str, str]) -> list[tuple[int, int, int, int]]:
-    """Return (1, cpus, gpus, KB) for each host that a job ran on."""
+class _Chunk(NamedTuple):
+    """`nodes` nodes with these cpus, gpus and KB each; `sized` if the request states the cpus."""
+
+    nodes: int
+    cpus: int
+    gpus: int
+    memory: int
+    sized: bool = True
+
+
+def _granted(said: Mapping[str, str]) -> list[_Chunk]:
+    """Return the cpus, gpus and KB of each host that a job ran on."""
     vnodes = said.get("exec_vnode", "").replace("(", "").replace(")", "")
     parts = [part for part in vnodes.split("+") if part] or said.get("exec_host", "").split("+")
     hosts: dict[str, list[int]] = {}
     for part in filter(None, parts):
         name = part.partition(":")[0].partition("/")[0]
-        _, cpus, gpus, size = _chunks(part)[0] if vnodes else (1, _cpus_of(part), 0, 0)
-        found = hosts.setdefault(name, [0, 0, 0])
-        found[:] = [found[0] + cpus, found[1] + gpus, found[2] + size]
-    return [(1, cpus, gpus, size) for cpus, gpus, size in hosts.values()]
+        found = _chunks(part, "exec_vnode", _silent) if vnodes else [_Chunk(1, _cpus_of(part), 0, 0)]
+        for chunk in found:
+            sums = hosts.setdefault(name, [0, 0, 0])
+            sums[:] = [a + b for a, b in zip(sums, chunk[1:4], strict=True)]
+    return [_Chunk(1, cpus, gpus, size) for cpus, gpus, size in hosts.values()]
 
 
 def _cpus_of(host: str) -> int:
@@ -189,15 +294,37 @@ def _cpus_of(host: str) -> int:
     return total
 
 
-def _chunks(text: str) -> list[tuple[int, int, int, int]]:
-    """Return (count, cpus, gpus, KB) of each chunk; a host name in place of a count is one node."""
+def _chunks(text: str, key: str, tell: Tell) -> list[_Chunk]:
+    """Return the chunks of a specification; none, and a report, if it is not one.
+
+    A chunk has a number or the name of a host, ``key=value`` pairs, and (Torque) properties of nodes.
+    """
     found = []
-    for chunk in text.split("+") if text else []:
-        head, *rest = chunk.split(":")
-        values = dict(part.split("=", 1) for part in rest if "=" in part)
-        cpus = _whole(values.get("ncpus")) or _whole(values.get("ppn")) or 1
-        gpus = _whole(values.get("ngpus")) or _whole(values.get("gpus")) or 0
-        found.append((_whole(head) or 1, cpus, gpus, _kilobytes(values.get("mem", ""))))
+    for chunk in text.partition("#")[0].split("+"):
+        count, sizes, memory, sized = 1, [1, 0], 0, False
+        for place, part in enumerate(chunk.split(":")):
+            name, equals, value = part.partition("=")
+            if name in _COUNTED and equals:
+                if not re.fullmatch(r"[0-9]{1,11}", value):
+                    tell(key, text, "not a specification of nodes, and does not count")
+                    return []
+                sizes[_COUNTED[name]] = int(value)
+                sized = sized or _COUNTED[name] == 0
+            elif name == "mem" and equals:
+                memory = _kilobytes(value, key, tell)
+            elif equals and not re.fullmatch(r"[A-Za-z]\w*", name):
+                tell(key, text, "not a specification of nodes, and does not count")
+                return []
+            elif place == 0 and not equals:
+                count = _whole(part) or 1  # a host name in place of a count is one node
+                if not part or part == "0":
+                    tell(key, text, "not a specification of nodes, and does not count")
+                    return []
+                if _whole(part) is None:
+                    tell(key, part, "the name of a host or property is not used")
+            elif name not in _SILENT and part not in _MODES:
+                tell(key, part, UNUSED)
+        found.append(_Chunk(count, sizes[0], sizes[1], memory, sized))
     return found
 
 
@@ -205,6 +332,16 @@ def _whole(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 and int(text) else None
 
 
-def _kilobytes(text: str) -> int:
+def _kilobytes(text: str, key: str, tell: Tell) -> int:
+    """Return a size in KB, rounded up; 0 for none.
+
+    >>> [_kilobytes(text, "mem", _silent) for text in ("2gb", "512", "1kw", "")]
+    [2097152, 1, 8, 0]
+    """
     match = _SIZE.fullmatch(text)
-    return -(-int(int(match.group(1)) * _KILO[match.group(2).lower()] * 1024) // 1024) if match else 0
+    if match is None:
+        if text:
+            tell(key, text, UNREAD)
+        return 0
+    size = int(match[1]) * (_WORD if match[3].lower() == "w" else 1)
+    return -(-int(size * _KILO[match[2].lower()] * 1024) // 1024)

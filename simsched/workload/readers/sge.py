@@ -33,6 +33,8 @@ _LIMITED = frozenset(("37",))
 """Codes of the field ``failed`` for jobs that their limit ended."""
 _MILLISECONDS = 10**11
 """Times beyond this number are milliseconds, as Univa Grid Engine writes them."""
+_NONE = frozenset(("", "infinity", "inf", "none", "0", "0:0:0", "00:00:00"))
+"""Values of a resource that are no limit."""
 _RESOURCE = re.compile(r"(?:^|[ ,])(h_rt|h_vmem)=([^ ,]+)")
 
 
@@ -81,19 +83,25 @@ def _add(gather: Gather, number: str, cells: list[str], category: str, line: str
     task = cells[_TASK]
     id_: int | str = int(cells[_NUMBER]) if task in {"0", ""} else f"{cells[_NUMBER]}.{task}"
     if start is None or end is None:
-        gather.skip(number, why.NEVER_STARTED, line, id_)
+        damaged = not (cells[_START].isdecimal() and cells[_END].isdecimal())
+        gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
         return
     wanted = dict(_RESOURCE.findall(category))
     slots = int(cells[_SLOTS]) if cells[_SLOTS].isdecimal() and len(cells[_SLOTS]) < 10 else None
     size = kilobytes(wanted.get("h_vmem", "").upper())
+    limit = clock_or_seconds(wanted.get("h_rt", ""))
+    for key, found, effect in (("h_rt", limit, "no limit"), ("h_vmem", size, "no memory")):
+        text = wanted.get(key, "")
+        if found is None and text.lower() not in _NONE:
+            gather.unread(number, key, text, f"cannot be read: the job has {effect}")
     flat = Flat(procs=slots or None, memory=size[0] if size else None)
     queue = _text(cells[_QUEUE])
     row = LogRecord(
         id_, submit, gather.request(flat, queue=queue, partition=None), start,
         why.whole(round(end - start, 3)),
-        clock_or_seconds(wanted.get("h_rt", "")), _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
+        limit, _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
         _text(cells[_PROJECT]), _text(cells[_NAME]), procs=flat.procs, memory=flat.memory,
-        status=_result(cells[_FAILED].strip(), cells[_EXIT]),
+        status=_result(gather, number, cells[_FAILED].strip(), cells[_EXIT].strip()),
     )  # fmt: skip
     gather.add(number, row)
 
@@ -114,7 +122,12 @@ def _text(text: str) -> str | None:
     return None if text in {"", "NONE"} else text
 
 
-def _result(failed: str, status: str) -> str:
-    if failed in _LIMITED:
+def _result(gather: Gather, number: str, failed: str, status: str) -> str | None:
+    code = failed.partition(" ")[0].partition(":")[0]  # qacct writes "37 : qmaster enforced h_rt"
+    for key, text in (("failed", code), ("exit_status", status)):
+        if not text.lstrip("-").isdecimal():
+            gather.unread(number, key, text, "cannot be read: the job has no recorded result")
+            return None
+    if code in _LIMITED:
         return "TIMEOUT"
-    return "COMPLETED" if failed == "0" and status == "0" else "FAILED"
+    return "COMPLETED" if code == "0" and status == "0" else "FAILED"

@@ -154,9 +154,14 @@ class QueuedJob(msgspec.Struct, frozen=True):
 
 
 class QueueDocument(msgspec.Struct, frozen=True):
-    """The document of ``squeue --json``; `last_update` is when its jobs last changed."""
+    """The document of ``squeue --json``."""
 
     jobs: list[QueuedJob]
+
+
+class _Updated(msgspec.Struct, frozen=True):
+    """The part of the document that states when its jobs last changed."""
+
     last_update: int | float | _Number | None = None
 
 
@@ -311,8 +316,28 @@ def _add_row(
         gather.add(where, row)
 
 
+def queued_jobs(
+    text: str, source: str, zone: str | None = None
+) -> tuple[list[tuple[str, QueuedJob | FormatError]], float | None]:
+    """Return (place, job) of each job of a queue, JSON or the text of scontrol, and the time of the queue.
+
+    In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
+    """
+    from simsched.formats.recognition import SCONTROL_JOBS, machine_parts
+    from simsched.formats.text.documents import decode_json_bulk
+
+    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
+        from simsched.workload.readers.scontrol_jobs import jobs_of_text
+
+        found, now = jobs_of_text(machine_parts(text).get(SCONTROL_JOBS, ""), source, zone)
+        return [(line, QueuedJob(**values)) for line, values in found], now
+    jobs = _decoded(text, source, QueueDocument, QueuedJob)
+    time = decode_json_bulk(text, source, kind=_Updated).last_update
+    return [(f" jobs[{index}]", job) for index, job in enumerate(jobs)], positive(time)
+
+
 def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
-    """Read the document of ``squeue --json`` or ``scontrol show job --json``.
+    """Read the document of ``squeue --json`` or ``scontrol show job --json``, or the text of the latter.
 
     It shows the queue, with the jobs that ended in the last minutes.  These are the workload; jobs
     that wait or run are left out and counted.
@@ -328,13 +353,14 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     reading = reading or ReadOptions(source="squeue.json")
     gather = Gather(reading, "squeue-json")
     active = 0
-    for index, job in enumerate(_decoded(text, reading.source, QueueDocument, QueuedJob)):
+    jobs, _ = queued_jobs(text, reading.source, reading.time_zone)
+    for place, job in jobs:
         if gather.full:
             break
         if isinstance(job, FormatError):
-            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
+            gather.skip(place, WRONG_TYPE, job.message)
             continue
-        active += _add_queued(gather, f" jobs[{index}]", job)
+        active += _add_queued(gather, place, job)
     if active:
         gather.notes.append(
             f"{active:,} jobs of this queue wait or run; a workload is made of jobs that ended (sacct --json)"
@@ -430,7 +456,16 @@ def _flat(job: _Job) -> Flat:
     procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")
     nodes = wanted.get("node") or job.allocation_nodes or given.get("node")
     gpus = wanted.get("gpu") or given.get("gpu")
-    return Flat(procs=procs, nodes=nodes or None, gpus=gpus, memory=_memory(job, procs, nodes, wanted))
+    tres = job.tres.requested if wanted.get("gpu") else job.tres.allocated
+    names = [part.name or "" for part in tres if part.type == "gres"]
+    types = [name.removeprefix("gpu:") for name in names if name.startswith("gpu:")]
+    return Flat(
+        procs=procs,
+        nodes=nodes or None,
+        gpus=gpus,
+        gpu_type=types[0] if len(types) == 1 and gpus else None,
+        memory=_memory(job, procs, nodes, wanted),
+    )
 
 
 def _memory(job: _Job, procs: int | None, nodes: int | None, wanted: dict[str, int]) -> int | None:

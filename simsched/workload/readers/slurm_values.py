@@ -101,6 +101,28 @@ def gpus_of(parts: dict[str, str]) -> int | None:
     return sum(number or 0 for number in typed) or None
 
 
+def gpu_type(parts: dict[str, str]) -> str | None:
+    """Return the one type of gpu in a TRES list; None without a type, and for several.
+
+    >>> gpu_type({"gres/gpu": "2", "gres/gpu:a100": "2"}), gpu_type({"gres/gpu": "2"})
+    ('a100', None)
+    """
+    found = [key for key, value in parts.items() if key.startswith("gres/gpu:") and value]
+    return found[0].removeprefix("gres/gpu:") if len(found) == 1 else None
+
+
+def gpu_type_of_gres(text: str) -> str | None:
+    """Return the one type of gpu in a list of generic resources; None without a type, and for several.
+
+    >>> gpu_type_of_gres("gpu:a100:4(S:0-1),nic:1"), gpu_type_of_gres("gpu:2"), gpu_type_of_gres("gpu:1g.5gb")
+    ('a100', None, '1g.5gb')
+    """
+    words = [part.split("(")[0].removeprefix("gres/").split(":") for part in re.split(r",(?![^(]*\))", text)]
+    types = [word[1].partition("=")[0] for word in words if word[0] == "gpu" and len(word) > 1]
+    types = [word for word in types if word and not word.isdigit()]
+    return types[0] if len(types) == 1 else None
+
+
 _GRES = re.compile(r"(?:gres[:/])?gpu(?::[^:=,()]*[^\d:=,()][^:=,()]*)?(?:[:=](\d{1,9}))?(?:\(.*\))?")
 
 
@@ -162,8 +184,12 @@ class RequestedTres:
             or whole_number(self.gpus)
             or None
         )
+        kind = gpu_type(wanted) or gpu_type_of_gres(self.req_gres)
+        if not kind and not gpus_of(wanted) and not self.req_gres:
+            kind = gpu_type(given) or gpu_type_of_gres(self.alloc_gres)
         size = self.req_mem or wanted.get("mem") or given.get("mem") or ""
-        return Flat(procs=procs, nodes=nodes, gpus=gpus, memory=_per_processor(size, procs, nodes))
+        memory = _per_processor(size, procs, nodes)
+        return Flat(procs=procs, nodes=nodes, gpus=gpus, gpu_type=kind if gpus else None, memory=memory)
 
 
 def _first(*texts: str | None) -> int | None:

@@ -157,6 +157,12 @@ def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> W
     return without_flurries(workload, _number(given[1]) if len(given) > 1 else LEAST)
 
 
+def _cap(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    from simsched.workload.transforms.capped import cap_limits
+
+    return cap_limits(workload, _time(given[0]), *given[1:])
+
+
 #: Name → (fewest arguments, most arguments, the transform).
 STEPS: dict[str, tuple[int, int, Step]] = {
     "slice": (1, 2, _slice),
@@ -168,6 +174,7 @@ STEPS: dict[str, tuple[int, int, Step]] = {
     "copies": (1, 1, _copies),
     "runtime": (1, 1, lambda w, given, _: transforms.scale_run_times(w, _number(given[0]))),
     "estimates": (1, 2, _estimates),
+    "cap": (1, 2, _cap),
     "release": (0, 0, lambda w, _given, _rng: transforms.release(w)),
     "anonymise": (0, 0, lambda w, _given, _rng: transforms.anonymise(w)),
     "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),

@@ -35,6 +35,10 @@ FORMS: dict[str, TransformForm] = {
         "estimates(exact | FACTOR | uniform, F | tsafrir, LIMIT)",
         "limits: the run time, FACTOR times it, 1 to F times it, or by Tsafrir's model up to LIMIT",
     ),
+    "cap": TransformForm(
+        "cap(LIMIT, cut | split | drop)",
+        "no limit above LIMIT: longer jobs are cut (default), split into consecutive parts, or dropped",
+    ),
     "release": TransformForm("release", "held jobs are released"),
     "anonymise": TransformForm("anonymise", "users, groups, banks and names are replaced"),
     "shift": TransformForm("shift(T)", "every submission later by T"),

@@ -86,7 +86,7 @@ def test_queues_and_fluxion_become_a_configuration_that_a_run_takes():
     batch, debug = options["queues"].queues.values()
     assert (options["queue_policy"], options["queue_options"]) == (
         "hybrid",
-        {"queue_depth": 100, "depth": 16},
+        {"queue_depth": 100, "hybrid": {"depth": 16}},
     )
     assert (options["match_policy"], options["queues"].default) == ("lonodex", "batch")
     assert (batch.longest, batch.most["nnodes"], batch.default_duration) == (8 * 3600, 4, 3600)
@@ -254,5 +254,5 @@ def test_a_parameter_of_the_other_table_is_noted():
     reservation-depth = 8
     """
     found = read_flux_config(text, "f")
-    assert found.config["policy-options"] == {"queue-depth": 32, "depth": 8}
+    assert found.config["policy-options"] == {"queue-depth": 32, "hybrid": {"depth": 8}}
     assert "the parameter queue-depth, which belongs to queue-params" in [note.text for note in found.notes]

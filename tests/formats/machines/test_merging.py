@@ -34,9 +34,9 @@ def test_nodes_from_slurm_conf_and_partitions_from_scontrol():
     found = merge([read_slurm_conf(CONF, "slurm.conf"), read_scontrol(PARTITIONS, "parts.txt")])
     assert (found.recipe.name, found.format) == ("elwood", "slurm.conf, scontrol")
     assert {group.hosts: group.properties for group in found.recipe.groups} == {
-        ("g1",): ("ib", "gpu", "a100@gpu", "partition-gpu", "all"),
-        ("g2",): ("ib", "gpu", "a100@gpu", "all"),
-        ("n1", "n2", "n3", "n4"): ("ib", "cpu", "all"),
+        ("g1",): ("partition-gpu", "all", "ib", "gpu", "a100@gpu"),
+        ("g2",): ("all", "ib", "gpu", "a100@gpu"),
+        ("n1", "n2", "n3", "n4"): ("cpu", "all", "ib"),
     }
     assert {name: queue["requires"] for name, queue in found.config["queues"].items()} == {
         "cpu": ["cpu"],
@@ -61,7 +61,7 @@ def test_live_states_are_added_to_slurm_conf():
         [read_slurm_conf(CONF, "slurm.conf"), read_scontrol(live.replace("\nN", "\n\nN"), "nodes.txt")]
     )
     group = next(group for group in found.recipe.groups if "n2" in group.hosts)
-    assert (group.cores, group.properties, group.down) == (8, ("ib", "cpu"), {"n2"})
+    assert (group.cores, group.properties, group.status) == (8, ("cpu", "ib"), "down")
     others = next(group for group in found.recipe.groups if "n3" in group.hosts)
     assert (others.cores, others.drained) == (8, {"n3"})
 
@@ -77,7 +77,7 @@ def test_a_partition_of_unknown_nodes_is_a_fault():
     parts = read_scontrol("PartitionName=p Nodes=n[3-6]\n", "parts.txt")
     found = merge([read_slurm_conf(CONF, "slurm.conf"), parts])
     assert [note.text for note in found.notes if note.kind == "fault"] == [
-        "partition p: there is no node n[5-6]"
+        "partition p: there is no node n[5-6] (expected a NodeName before it)"
     ]
     assert [group.hosts for group in found.recipe.groups if "p" in group.properties] == [("n3", "n4")]
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, SimschedError
+from simsched.formats import recognition
 from simsched.formats.cluster.recipe import parse_recipe
 from simsched.formats.cluster.recipe_document import recipe_document
 from simsched.formats.machines.read import FORMATS, describe_document, describe_text, read_description
-from simsched.formats.text import sniffing
 from simsched.simulation.options.run_config import from_document
 
 FLUX = '# made by hand\n[[resource.config]]\nhosts = "n[0-3]"\ncores = "0-3"\n[queues.a]\nrequires = ["a"]\n'
@@ -25,21 +25,21 @@ HWLOC = (
 )
 PLATFORM = '<!DOCTYPE platform SYSTEM "simgrid.dtd">\n<platform><host id="n0" core="4"/></platform>\n'
 EXAMPLES = {
-    sniffing.FLUX_CONFIG: FLUX,
-    sniffing.FLUX_LIST: LIST,
-    sniffing.FLUX_STATUS: STATUS,
-    sniffing.PBSNODES: PBS,
-    sniffing.QMGR: QMGR,
-    sniffing.HWLOC: HWLOC,
-    sniffing.PLATFORM: PLATFORM,
-    sniffing.SLURM_CONF: "# slurm.conf\n\nClusterName=lab\nNodeName=n[0-3] CPUs=4\n",
-    sniffing.SCONTROL: "NodeName=n0 Arch=x86_64 CoresPerSocket=4 \n   CPUAlloc=0 CPUEfctv=8 CPUTot=8\n",
+    recognition.FLUX_CONFIG: FLUX,
+    recognition.FLUX_LIST: LIST,
+    recognition.FLUX_STATUS: STATUS,
+    recognition.PBSNODES: PBS,
+    recognition.QMGR: QMGR,
+    recognition.HWLOC: HWLOC,
+    recognition.PLATFORM: PLATFORM,
+    recognition.SLURM_CONF: "# slurm.conf\n\nClusterName=lab\nNodeName=n[0-3] CPUs=4\n",
+    recognition.SCONTROL: "NodeName=n0 Arch=x86_64 CoresPerSocket=4 \n   CPUAlloc=0 CPUEfctv=8 CPUTot=8\n",
 }
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_each_kind_is_recognised(kind):
-    assert sniffing.machine_look(EXAMPLES[kind]) == kind
+    assert list(recognition.machine_parts(EXAMPLES[kind])) == [kind]
     assert kind in FORMATS
 
 
@@ -186,14 +186,20 @@ FRAGMENTS = sorted(
     }
 )
 SOUP = st.lists(st.sampled_from(FRAGMENTS) | st.text(string.printable, max_size=8), max_size=25)
-HANDLED = [sniffing.FLUX_CONFIG, sniffing.FLUX_LIST, sniffing.FLUX_STATUS, sniffing.PBSNODES, sniffing.QMGR]
+HANDLED = [
+    recognition.FLUX_CONFIG,
+    recognition.FLUX_LIST,
+    recognition.FLUX_STATUS,
+    recognition.PBSNODES,
+    recognition.QMGR,
+]
 
 
 @given(SOUP, st.sampled_from([" ", "\n", "\n     "]))
 @settings(max_examples=300)
 def test_any_text_is_read_or_refused_as_an_error_of_ours(words, between):
     text = between.join(words)
-    for kind in (*HANDLED, sniffing.HWLOC, sniffing.PLATFORM):
+    for kind in (*HANDLED, recognition.HWLOC, recognition.PLATFORM):
         for strict in (False, True):
             try:
                 found = FORMATS[kind].read(text, "f", open_file=None, strict=strict)
@@ -207,7 +213,7 @@ def test_any_text_is_read_or_refused_as_an_error_of_ours(words, between):
 @given(st.data())
 @settings(max_examples=150)
 def test_a_damaged_file_is_read_or_refused_as_an_error_of_ours(data):
-    kind = data.draw(st.sampled_from([*HANDLED, sniffing.HWLOC, sniffing.PLATFORM]))
+    kind = data.draw(st.sampled_from([*HANDLED, recognition.HWLOC, recognition.PLATFORM]))
     text = EXAMPLES[kind]
     at = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(at, min(len(text), at + 12)))

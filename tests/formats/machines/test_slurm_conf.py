@@ -96,7 +96,7 @@ def test_a_site_becomes_queues_and_run_options():
     defaults = {"jobspec": {"defaults": {"system": {"duration": "1h"}}}}
     assert found.config == {
         "queue-policy": "slurm",
-        "policy-options": {"window": 259200, "max-job-test": 500},
+        "policy-options": {"slurm": {"window": 259200, "max-job-test": 500}},
         "order": "multifactor",
         "priority": {
             "period": "5m",
@@ -135,6 +135,7 @@ def test_a_site_says_what_it_assumes_and_leaves_out():
     assert texts(found, "fault") == []
     assert texts(found, "left out") == [
         "slurm.conf:20: partition gpu: AllowAccounts=ml,chem (the accounts that may use it)",
+        "slurm.conf: 1 setting that does not affect the schedule here: SlurmctldHost",
     ]
     assert texts(found, "assumed")[0] == (
         "nodes.conf:3: a core is a physical core, for which Slurm counts 2 CPUs (ThreadsPerCore) "
@@ -234,8 +235,8 @@ def test_gpus_of_one_type(gres, gpus, properties):
 
 
 def test_gpus_of_several_types_are_single_vertices_with_their_types():
-    group, found = nodes("NodeName=n[1-2] CPUs=8 Gres=gpu:h200:2,gpu:h200_3g.71gb:6,nic:hdr:2")
-    assert (group.gpus, group.properties) == (0, ("h200@gpu", "h200_3g.71gb@gpu"))
+    group, found = nodes("NodeName=n[1-2] CPUs=8 Gres=gpu:h200:2,gpu:h100:6,nic:hdr:2")
+    assert (group.gpus, group.properties) == (0, ("h200@gpu", "h100@gpu"))
     cluster = cluster_of(found)
     assert ss.feasible(cluster, ss.Jobspec.from_shape("slot=2/[core=4;gpu=8;nic=2]"))
     assert not ss.feasible(cluster, ss.Jobspec.from_shape("slot=2/gpu=9"))
@@ -373,7 +374,7 @@ def test_notes_of_one_key_are_one_note():
     lines = "".join(f"PartitionName=p{i} Nodes=n1 QOS=q{i}\n" for i in range(5))
     found = read(f"NodeName=n1\n{lines}", {})
     assert texts(found, "left out") == [
-        "slurm.conf:2: partition p0: QOS=q0 (the limits of its QOS) (and 4 more lines)"
+        "slurm.conf:2: partition p0: QOS=q0 (the limits of its QOS, which no file states) (and 4 more lines)"
     ]
 
 
@@ -413,7 +414,7 @@ def test_the_parameters_of_backfill_become_options_of_the_policy_slurm():
         "min-age-reserve": 3600,
         "sched-interval": 120,
     }
-    assert found.config == {"queue-policy": "slurm", "policy-options": options}
+    assert found.config == {"queue-policy": "slurm", "policy-options": {"slurm": options}}
     assert "bf_continue without effect" in "\n".join(texts(found, "assumed"))
     assert texts(found, "left out") == []
     make_config(**from_document(found.config))
@@ -653,7 +654,7 @@ def test_a_value_goes_on_after_a_backslash():
     """As in Slurm, the next line follows without a space."""
     text = "SchedulerParameters=bf_window=2880,\\\nbf_max_job_test=50 # both\nNodeName=n[1-2]\\\n CPUs=4\n"
     found = read(text, {})
-    assert found.config["policy-options"] == {"window": 172_800, "max-job-test": 50}
+    assert found.config["policy-options"] == {"slurm": {"window": 172_800, "max-job-test": 50}}
     assert found.recipe.groups[0].cores == 4
     assert not texts(found, "fault")
 

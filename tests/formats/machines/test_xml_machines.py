@@ -186,3 +186,48 @@ def test_platforms_without_hosts_and_with_too_many():
         read_platform("<platform/>", "p")
     with pytest.raises(LimitError):
         read_platform('<platform><cluster id="a" prefix="a" radical="0-1000000"/></platform>', "p")
+
+
+def halves(**of_machine):
+    """Two packages of two cores with two threads each, and a NUMA node of 1,024 bytes beside each."""
+    packages = []
+    for one in range(2):
+        inside = [obj("NUMANode", nodeset=hex(1 << one), cpuset=hex(0xF << 4 * one), local_memory=1024)]
+        for core in (2 * one, 2 * one + 1):
+            units = "".join(
+                obj("PU", os_index=unit, cpuset=hex(1 << unit)) for unit in (2 * core, 2 * core + 1)
+            )
+            inside.append(obj("Core", units, cpuset=hex(3 << 2 * core)))
+        packages.append(obj("Package", "".join(inside), cpuset=hex(0xF << 4 * one)))
+    return f'{HEAD}<topology version="2.0">{obj("Machine", "".join(packages), **of_machine)}</topology>'
+
+
+@pytest.mark.parametrize(
+    ("sets", "cores", "memory", "sockets", "note"),
+    [
+        ({}, 4, 2048, 2, None),
+        ({"allowed_cpuset": "0xf...f", "allowed_nodeset": "0xf...f,0x00000003"}, 4, 2048, 2, None),
+        ({"allowed_cpuset": "0x0000000f", "allowed_nodeset": "0x1"}, 2, 1024, 1,
+         "2 of 4 cores, 4 of 8 processing units, 1 of 2 NUMA nodes: not allowed or offline"),
+        ({"online_cpuset": "0x00000000,0x00000f3f"}, 3, 2048, 1, "1 of 4 cores, 2 of 8 processing units:"),
+        ({"allowed_cpuset": "0x77"}, 4, 2048, 2, "2 of 8 processing units: not allowed or offline"),
+        ({"allowed_nodeset": "0x2"}, 4, 1024, 2, "1 of 2 NUMA nodes: not allowed or offline"),
+        ({"cpuset": "0xff", "complete_cpuset": "0xffff"}, 4, 2048, 2, "8 processing units that"),
+        ({"allowed_cpuset": "some"}, 4, 2048, 2, "allowed_cpuset is 'some' (expected a set"),
+    ],
+)  # fmt: skip
+def test_cores_and_numa_nodes_that_are_not_allowed_are_left_out(sets, cores, memory, sockets, note):
+    found = read_hwloc(halves(**sets), "t.xml")
+    (group,) = found.recipe.groups
+    total = sum(pool.amount.size * (1 if pool.within == "node" else sockets) for pool in group.pools)
+    assert (group.cores, total, dict(levels(group)).get("socket", 1)) == (cores, memory, sockets)
+    texts = [
+        one.text for one in found.notes if "hardware threads" not in one.text and "one node" not in one.text
+    ]
+    assert (note is None) == (not texts) or sockets == 1
+    assert note is None or any(text.startswith(note) for text in texts)
+
+
+def test_a_topology_of_which_nothing_is_allowed():
+    with pytest.raises(FormatError, match="no cores that are allowed and online"):
+        read_hwloc(halves(allowed_cpuset="0x0"), "t.xml")

@@ -82,9 +82,9 @@ def test_columns_that_a_file_lacks_are_empty(run):
 @pytest.mark.parametrize(
     ("select", "message"),
     [
-        (f"select {REQUIRED.format(submit='null', end=3)}", "no submit time"),
-        (f"select {REQUIRED.format(submit=1, end=chr(39) + 'inf' + chr(39))}", "infinite time"),
-        ("select 1 id", "has no column end, result, start, submit"),
+        (f"select {REQUIRED.format(submit='null', end=3)}", "column 'submit', row 1: nan"),
+        (f"select {REQUIRED.format(submit=1, end=chr(39) + 'inf' + chr(39))}", "column 'end', row 1: inf"),
+        ("select 1 id", "there is no column 'end', 'result', 'start', 'submit'"),
     ],
 )
 def test_bad_jobs_are_refused_as_the_frame_refuses_them(run, select, message):

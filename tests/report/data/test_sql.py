@@ -36,7 +36,7 @@ def test_wrong_sql_and_no_runs(runs):
         query("selec 1", runs)
     with pytest.raises(ConfigError, match="no runs"):
         query("select 1", [])
-    with pytest.raises(RunError, match="never saved"):
+    with pytest.raises(RunError, match="not those of a run"):
         query("select 1", [RunTables.from_columns({}, {}, {})])
 
 

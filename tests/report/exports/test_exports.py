@@ -12,7 +12,8 @@ from itertools import pairwise
 import pytest
 
 from simsched.cli import main
-from simsched.errors import ConfigError, RunError
+from simsched.errors import ConfigError, InputWarning, RunError
+from simsched.report.data.gantt_view import GanttView
 from simsched.report.exports import trace_events
 from simsched.report.exports.run_formats import FORMATS, export_text
 from simsched.report.run_views import load_run
@@ -146,10 +147,57 @@ def test_runs_without_allocations_and_without_jobs(write_run, make_jobs, to):
 
 def test_too_many_slices_and_unknown_formats(run, monkeypatch):
     monkeypatch.setattr(trace_events, "MAX_SLICES", 2)
-    with pytest.raises(RunError, match=r"slices are too many for a trace \(expected at most 2\)"):
+    with pytest.raises(RunError, match=r"slices are too many for a trace \(expected at most 2:"):
         "".join(export_text(run, "perfetto"))
     with pytest.raises(ConfigError, match=r"unknown format 'evalis'; did you mean evalys\?"):
         export_text(run, "evalis")
+
+
+def slices_of(run, **cut):
+    document = json.loads("".join(export_text(run, "perfetto", **cut)))
+    return [event for event in document["traceEvents"] if event["ph"] == "X"]
+
+
+def test_a_trace_has_no_name_for_what_is_not_known(run):
+    assert run.jobs["queue"].isna().any()
+    assert run.jobs["user"].isna().any()
+    assert "nan" not in "".join(export_text(run, "perfetto"))
+    assert {event["name"]: event.get("cat") for event in slices_of(run)} == {
+        "1": "batch",
+        "2": None,
+        "3": None,
+        "5": None,
+    }
+
+
+def test_the_cut_of_a_run(run):
+    """By time, nodes, users and jobs, in any format; slices end at the cut."""
+    first = slices_of(run)[0]["name"]
+    assert {event["name"] for event in slices_of(run, jobs=[first])} == {first}
+    low, high = run.jobs["submit"].min(), run.jobs["end"].max()
+    half = (high - low) / 2
+    early = slices_of(run, view=GanttView(end=half))
+    there = run.jobs[run.jobs["start"] < low + half]
+    assert {event["name"] for event in early} == set(there["id"])
+    assert max(event["ts"] + event["dur"] for event in early) <= 1e6 * (low + half)
+    on_node = slices_of(run, view=GanttView(nodes="0"))
+    held = run.allocations[run.allocations["rank"] == 0]
+    assert {event["name"] for event in on_node} == set(held["id"])
+    assert len({event["tid"] // trace_events.LANES for event in on_node}) == 1
+    lines = list(export_text(run, "evalys", view=GanttView(end=half)))
+    assert {line.partition(",")[0] for line in lines[1:]} <= set(there["id"])
+    with pytest.raises(ConfigError, match="the run has no job 'x'"):
+        export_text(run, "swf", jobs=["x"])
+
+
+def test_a_large_run_has_a_slice_per_job_and_says_so(run, monkeypatch):
+    monkeypatch.setattr(trace_events, "MOST_ON_NODES", 2)
+    with pytest.warns(InputWarning, match="the tracks are jobs and not nodes"):
+        jobs = slices_of(run)
+    assert sorted(event["name"] for event in jobs) == sorted(run.jobs["id"][run.jobs["start"].notna()])
+    assert len(slices_of(run, tracks="nodes")) > len(jobs)
+    with pytest.raises(ConfigError, match="the format swf has no tracks"):
+        export_text(run, "swf", tracks="jobs")
 
 
 def test_the_command_line(run, tmp_path, capsys):

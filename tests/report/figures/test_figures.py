@@ -185,9 +185,13 @@ def test_lines_of_a_grey_figure_differ_by_dashes_as_their_keys_do(runs):
 
 def test_paper_sets_the_width_and_refuses_what_does_not_fit(runs):
     assert figures.draw("queue", runs, paper="single").get_size_inches()[0] == 3.5
-    with pytest.raises(ConfigError, match=r"compare does not fit into one column \(expected double\)"):
+    assert figures.draw("queue", runs, paper="8.5cm").get_size_inches()[0] == pytest.approx(8.5 / 2.54)
+    for odd in ("8.5", "8.5 km", "0cm", "9999in"):
+        with pytest.raises(ConfigError, match="is not the width of a figure"):
+            figures.draw("queue", runs, paper=odd)
+    with pytest.raises(ConfigError, match=r"compare does not fit into one column \(expected double, or 5 in"):
         figures.draw("compare", runs, paper="single")
-    with pytest.raises(ConfigError, match=r"unknown width 'a4' \(expected single, double\)"):
+    with pytest.raises(ConfigError, match=r"'a4' is not the width of a figure \(expected single, double"):
         figures.draw("queue", runs, paper="a4")
     with pytest.raises(ConfigError, match=r"a part of a run cannot be chosen for queue \(expected gantt\)"):
         figures.draw("queue", runs, view=GanttView(start=5))

@@ -216,3 +216,40 @@ def test_a_head_names_its_unit_once(runs):
     heads = re.findall(r'<th scope="col"[^>]*><button>([^<]*)</button>', html.page(runs[:1]))
     assert "core hours" in heads
     assert not [head for head in heads if re.search(r"hours \(h\)", head)]
+
+
+def test_a_page_of_a_large_run_is_bounded_and_says_what_is_left_out(write_run, make_jobs, monkeypatch):
+    """The largest jobs are drawn; figures and tables are those of all jobs."""
+    from simsched.report.html import run_section, time_section, waits_section
+
+    for module in (time_section, run_section, waits_section):
+        monkeypatch.setattr(module, "MOST_JOBS", 20)
+    monkeypatch.setattr(time_section, "MOST_ROWS", 30)
+    rows = [{"id": str(n), "submit": n, "start": n, "end": n + 1 + n % 50, "cores": 1} for n in range(200)]
+    run = load_run(write_run("large", make_jobs(rows)))
+    shown, sentence = time_section.largest_jobs(run)
+    assert len(shown.jobs) == 20
+    assert shown.jobs["id"].tolist() == [str(n) for n in range(200) if n % 50 >= 45]
+    assert run.jobs["id"].tolist() == [str(n) for n in range(200)]
+    text = html.page([run])
+    assert "This run has 200 jobs. The chart of the nodes has the 20 that held most cores" in text
+    assert sentence in text
+    assert len(text) < len(html.page([load_run(run.path)])) + 1000
+    assert html.page([run]).count("<table") == text.count("<table")
+
+
+def test_a_thinned_timeline_keeps_means_and_the_longest_queue(monkeypatch):
+    from simsched.report.html import time_section
+
+    monkeypatch.setattr(time_section, "MOST_ROWS", 6)
+    rng = np.random.default_rng(1)
+    time = np.sort(rng.integers(0, 1000, 100)).astype(float)
+    line = pd.DataFrame(
+        {"time": time, "used_core": rng.integers(0, 9, 100), "queued_jobs": rng.integers(0, 9, 100)}
+    )
+    thin = time_section.thinned(line)
+    area = float((line["used_core"].to_numpy()[:-1] * np.diff(time)).sum())
+    assert len(thin) == 6
+    assert float((thin["used_core"].to_numpy()[:-1] * np.diff(thin["time"])).sum()) == pytest.approx(area)
+    assert thin["queued_jobs"].max() == line["queued_jobs"].max()
+    assert time_section.thinned(line.head(6)) is not None

@@ -11,10 +11,10 @@ from simsched.report.metrics.agreement import (
     LEAST_WAIT,
     agreement,
     agreement_by,
-    hour_of_week,
     spearman,
     wait_error,
 )
+from simsched.report.metrics.classes import hour_of_week
 
 
 def table(rows):

@@ -212,8 +212,8 @@ def test_a_run_in_memory_knows_its_nodes_too():
     ("query", "told"),
     [
         ("select 1 as rank from range(2)", "two nodes have the same rank"),
-        ("select 'a' as host", "has no column rank"),
-        ("select 1 as rank, 3 as properties", "cannot be read"),
+        ("select 'a' as host", "there is no column 'rank'"),
+        ("select 1 as rank, 3 as properties", "column 'properties' is of the type INTEGER"),
     ],
 )
 def test_wrong_tables_of_nodes_are_errors(write_run, story, query, told):

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simsched.cli import main
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
 from simsched.report.run_views import load_run
-from simsched.report.waiting.job_answer import job_text
+from simsched.report.waiting.job_answer import job_document, job_text
 from simsched.report.waiting.job_wait import WaitPeriod, why
 from simsched.simulation.outages.outages import Outage
 from simsched.simulation.simulate import simulate
@@ -196,3 +197,149 @@ def test_a_job_that_waits_to_be_taken_in(story):
     jobs = [job(name, 0, "slot=1/node", 20, user="alice") for name in "AB"]
     ask = story(machine(4), jobs, limits=[{"each": "user", "submitted-jobs": 1, "over": "hold"}])
     assert causes(ask("B")) == [(0, 20, "limit submitted-jobs", None)]
+
+
+def test_a_limit_on_single_jobs_is_the_cause_of_the_whole_wait(story):
+    """Neither job can ever start; the answer has the words of the column `reason`, and no way out."""
+    jobs = [
+        job("long", 0, "slot=1/core", 60, 86400, user="tom", bank="bio"),
+        job("wide", 0, "slot=4/core", 60, 3600, user="uma", bank="geo"),
+        job("ok", 0, "slot=1/core", 3600, user="tom", bank="bio"),
+    ]
+    limits = [
+        {"account": "bio", "each": "job", "duration": "6h", "over": "hold"},
+        {"user": "uma", "each": "job", "cores": 2, "over": "hold"},
+    ]
+    ask = story(machine(4, cores=4), jobs, limits=limits)
+    for name, cause, reason in (
+        ("long", "limit duration of a job of account bio",
+         "held for ever: a job of account bio may request at most 6h, the job asks for 1d"),
+        ("wide", "limit cores of a job of user uma",
+         "held for ever: a job of user uma may use at most 2 cores, the job asks for 4 cores"),
+    ):  # fmt: skip
+        answer = ask(name)
+        assert causes(answer) == [(0, 3600, cause, None)]
+        assert answer.periods[0].detail == reason
+        assert answer.sooner == ()
+        assert reason in job_text(answer)
+    assert ask("ok").wait == 0
+
+
+def test_a_limit_says_who_uses_it_up(story):
+    jobs = [
+        job("A", 0, "slot=3/core", 20, user="uma"),
+        job("B", 0, "slot=5/core", 30, user="uma"),
+        job("C", 5, "slot=2/core", 10, user="uma"),
+    ]
+    answer = story(machine(4, cores=4), jobs, limits=[{"each": "user", "cores": 9}])("C")
+    assert causes(answer) == [(5, 20, "limit cores of user uma", "B")]
+    assert answer.periods[0].detail == (
+        "user uma may use 9 cores, and 8 cores are used (uma 8 cores); the job asks for 2 cores"
+    )
+    assert [(one.id, one.amount, one.until) for one in answer.limit_users] == [
+        ("B", "5 cores", 30),
+        ("A", "3 cores", 20),
+    ]
+
+
+def test_hours_ahead_fall_while_jobs_run(story):
+    """C asks for 20 of 45 core-seconds; A has 30 ahead at 5, and at most 25 from the whole second 8 on."""
+    jobs = [job("A", 0, "slot=2/core", 20, user="uma"), job("C", 5, "slot=2/core", 10, user="uma")]
+    limits = [{"each": "user", "running-core-hours": 0.0125}]
+    answer = story(machine(1, cores=4), jobs, limits=limits)("C")
+    assert causes(answer) == [(5, 8, "limit running-core-hours of user uma", "A")]
+
+
+def test_a_job_that_is_over_a_limit_is_not_in_the_way(story):
+    """The first in the queue waits for its limit, so C waits for the reservation of W."""
+    jobs = [
+        job("A", 0, "slot=3/node", 20, user="uma"),
+        job("B", 1, "slot=1/node", 20, user="uma"),
+        job("W", 2, "slot=4/node", 20, user="tom"),
+        job("C", 3, "slot=1/node", 40, user="tom"),
+    ]
+    answer = story(machine(4), jobs, limits=[{"user": "uma", "running-jobs": 1}])("C")
+    assert causes(answer)[0] == (3, 40, "reservation", "W")
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative", "hybrid"])
+def test_the_longest_limit_that_starts_at_once_under_every_policy(tmp_path, monkeypatch, policy):
+    """W is to start at 60; D may run beside A until then, which is 58 s after its submission."""
+    monkeypatch.chdir(tmp_path)
+    rows = [("A", 0, 3, 60), ("W", 1, 4, 30), ("D", 2, 1, 90)]
+    lines = [
+        f"- {{id: {name}, submit: {at}, shape: slot={nodes}/node, runtime: 30, duration: {limit}}}"
+        for name, at, nodes, limit in rows
+    ]
+    (tmp_path / "jobs.yaml").write_text("\n".join(lines))
+    command = ["run", "tiny", "jobs.yaml", "-o", "run", "--quiet", "--queue-policy", policy]
+    assert main(command) == 0
+    answer = load_run("run").why("D")
+    assert answer.periods[0].cause == "reservation"
+    assert "at 0:00:02: with a limit of at most 58 s" in answer.sooner
+
+
+def test_maintenance_is_named_with_the_limit_that_ends_before_it(story):
+    outage = Outage(Idset.parse("0-3"), 50, 80, "maintenance")
+    answer = story(machine(4), [job("A", 2, "slot=4/node", 3, 60)], outages=(outage,))("A")
+    assert causes(answer) == [(2, 50, "maintenance", None), (50, 80, "unavailable", None)]
+    assert answer.sooner == ("at 0:00:02: with a limit of at most 48 s",)
+    assert [(one.kind, one.start, one.end) for one in answer.outages] == [("maintenance", 50, 80)]
+
+
+def test_a_job_runs_into_maintenance_only_from_the_time_on_that_its_limit_reaches_it(story):
+    """B is held back by the reservation of W until 10, and from then on by the maintenance at 40."""
+    jobs = [job("A", 0, "slot=3/node", 60), job("W", 1, "slot=4/node", 5), job("B", 2, "slot=1/node", 30)]
+    outage = Outage(Idset.parse("3"), 40, 55, "maintenance")
+    answer = story(machine(4), jobs, "fcfs", outages=(outage,))("B")
+    assert causes(answer)[:3] == [
+        (2, 10, "order", "W"),
+        (10, 40, "maintenance", None),
+        (40, 55, "unavailable", None),
+    ]
+
+
+def test_an_advance_reservation_is_named_with_its_hours_and_the_limit_that_ends_before_it(story):
+    reserved = [{"name": "monthly", "start": 100, "duration": 50, "nodes": 2, "announced": 0}]
+    answer = story(machine(2), [job("A", 10, "slot=1/node", 20, 300)], reservations=reserved)("A")
+    assert causes(answer) == [(10, 150, "advance-reservation", None)]
+    assert answer.sooner == ("at 0:00:10: with a limit of at most 1 min 30 s",)
+    assert [(one.name, one.start, one.end) for one in answer.reservations] == [("monthly", 100, 150)]
+    assert "fitted, but the advance reservation monthly is in the way" in job_text(answer)
+
+
+def test_stranded_units_are_named_with_their_nodes_and_holders(story):
+    """The gpus of n0 have no core beside them, and the cores of n1 no gpu."""
+    jobs = [
+        job("fat", 0, "slot/[core=4;gpu]", 50, constraint="x"),
+        job("b1", 0, "slot/[core;gpu=2]", 50, constraint="y"),
+        job("thin", 1, "slot/[core;gpu]", 50),
+    ]
+    cluster = machine(2, cores=4, gpus=2, properties={"x": "0", "y": "1"})
+    answer = story(cluster, jobs)("thin")
+    assert causes(answer) == [(1, 50, "placement", None)]
+    assert [(one.host, one.idle, one.held) for one in answer.idle] == [
+        ("n1", {"core": 3, "gpu": 0}, (("b1", "gpu", 2),)),
+        ("n0", {"core": 0, "gpu": 1}, (("fat", "core", 4),)),
+    ]
+    assert "n0    no cores, 1 gpu   job fat (4 cores)" in job_text(answer)
+    assert job_document(answer)["idle"][0]["host"] == "n1"
+
+
+def test_whole_nodes_count_only_where_the_constraint_lets_them_serve(story):
+    """Both nodes with A are in use; the idle one with B is no help, and neither is its former user."""
+    jobs = [
+        job("other", 0, "slot=1/node", 3, constraint="B"),
+        job("one", 0, "slot=2/node", 100, constraint="A"),
+        job("two", 1, "slot=1/node", 100, constraint="A"),
+    ]
+    answer = story(machine(3, cores=4, properties={"A": "0-1", "B": "2"}), jobs)("two")
+    assert causes(answer) == [(1, 100, "short of node", None)]
+    assert [holder.id for holder in answer.holders] == ["one"]
+    assert "short of node (with A)" in job_text(answer)
+
+
+def test_the_time_that_a_job_ran_before_it_was_queued_again_is_no_shortage(story):
+    outage = Outage(Idset.parse("0"), 5, 9, "failure")
+    answer = story(machine(1), [job("A", 0, "slot=1/node", 20)], outages=(outage,))("A")
+    assert causes(answer) == [(0, 5, "interrupted", None), (5, 9, "unavailable", None)]

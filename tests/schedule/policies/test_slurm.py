@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
 import simsched as ss
 from simsched.errors import ConfigError
+from simsched.formats.cluster.recipe import parse_recipe
+from simsched.graph.build.recipe import from_recipe
 from simsched.schedule.policies.registry import queue_policy
 from tests.simulation.test_against_naive import cluster_of
 
@@ -21,6 +24,21 @@ def starts(*jobs, queues=None, **options):
     return run.jobs["start"].tolist()
 
 
+def recipe(*groups):
+    return ss.Cluster(from_recipe(parse_recipe({"groups": [yaml.safe_load(group) for group in groups]})))
+
+
+def task(number, submit, seconds, cores):
+    spec = ss.Jobspec.from_shape(f"slot=1/core={cores}", duration=seconds)
+    return ss.Job(id=number, submit=submit, runtime=seconds, duration=seconds, jobspec=spec)
+
+
+def runs(machine, *jobs, policy="slurm", queues=None, **options):
+    given = options if policy == "slurm" else {}
+    workload = ss.Workload(jobs=jobs, name="made")
+    return ss.simulate(machine, workload, policy, queue_options=given, queues=queues).jobs["start"].tolist()
+
+
 #: One core is busy until 100; the second job needs both; the third would fit beside the first.
 WAITS = job(1, 0, 100, 1), job(2, 1, 100, 2), job(3, 2, 50, 1)
 
@@ -34,13 +52,71 @@ def test_a_job_that_would_delay_a_reservation_waits():
     late = job(3, 2, 150, 1)
     assert starts(*WAITS[:2], late, interval=30) == [0, 100, 200]
     assert starts(*WAITS[:2], late, interval=30, reservation_depth=0) == [0, 180, 30]
-    assert starts(*WAITS[:2], late, interval=30, min_age_reserve=60) == [0, 180, 30]
+    # A young job blocks no other in the main scheduler either, which runs at once.
+    assert starts(*WAITS[:2], late, interval=30, min_age_reserve=60) == [0, 152, 2]
     assert starts(*WAITS[:2], late, interval=30, window=10) == [0, 180, 30]
 
 
-def test_a_blocked_partition_does_not_block_another():
+def test_a_blocked_partition_takes_its_nodes_from_the_partitions_behind_it():
     jobs = job(1, 0, 100, 1, "a"), job(2, 1, 100, 2, "a"), job(3, 2, 50, 1, "b"), job(4, 3, 10, 1, "a")
-    assert starts(*jobs, queues={"a": {}, "b": {}}, interval=1000) == [0, 100, 2, 200]
+    assert starts(*jobs, queues={"a": {}, "b": {}}, interval=1000) == [0, 100, 200, 200]
+
+
+def test_a_blocked_partition_leaves_other_nodes_alone():
+    """Partition `low` has a node of its own, which it keeps when `high` is blocked."""
+    machine = recipe(
+        "{name: a, count: 2, cores: 4, properties: [high, low]}",
+        "{name: b, count: 1, cores: 4, properties: [low]}",
+    )
+    queues = {"high": {"requires": ["high"], "priority": 10}, "low": {"requires": ["low"], "priority": 1}}
+    jobs = (
+        job(1, 0, 100, 4, "high"),
+        job(2, 1, 50, 8, "high"),
+        job(3, 2, 500, 4, "low"),
+        job(4, 2, 9, 4, "low"),
+    )
+    found = runs(machine, *jobs, queues=queues, interval=10_000)
+    assert found == [0, 100, 2, 150]
+
+
+def test_a_reservation_is_for_whole_nodes():
+    """Job 3 would fit beside the reservation of job 2 by cores, and may not start on its node before it."""
+    machine = recipe("{name: a, count: 1, cores: 4}")
+    jobs = [task(1, 0, 100, 3), task(2, 1, 50, 2), task(3, 2, 200, 1), task(4, 3, 30, 1)]
+    assert runs(machine, *jobs, interval=30) == [0, 100, 100, 30]
+    assert runs(machine, *jobs, interval=30, policy="easy") == [0, 100, 2, 100]
+
+
+def test_the_counters_of_a_backfill_pass_are_those_of_all_partitions():
+    """Two partitions without a common node: two jobs are tested in a pass, not two of each."""
+    machine = recipe(
+        "{name: a, count: 1, cores: 2, properties: [a]}", "{name: b, count: 1, cores: 2, properties: [b]}"
+    )
+    queues = {"a": {"requires": ["a"]}, "b": {"requires": ["b"]}}
+    jobs = [
+        *(job(1, 0, 100, 1, "a"), job(2, 0, 100, 1, "b"), job(3, 1, 10, 2, "a"), job(4, 1, 10, 2, "b")),
+        *(job(5, 2, 20, 1, "a"), job(6, 2, 20, 1, "b")),
+    ]
+    assert runs(machine, *jobs, queues=queues, interval=10) == [0, 0, 100, 100, 10, 10]
+    assert runs(machine, *jobs, queues=queues, interval=10, max_job_test=2) == [0, 0, 100, 100, 110, 110]
+    assert runs(machine, *jobs, queues=queues, interval=10, max_job_start=1) == [0, 0, 100, 100, 10, 20]
+
+
+def test_a_young_job_blocks_its_partition_if_it_lacks_nodes():
+    """Of the two nodes of `low`, `high` has taken one: its job of two nodes blocks whatever its age."""
+    machine = recipe(
+        "{name: a, count: 1, cores: 2, properties: [high, low]}",
+        "{name: b, count: 1, cores: 2, properties: [low]}",
+    )
+    queues = {"high": {"requires": ["high"], "priority": 10}, "low": {"requires": ["low"], "priority": 1}}
+    old = job(1, 0, 100, 1, "high"), job(2, 0, 100, 2, "high")
+    two = ss.Job(
+        id=3, submit=50, runtime=9, duration=9, queue="low", jobspec=ss.Jobspec.from_shape("slot=2/node")
+    )
+    jobs = [*old, two, job(4, 50, 9, 2, "low")]
+    assert runs(machine, *jobs, queues=queues, interval=10_000, min_age_reserve=40) == [0, 100, 200, 209]
+    jobs[2] = job(3, 50, 9, 4, "low")  # it may have its cores on one node: it does not block
+    assert runs(machine, *jobs, queues=queues, interval=10_000, min_age_reserve=40) == [0, 100, 200, 50]
 
 
 def test_the_main_scheduler_may_wait_too():

@@ -113,3 +113,14 @@ def test_limits_end_jobs_under_a_predictor():
     run = ss.simulate(cluster_of([(2, 0)]), ss.Workload(jobs=tuple(jobs), name="made"), "easy++")
     assert run.jobs["end"].tolist() == [5, 5, 110]
     assert run.jobs["result"].tolist()[-1] == "TIMEOUT"
+
+
+def test_a_run_time_of_ages_takes_few_corrections():
+    """Corrections of 100 h each would be 17 million; beyond 1000 h each adds a tenth."""
+    spec = ss.Jobspec.from_shape("slot=1/core")
+    rows = (("a", 0, 600), ("b", 0, 600), ("c", 3600, 6e12))
+    jobs = [ss.Job(id=name, submit=at, runtime=runs, jobspec=spec, user="u") for name, at, runs in rows]
+    run = ss.simulate("tiny", ss.Workload(jobs=tuple(jobs)), "easy++")
+    assert run.jobs["end"].tolist()[2] == 3600 + 6e12
+    longer = CORRECTIONS["steps"]
+    assert [longer(3600 * hours, 20) for hours in (10, 1000, 2000)] == [3600 * 110, 3600 * 1100, 3600 * 2200]

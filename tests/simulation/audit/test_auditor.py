@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+import simsched as ss
 from simsched.errors import RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.graph.cluster import load_cluster
@@ -200,6 +201,29 @@ def test_a_planted_fault_is_found(honest, plant, law):
     assert f"{law} job" in str(report)
 
 
+def test_units_of_another_kind_are_found(tmp_path):
+    (tmp_path / "slurm.conf").write_text(
+        "NodeName=a CPUs=4 Gres=gpu:old:1,gpu:new:1\nPartitionName=p Nodes=a\n"
+    )
+    cluster = ss.import_site(tmp_path / "slurm.conf").cluster
+    jobs = [
+        job("A", 0, "slot=1/gpu", 5, constraint="new@gpu"),
+        job("B", 0, "slot=1/gpu", 5, constraint="old@gpu"),
+    ]
+    result = run(cluster, *jobs)
+    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    assert [lite(of(lines, name, "alloc"))[0]["children"]["gpu"] for name in "AB"] == ["1", "0"]
+    for event in ("alloc", "release"):
+        for name, gpu in (("A", "0"), ("B", "1")):
+            lite(of(lines, name, event))[0]["children"]["gpu"] = gpu
+    columns = {name: column.tolist() for name, column in result.jobs.items()}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    encoded = [json.dumps(line).encode() for line in lines]
+    report = audit(Inventory.of(cluster), workload(*jobs).jobs, encoded, rows)
+    assert report.counts["A6"] == 2
+    assert "its gpu units do not satisfy new@gpu" in str(report)
+
+
 # --- against the record of the run --------------------------------------------------------------------------
 
 STORY = (
@@ -275,7 +299,7 @@ def test_an_honest_story_is_clean(story):
             "job G: is allocated rank 3 despite its drain from 12 until 20",
         ),
         (lambda r, x: move(r, x, "G", 96, "2"), "is allocated rank 2 despite its maintenance from 100 until"),
-        (lambda r, x: move(r, x, "G", 57, "3"), "job G: ran through the failure from 60 until 70 of rank 3"),
+        (lambda r, x: move(r, x, "G", 57, "3"), "job G: ran through the failure of rank 3 at 60"),
         (
             lambda r, x: r["B"].update(result="COMPLETED"),
             "job B: is COMPLETED: its limit is 4 s, its run time 9 s",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -256,11 +257,13 @@ def test_another_workload_cluster_or_configuration_is_refused(checkpoint):
 
 def test_another_version_is_refused(checkpoint):
     text = checkpoint.read_text()
-    checkpoint.write_text(text.replace('"format":2', '"format":99', 1))
+    checkpoint.write_text(text.replace('"format":3', '"format":99', 1))
     with pytest.raises(FormatError, match="a checkpoint of format 99"):
         simulate(machine(4), workload(*QUEUE), resume=checkpoint)
     document = json.loads(text)
-    checkpoint.write_text(text.replace(f'"simsched":"{document["simsched"]}"', '"simsched":"0.0.1"', 1))
+    older = text.replace(f'"simsched":"{document["simsched"]}"', '"simsched":"0.0.1"', 1)
+    digest = sha256(older.partition(',\n"sha256"')[0].encode()).hexdigest()
+    checkpoint.write_text(older.replace(document["sha256"], digest))
     with pytest.raises(RunError, match=r"a checkpoint of simsched 0\.0\.1"):
         simulate(machine(4), workload(*QUEUE), resume=checkpoint)
 
@@ -275,7 +278,15 @@ def test_what_is_no_checkpoint_is_refused(tmp_path, text):
 
 def test_a_damaged_checkpoint_is_refused(checkpoint):
     text = checkpoint.read_text()
-    for old, new in (('"done":0', '"done":1'), ('"state":', '"stage":'), ('"time":5', '"time":"5"')):
+    changes = (
+        ('"done":0', '"done":1'),
+        ('"state":', '"stage":'),
+        ('"time":5', '"time":"5"'),
+        ('"time":5', '"time":6'),
+        ('"role":"cluster"', '"role":"workload"'),
+        ('"place":1', '"place":2'),
+    )
+    for old, new in changes:
         assert old in text
         checkpoint.write_text(text.replace(old, new, 1))
         with pytest.raises(FormatError, match="damaged"):

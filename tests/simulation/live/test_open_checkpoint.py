@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -144,6 +146,36 @@ def test_another_simulation_is_refused(file, cluster, options, text):
         ss.Simulation.restore(file, cluster, **options)
 
 
+def signed(text):
+    """The text with the digest of its content."""
+    found = json.loads(text)
+    del found["sha256"]
+    plain = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({**found, "sha256": sha256(plain.encode()).hexdigest()})
+
+
+def test_every_change_of_the_head_is_damage(file):
+    whole = json.loads(file.read_text())
+    for key, value in [("time", float("nan")), ("time", "x"), ("time", 11), ("digests", None), ("config", {}),
+                       ("simsched", "0.0.0"), ("more", 1), ("body", None), ("sha256", "\ud800")]:  # fmt: skip
+        file.write_text(json.dumps({**whole, key: value}))
+        with pytest.raises(FormatError, match="damaged"):
+            ss.Simulation.restore(file, "tiny")
+        file.write_text(json.dumps({name: whole[name] for name in whole if name != key}))
+        if key in whole:
+            with pytest.raises(FormatError, match="damaged"):
+                ss.Simulation.restore(file, "tiny")
+
+
+def test_every_flipped_bit_is_an_error_of_ours(file):
+    whole, rng = file.read_bytes(), random.Random(4)
+    for _ in range(300):
+        at = rng.randrange(len(whole) - 1)
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << rng.randrange(8))]) + whole[at + 1 :])
+        with pytest.raises(FormatError):
+            ss.Simulation.restore(file, "tiny")
+
+
 def test_files_that_are_no_checkpoints(file, tmp_path):
     whole = file.read_text()
     cases = {
@@ -152,8 +184,8 @@ def test_files_that_are_no_checkpoints(file, tmp_path):
         "list": "[]",
         "cut": whole[:-40],
         "changed": whole.replace('"slot"', '"slit"', 1),
-        "newer": whole.replace('"format": 1', '"format": 7', 1),
-        "version": whole.replace('"simsched": "', '"simsched": "9.', 1),
+        "newer": whole.replace('"format":2', '"format":7', 1),
+        "version": signed(whole.replace('"simsched":"', '"simsched":"9.', 1)),
         "state": json.dumps({**json.loads(whole), "body": {"specs": []}}),
     }
     texts = {

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace as replaced
 from types import SimpleNamespace
 
 import numpy as np
@@ -338,3 +339,16 @@ def test_jobs_that_the_machine_cannot_run_and_knobs_without_settings_are_stated(
     assert "\n1 run; " in text
     assert text.count("left out by --knobs") == 1
     assert found.config["calibration"]["helps"] is False
+
+
+def test_a_gain_beyond_chance_that_the_rule_leaves_out_is_named_with_the_power_of_the_rule():
+    """Thirds of few weeks have no power: the interval of a gain is stated beside the rule."""
+    cluster, log = machine_and_log(jobs=300, order="smallest-area")
+    found = calibrate(cluster, log, knobs=FEW, workers=0)
+    left_out = replaced(found, steps=(), final=found.base, gain=found.alone[0])
+    assert left_out.sentence.startswith("No setting passes the rule: the error on ")
+    assert "But order: smallest-area by itself gains +" in left_out.sentence
+    assert "both beyond chance" in left_out.sentence
+    assert "and no effect at all with 12.5 %." in left_out.sentence
+    weak = [e for e in found.alone if e.held_out.low <= 0]
+    assert "explains the difference" in replaced(left_out, alone=tuple(weak)).sentence

@@ -130,3 +130,13 @@ def test_a_range_of_one_and_a_range_of_none():
     assert smallest(lambda n: False, 7, 7).answer is None
     with pytest.raises(ConfigError, match="the range 8 to 7 is empty"):
         smallest(lambda n: True, 8, 7)
+
+
+def test_a_dip_well_above_the_answer_is_found():
+    """414 meets, 421 and 434 to 446 miss: none of them is beside the threshold."""
+    dip = {421, *range(434, 447)}
+    met = lambda n: n >= 414 and n not in dip  # noqa: E731
+    found = smallest(met, 1, 1600, start=400, scan=Scan.of(None, lambda _: True))
+    assert found.answer == 414
+    assert 438 in found.larger_failed
+    assert smallest(met, 1, 1600, start=400, scan=Scan.of(3, lambda _: True)).larger_failed == ()

@@ -355,3 +355,62 @@ def test_each_rule_of_a_site_is_an_axis():
     beside = small(config={"priority": {"factors": {"age": 1}}}, axes={"order": axes["order"]}, seeds=1)
     for task in (*tasks, *beside.tasks):
         make_config(**from_document(dict(task.options))).refuse_contradictions()
+
+
+# --- keys of tables ------------------------------------------------------------------------------
+
+PRIORITY = {
+    "factors": {"age": {"weight": 1000, "max": "7d"}, "fair-share": 10_000},
+    "fair-share": {"half-life": "7d"},
+}
+QUEUES = {"batch": {"policy": {"limits": {"duration": "8h"}}}, "debug": {"priority": 5}}
+
+
+def fields_of(study):
+    return [make_config(**from_document(dict(task.options))) for task in study.tasks]
+
+
+def test_an_axis_reaches_into_tables():
+    axes = {
+        "priority.fair-share.half-life": ["1d", "14d"],
+        "priority.factors.age.weight": [0, 2000],
+        "queues.batch.policy.limits.duration": ["4h"],
+    }
+    study = small(axes=axes, config={"priority": PRIORITY, "queues": QUEUES}, seeds=None)
+    made, rules = fields_of(study), [task.options["priority"] for task in study.tasks]
+    assert [one["fair-share"]["half-life"] for one in rules] == ["1d", "1d", "14d", "14d"]
+    assert [one["factors"]["age"] for one in rules[:2]] == [{"weight": n, "max": "7d"} for n in (0, 2000)]
+    assert {one.queues.queues["batch"].longest for one in made} == {4 * 3600}
+    assert {one.queues.queues["debug"].priority for one in made} == {5}
+
+
+def test_a_configuration_is_merged_with_that_of_the_study():
+    """A setting changes the keys that it names, and takes out those without a value."""
+    young = {"label": "young", "config": {"priority": {"factors": {"age": {"max": "1d"}}}}}
+    alone = {"label": "alone", "config": {"priority": {"factors": {"fair-share": None}}}}
+    queue = {"label": "queue", "config": {"queues": {"debug": {"priority": 9}}}}
+    study = small(
+        axes={"a": [young, alone, queue]}, config={"priority": PRIORITY, "queues": QUEUES}, seeds=None
+    )
+    made, factors = fields_of(study), [task.options["priority"]["factors"] for task in study.tasks]
+    assert [sorted(each) for each in factors] == [["age", "fair-share"], ["age"], ["age", "fair-share"]]
+    assert [each["age"]["max"] for each in factors] == ["1d", "7d", "7d"]
+    assert [one.queues.queues["debug"].priority for one in made] == [5, 5, 9]
+    assert all(one.queues.queues["batch"].longest == 8 * 3600 for one in made)
+
+
+@pytest.mark.parametrize(
+    ("axes", "says"),
+    [
+        ({"queues.btch.priority": [1]}, "there is no queue 'btch'; did you mean batch?"),
+        ({"queues.batch.prioriti": [1]}, "prioriti"),
+        ({"priorty.fair-share.half-life": ["1d"]}, "did you mean priority.fair-share.half-life?"),
+        ({"priority.fair-share.half-live": ["1d"]}, "half-live"),
+        ({"priority.fair-share.half-life.x": ["1d"]}, "priority.fair-share.half-life is not a table"),
+        ({"priority..x": ["1d"]}, "'priority..x' names no key of a table"),
+    ],
+)
+def test_a_key_that_does_not_exist_is_one_error(axes, says):
+    with pytest.raises(SimschedError) as error:
+        small(axes=axes, config={"priority": PRIORITY, "queues": QUEUES}, seeds=None)
+    assert says in str(error.value)

@@ -145,6 +145,51 @@ def test_a_record_of_an_older_lsf_has_no_limit():
     assert job.duration is None
 
 
+UNLIMITED = '0 0 1024 some 1000 "" "" 0'
+
+
+@pytest.mark.parametrize(
+    ("read", "line", "notes"),
+    [
+        (read_sge, sge(category="-l h_rt=INFINITY,h_vmem=infinity"), []),
+        (
+            read_sge,
+            sge(category="-l h_rt=soon,h_vmem=2Q"),
+            [
+                "h_rt=soon (accounting:1): cannot be read: the job has no limit",
+                "h_vmem=2Q (accounting:1): cannot be read: the job has no memory",
+            ],
+        ),
+        (
+            read_sge,
+            sge(status="ok"),
+            ["exit_status=ok (accounting:1): cannot be read: the job has no recorded result"],
+        ),
+        (read_lsf, lsf(tail=UNLIMITED), ["runLimit=some (lsb.acct:1): cannot be read: the job has no limit"]),
+        (
+            read_lsf,
+            lsf(procs=9),
+            ["numProcessors=9 (lsb.acct:1): but execHosts has 4 slots; the former counts"],
+        ),
+        (
+            read_lsf,
+            lsf(status=7),
+            ["jStatus=7 (lsb.acct:1): neither 32 (EXIT) nor 64 (DONE), and counts as EXIT"],
+        ),
+    ],
+)
+def test_values_that_cannot_be_read_leave_notes(read, line, notes):
+    workload = read([line])
+    assert [note for note in workload.notes if "leave out" not in note] == notes
+
+
+def test_records_with_damaged_numbers_are_not_taken_for_jobs_that_never_started():
+    late = sge().replace("1400001060", "today")
+    assert read_sge([late]).skipped_counts == {"a time that cannot be read": 1}
+    damaged = [lsf().replace(str(1_700_000_160), "today"), lsf(procs="many")]
+    assert read_lsf(damaged).skipped_counts == {"not an accounting record": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "kind"), [(SGE, "sge"), (sge(), "sge"), (LSF, "lsf"), ("# a comment\na: 1", "jobs")]
 )

@@ -472,6 +472,75 @@ def test_pbs_resources(resources, flat):
     assert (found.procs, found.nodes, found.gpus, found.memory) == flat
 
 
+UNSIZED = re.sub(r"exec_host=\S+ Resource_List\.ncpus.*?walltime=\S+ ", "", PBS_END)
+
+
+@pytest.mark.parametrize(
+    ("said", "shape", "note"),
+    [
+        ("procs=6 gpus=1:shared", "slot=6/[core;gpu]", "gpus=1:shared (p:1): gpus of each processor"),
+        ("procs=6 gpus=1 nodes=1", "slot=6/[core;gpu]", "gpus=1 (p:1): gpus of each processor"),
+        ("nodes=2:ppn=4 gpus=2:exclusive_process", "slot=4/[core=2;gpu]", "(p:1): gpus of each node"),
+        ("nodes=1:ppn=8:gpus=2:shared", "slot=2/[core=4;gpu]", ""),
+        ("ncpus=4 gpus=2", "slot=2/[core=2;gpu]", ""),
+        ("nodes=1:ppn=8 ! exec_gpus=n1-gpu/0+n1-gpu/1", "slot=2/[core=4;gpu]", ""),
+        (
+            "nodes=1:ppn=8:gpus=1 ! exec_gpus=n1-gpu/0+n1-gpu/1",
+            "slot=1/[core=8;gpu]",
+            "2 gpus, but the request",
+        ),
+        ("procs=6 gpus=one", "slot=6/core", "Resource_List.gpus=one (p:1): cannot be read"),
+        ("ncpus=1 walltime=abc", "slot=1/core", "walltime=abc (p:1): cannot be read: the job has no limit"),
+        (
+            "nodes=1pn=4 ! exec_host=n1/4+n1/5+n1/6+n1/7",
+            "slot=4/core",
+            "nodes=1pn=4 (p:1): not a specification",
+        ),
+        ("nodes=2:ppn=x ! exec_host=n1/0-3", "slot=4/core", "nodes=2:ppn=x (p:1): not a specification"),
+        ("nodes=1:ppn=2 ! exec_host=n1/0-7", "slot=2/core", "8 processors, but the request is for 2"),
+        ("nodes=1 procs=12 ! exec_host=n1/0-11", "slot=12/core", ""),
+        ("nodes=1 ncpus=8", "slot=8/core", ""),
+        ("select=ncpus=4:mem=8gb", "slot=4/core", ""),
+        (
+            "select=2:ncpus=4:host=n1:mpiprocs=4",
+            "slot=8/core",
+            "Resource_List.select=host=n1 (p:1): not used",
+        ),
+        ("nodes=n17:ppn=4", "slot=4/core", "nodes=n17 (p:1): the name of a host or property is not used"),
+        ("nodes=1:ppn=4:bigmem", "slot=4/core", "nodes=bigmem (p:1): not used"),
+        ("ncpus=four ! exec_host=n1/0*4", "slot=4/core", "ncpus=four (p:1): cannot be read"),
+        ("ncpus=4 mem=lots", "slot=4/core", "mem=lots (p:1): cannot be read"),
+        (
+            "ncpus=4 cput=10:00 file=2gb",
+            "slot=4/core",
+            "cput=10:00 (p:1), Resource_List.file=2gb (p:1): not used",
+        ),
+    ],
+)
+def test_values_of_pbs_that_cannot_be_read_or_contradict_leave_notes(said, shape, note):
+    wanted, _, granted = said.partition(" ! ")
+    words = " ".join(f"Resource_List.{word}" for word in wanted.split())
+    workload = pbs(UNSIZED.replace("session=9", f"{granted} {words} session=9"))
+    assert workload.jobs[0].jobspec == Jobspec.from_shape(shape)
+    found = [text for text in workload.notes if "leave out: " not in text]
+    assert len(found) == bool(note)
+    assert note in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("walltime", "seconds"), [("1:00:00:00", 86400), ("90:00", 5400), ("600", 600), ("-1", None), ("0", None)]
+)
+def test_walltimes_of_pbs(walltime, seconds):
+    workload = pbs(re.sub(r"Resource_List.walltime=\S+", f"Resource_List.walltime={walltime}", PBS_END))
+    assert workload.jobs[0].duration == seconds
+    assert not any("walltime" in note for note in workload.notes)
+
+
+def test_a_time_of_pbs_that_cannot_be_read_is_a_damaged_record():
+    workload = pbs(PBS_END, PBS_END.replace("start=1709287500", "start=today"))
+    assert workload.skipped_counts == {"a time that cannot be read": 1}
+
+
 @pytest.mark.parametrize(
     ("said", "flat"),
     [

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import simsched as ss
 from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skip, Skips, assemble
+from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms import transforms as tr
 from simsched.workload.transforms.query import parse_query
 from simsched.workload.transforms.steps import STEPS, apply_steps
@@ -333,3 +335,44 @@ def test_begin_times_keep_their_distance_when_arrivals_are_scaled():
     jobs.append(Job(id=2, submit=100, runtime=5, jobspec=spec, dependencies=waits))
     scaled = tr.scale_arrivals(assemble(jobs, Skips(), source="s", name="n", kind="jobs"), 2).jobs[1]
     assert (scaled.submit, list(map(str, scaled.dependencies))) == (50, ["begin-time:110", "afterok:1"])
+
+
+LONG = """
+- {id: 1, shape: slot=1/core, runtime: 30h, duration: 72h, user: u}
+- {id: 2, shape: slot=1/core, runtime: 50h, duration: 50h, depends: ["afterok:1"]}
+- {id: 3, shape: slot=1/core, runtime: 1h, duration: 24h, depends: ["after:2"]}
+- {id: 4, shape: slot=1/core, runtime: 1h}
+- {id: 5, shape: slot=1/core, runtime: 1h, duration: 30h, preceding: 2, think_time: 60}
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "expected"),
+    [
+        ("", {"1": (30, 24), "2": (50, 24), "3": (1, 24), "4": (1, 24), "5": (1, 24)}),
+        (", cut", {"1": (30, 24), "2": (50, 24), "3": (1, 24), "4": (1, 24), "5": (1, 24)}),
+        (", drop", {"3": (1, 24)}),
+        (", split", {"1.1": (24, 24), "1.2": (6, 24), "2.1": (24, 24), "2.2": (24, 24), "2.3": (2, 2),
+                     "3": (1, 24), "4": (1, 24), "5": (1, 24)}),
+    ],
+)  # fmt: skip
+def test_longest_limits_are_cut_split_or_dropped(way, expected):
+    found = apply_steps(read_jobs_yaml(LONG), [f"cap(24h{way})"], np.random.default_rng(0))
+    assert {str(job.id): (job.runtime / 3600, job.duration / 3600) for job in found} == expected
+    assert found.history[-1].startswith("limits of at most 1d: 4 jobs above were")
+    after = {str(job.id): [str(item) for item in job.dependencies] for job in found}
+    if way == ", split":
+        assert after["1.2"] == ["afterany:1.1"]
+        assert after["2.1"] == ["afterok:1.2"]
+        assert after["3"] == ["after:2.1"]
+        assert next(job.preceding for job in found if job.id == 5) == "2.3"
+    run = ss.simulate("tiny", found)
+    ends = run.jobs.set_index("id")["end"].to_dict()
+    if way == ", split":
+        assert ends["2.3"] == (30 + 50) * 3600
+
+
+@pytest.mark.parametrize("step", ["cap(0)", "cap(24h, shorten)", "cap(inf)", "cap(1ms, split)"])
+def test_caps_that_make_no_sense(step):
+    with pytest.raises(ConfigError, match="cap"):
+        apply_steps(read_jobs_yaml(LONG), [step], np.random.default_rng(0))

@@ -10,12 +10,18 @@ from simsched.formats.text.excerpts import clip
 if TYPE_CHECKING:
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
-UNLIMITED = frozenset({"", "-1", "4294967295", "2147483647", "infinite", "unlimited", "inf", "none", "n/a"})
+UNLIMITED = frozenset(
+    {"", "-1", "infinite", "unlimited", "inf", "none", "n/a", "(null)"}
+    | {"2147483647", "4294967294", "4294967295", "18446744073709551614", "18446744073709551615"}
+)
 """Texts of no limit: 2147483647 is that of flux-accounting."""
 
 HOLD, REJECT = "hold", "reject"
+TYPED = "gres/gpu:"
+"""Begins the TRES of the gpus of one type."""
 _TRES = {"cpu": "cores", "node": "nodes", "gres/gpu": "gpus"}
-_MEMORY = re.compile(r"(\d+)(?:\.0*)?([KMGTP]?)B?", re.IGNORECASE)
+_MEMORY = re.compile(r"(\d{1,15}|\d{0,15}\.\d{1,9})\.?([KMGTP]?)B?", re.IGNORECASE)
+_SMALLER = {"K": "", "M": "K", "G": "M", "T": "G", "P": "T"}
 
 
 class LimitTables:
@@ -56,8 +62,14 @@ class LimitTables:
                 self._memory(scope, amount, where, over)
             elif kind in _TRES:
                 self.number(scope, _TRES[kind], amount, where, over)
+            elif kind.startswith(TYPED) and amount.lower() not in UNLIMITED:
+                typed = {**scope, "gpu-type": kind.removeprefix(TYPED)}
+                self.number(typed, "gpus", amount, where, over)
+                text = f"the limit {kind}={amount} counts jobs that request gpus of this type by name"
+                self.notes.assumed(text, where, cause="limit on a type of gpu")
             elif amount.lower() not in UNLIMITED:
-                self.notes.left_out(f"a limit on {clip(kind)}", where, cause=f"limit on {kind}")
+                text = f"the limit {clip(kind)}={clip(amount)}, which is not simulated"
+                self.notes.left_out(text, where, cause=f"limit on {kind}")
 
     def minutes(self, scope: dict[str, Any], text: str, where: str, prefix: str, over: str = HOLD) -> None:
         """Add the limits of TRES-minutes as hours; `prefix` is ``running-`` for those of running jobs."""
@@ -65,7 +77,8 @@ class LimitTables:
             if amount.lower() in UNLIMITED:
                 continue
             if kind not in _TRES:
-                self.notes.left_out(f"a limit on minutes of {clip(kind)}", where, cause=f"minutes of {kind}")
+                text = f"the limit of {clip(amount)} minutes of {clip(kind)}, which is not simulated"
+                self.notes.left_out(text, where, cause=f"minutes of {kind}")
             elif re.fullmatch(r"\d{1,15}", amount):
                 hours = int(amount) / 60
                 unit = _TRES[kind].removesuffix("s")
@@ -90,5 +103,7 @@ class LimitTables:
         if found is None:
             self.notes.fault(f"{clip(amount)!r} is not an amount of memory", where, "such as 512G")
             return
-        unit = f"{found[2].upper() or 'M'}iB"
-        self.add(scope, "memory", f"{int(found[1])} {unit}", over)
+        number, unit = float(found[1]), found[2].upper() or "M"
+        while not number.is_integer() and unit:
+            number, unit = number * 1024, _SMALLER[unit]
+        self.add(scope, "memory", f"{int(number)} {unit + 'i' if unit else ''}B", over)

@@ -127,3 +127,20 @@ def property_for(name: str, hosts: Set[str], known: Mapping[str, Set[str]]) -> s
         found = f"partition-{name}" if number == 1 else f"partition-{name}-{number}"
         number += 1
     return found
+
+
+def differences(known: NodeGroup, other: NodeGroup) -> Iterator[str]:
+    """Yield the amounts in which two descriptions of a node differ; an amount that is missing is none."""
+    if known is other:
+        return
+    for kind, first, second in (
+        ("cores", known.cores, other.cores),
+        ("gpus", known.gpus, other.gpus),
+        ("memory", _memory(known), _memory(other)),
+    ):
+        if first and second and first != second:
+            yield f"{second} {kind}, but {first}"
+
+
+def _memory(group: NodeGroup) -> str:
+    return next((f"{p.amount.size} {p.amount.unit}" for p in group.pools if p.type == "memory"), "")

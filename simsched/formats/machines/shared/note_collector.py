@@ -45,6 +45,21 @@ class NoteCollector:
     _fault: FormatError | ClusterError | None = None
     _more: int = 0
 
+    @classmethod
+    def joined(cls, parts: Iterable[NoteCollector]) -> NoteCollector:
+        """Return a collector with a copy of the notes of several readings."""
+        found = cls()
+        for part in parts:
+            found.strict = found.strict or part.strict
+            found._fault = found._fault or part._fault
+            found._more += part._more
+            for key, entry in part._entries.items():
+                mine = found._entries.setdefault(key, _Entry([]))
+                mine.number += entry.number
+                most = MOST_FAULTS if key[0] == "fault" and len(entry.first) > 1 else 1
+                mine.first += entry.first[: max(most - len(mine.first), 0)]
+        return found
+
     def fault(self, text: str, where: str = "", expected: str | None = None, *, cause: str = "") -> None:
         """Note that a line, or a part of it, could not be understood; raise `FormatError` if strict."""
         self.error(FormatError(text, where=where or None, expected=expected), cause=cause)

@@ -17,7 +17,7 @@ from simsched.formats.machines.slurm.notation import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
@@ -32,21 +32,17 @@ class GresTypes:
     notes: NoteCollector
     gpus: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def split(self, hosts: Sequence[str], gres: str, where: str) -> Iterator[tuple[Sequence[str], str]]:
-        """Yield the hosts with the same ``Gres``: as slurm.conf states it, with the types of this file.
+    def typed(self, host: str, gres: str, where: str) -> str:
+        """Return the ``Gres`` of a host: as slurm.conf states it, with the types of this file.
 
         slurm.conf decides how many gpus there are.
         """
-        untyped = self._untyped(gres)
-        if not untyped or not self.gpus:
-            yield hosts, gres
-            return
-        alike: dict[str, list[str]] = {}
-        for host in hosts:
-            typed = self._typed(host, untyped, where)
-            alike.setdefault(typed or gres, []).append(host)
-        for text, some in alike.items():
-            yield some, text if text == gres else self._replaced(gres, text)
+        if host in self.gpus and "gpu" not in gres.lower():
+            text = f"gres.conf lists gpus of {host}, and slurm.conf no Gres: they are not in the machine"
+            self.notes.assumed(text, where, cause="gres.conf alone")
+        untyped = self._untyped(gres) if self.gpus else 0
+        typed = self._typed(host, untyped, where) if untyped else ""
+        return self._replaced(gres, typed) if typed else gres
 
     def _untyped(self, gres: str) -> int:
         """Return the number of gpus if slurm.conf states no type for them; 0 otherwise."""
@@ -74,9 +70,9 @@ class GresTypes:
         return ",".join((typed, *others))
 
 
-def read_gres(lines: Iterable[ConfigLine], notes: NoteCollector, reader: NameReader) -> GresTypes:
-    """Return the gpus that a gres.conf lists."""
-    found = GresTypes(notes)
+def read_gres(lines: Iterable[ConfigLine], found: GresTypes, reader: NameReader) -> None:
+    """Add the gpus that a gres.conf lists."""
+    notes = found.notes
     for line in lines:
         refuse_unknown(line.values, GRES, notes, line.where)
         if "autodetect" in line.values and "name" not in line.values:
@@ -88,7 +84,6 @@ def read_gres(lines: Iterable[ConfigLine], notes: NoteCollector, reader: NameRea
         for host in reader.names(text, line.where, "nodename") if text else (_FOR_ALL,):
             types = found.gpus.setdefault(host, {})
             types[kind] = types.get(kind, 0) + number
-    return found
 
 
 def _count(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:

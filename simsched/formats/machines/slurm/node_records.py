@@ -25,6 +25,10 @@ MAX_MEMORY = 10**12
 NOT_POOLS = frozenset({"node", "cluster", "core", "memory", "socket", "storage", "slot", "gpu", "switch"})
 """Names of generic resources that have another meaning in a recipe."""
 
+SLICES = "mig-"
+"""Begins the type of resource that slices of gpus of one profile are: ``mig-1g.5gb``."""
+_PROFILE = re.compile(r"(?:.*[_-])?\d+g\.\d+gb(?:[+.].*)?", re.IGNORECASE)
+
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _FORBIDDEN = re.compile(f"[{re.escape(FORBIDDEN)}\\s]")
 _STATE_MARKS = "*~#!%$@^-+"
@@ -216,10 +220,16 @@ def _resources(
     """
     text = stated(values, "gres")
     entries = notes.attempt(gres_of, text, where, "gres") if text else None
-    listed = [entry for entry in entries or () if entry.name.lower() == "gpu"]
+    every = [entry for entry in entries or () if entry.name.lower() == "gpu"]
+    listed = [entry for entry in every if _PROFILE.fullmatch(entry.type) is None]
     gpus = _by_type(listed, notes, where)
     others = [entry for entry in entries or () if entry.name.lower() != "gpu"]
     more = _other_pools(others, notes, where)
+    for profile, count in _by_type([entry for entry in every if entry not in listed], notes, where).items():
+        kind = SLICES + re.sub(r"[^A-Za-z0-9_.-]", "_", profile)
+        more = (*more, PoolSpec(type=kind, amount=Amount(count)))
+        text = f"slices of gpus are resources of their own ({kind}), which a request for gpu does not count"
+        notes.assumed(text, where, cause=f"slices {kind}")
     types = tuple(f"{property_name(kind)}@gpu" for kind in gpus if kind)
     if len(gpus) > 1:
         single = (

@@ -41,10 +41,20 @@ LEFT_OUT = {
     "maxmempercpu": "the most memory per CPU",
     "maxmempernode": "the most memory per node",
     "overtimelimit": "the time that a job may run beyond its limit",
-    "qos": "the limits of its QOS",
     "reqresv": "jobs need a reservation of Slurm",
     "rootonly": "only root submits to it",
 }
+PARTITION_ALONE = {
+    "cpubind": "how tasks are bound to CPUs",
+    "disablerootjobs": "whether root may submit to it",
+    "hidden": "whether users see it",
+    "powerdownonidle": "nodes are switched off when they are idle",
+    "selecttypeparameters": "its own consumable resources",
+    "suspendtime": "the time after which idle nodes are switched off",
+    "topology": "its own topology",
+    "tresbillingweights": "the weights of resources in usage, which counts cores here",
+}
+"""The same for keys that the whole cluster does not have, or has in another sense."""
 _NO_EFFECT = frozenset({"all", "no", "0", "default", *UNLIMITED})
 
 
@@ -62,8 +72,22 @@ def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: 
     if limits:
         policy["limits"] = limits
     usual = _time(values, "defaulttime", notes, where)
+    if usual is not None and longest is not None and usual > longest:
+        # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
+        stated_, allowed = (
+            "UNLIMITED" if time == inf else format_duration(time) for time in (usual, longest)
+        )
+        notes.assumed(
+            f"partition {name}: DefaultTime ({stated_}) is above MaxTime ({allowed}), which is the default",
+            where,
+        )
+        usual = longest
     if usual is not None:
         policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
+        if longest is not None and usual > longest:
+            given = stated(values, "defaulttime")
+            text = f"partition {name}: DefaultTime={given} is above MaxTime, which counts"
+            notes.assumed(text, where)
     if policy:
         queue["policy"] = policy
     state = stated(values, "state").upper()
@@ -133,7 +157,7 @@ def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[
 
 def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
     """Note the keys with an effect that a queue does not hold; one note for each key."""
-    for key, meaning in LEFT_OUT.items():
+    for key, meaning in {**LEFT_OUT, **PARTITION_ALONE}.items():
         value = stated(values, key)
         if value and value.lower() not in _NO_EFFECT:
             text = f"partition {name}: {PARTITION[key]}={value} ({meaning})"
@@ -142,7 +166,8 @@ def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, w
     kind, _, jobs = _sharing(values).partition(":")
     if kind in ("yes", "force") and jobs != "1":
         text = (
-            f"partition {name}: OverSubscribe={kind.upper()} (jobs share cores; here each core has one job)"
+            f"partition {name}: OverSubscribe={_sharing(values).upper()} (jobs share cores; here each core "
+            "has one job)"
         )
         notes.left_out(text, where, cause="partition oversubscribe")
 

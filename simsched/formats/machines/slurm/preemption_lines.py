@@ -1,8 +1,7 @@
 """Slurm's lines about preemption as the table ``preemption`` of a configuration.
 
 PreemptType, PreemptMode, PreemptExemptTime and PreemptParameters of the cluster, PreemptMode and GraceTime of
-partitions.  With ``preempt/qos`` the accounting database says which QOS preempts another: `qos_preemption` is
-the part of slurm.conf, and `limits.qos_priorities` adds the QOS.
+partitions.  With ``preempt/qos`` the accounting database says which QOS preempts another.
 """
 
 from __future__ import annotations
@@ -14,34 +13,45 @@ from simsched.formats.machines.slurm.notation import comma_parts, stated, time_l
 from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, YOUNGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from simsched.formats.machines.description import QosRow
     from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
+    from simsched.formats.machines.slurm.slurm_records import Line
 
 MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
 ENDING = ("requeue", "cancel")
 """The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
-WAITS_FOR_QOS = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
-"""The note of a slurm.conf without the QOS of the accounting database."""
 SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
 """The note on the mode of suspended jobs."""
 
 
 def preemption_of(
-    settings: Settings, tiers: Mapping[str, int], partitions: Mapping[str, tuple[Mapping[str, str], str]]
+    settings: Settings,
+    tiers: Mapping[str, int],
+    partitions: Mapping[str, Line],
+    qos: Sequence[QosRow] = (),
 ) -> dict[str, Any]:
-    """Return the table ``preemption``; empty if no partition preempts another.
+    """Return the table ``preemption``; empty if no partition and no QOS preempts another.
 
-    `tiers` is partition → PriorityTier, `partitions` partition → its keys and their place.
+    `tiers` is partition → PriorityTier, `qos` the QOS of the accounting database.
     """
     kind, mode = settings.get("preempttype"), settings.get("preemptmode")
-    if kind in ("", "preempt/none"):
-        return {}
     where = settings.where("preempttype")
+    if kind != BY_QOS and any(row.preempts for row in qos):
+        shown = "; ".join(f"QOS {row.name} preempts {', '.join(row.preempts)}" for row in qos if row.preempts)
+        text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
+        settings.notes.left_out(text, qos[0].where.rpartition(":")[0])
+    if kind in ("", "preempt/none"):
+        _note_idle(settings, partitions)
+        return {}
     if kind == BY_QOS:
         _note_rest(settings, mode)
-        settings.notes.left_out(WAITS_FOR_QOS, where)
+        if qos:
+            return _by_qos(settings, qos)
+        text = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
+        settings.notes.left_out(text, where)
         return {}
     if kind != BY_PARTITION:
         settings.notes.left_out(f"PreemptType={settings.values['preempttype']}", where)
@@ -66,16 +76,50 @@ def preemption_of(
     return found
 
 
-def qos_preemption(settings: Settings) -> dict[str, Any]:
-    """Return the table ``preemption`` that a slurm.conf with ``preempt/qos`` states, without its QOS.
+def _note_idle(settings: Settings, partitions: Mapping[str, Line]) -> None:
+    """Note modes and grace times of a cluster without PreemptType, where no job is preempted."""
+    own = [(settings.get("preemptmode"), "", settings.where("preemptmode"))]
+    for name, (values, place) in partitions.items():
+        own.append((stated(values, "preemptmode"), f"partition {name}: ", place))
+    for mode, whose, where in own:
+        if mode.lower() not in ("", "off"):
+            text = f"{whose}PreemptMode={mode}: without PreemptType, no job is preempted"
+            settings.notes.left_out(text, where, cause="preemptmode without preempttype")
 
-    Its key ``exempt`` is the PreemptExemptTime whatever the mode is: that of a QOS may be another.
-    """
-    if settings.get("preempttype") != BY_QOS:
+
+def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
+    """Return the table ``preemption`` of these QOS; empty if none preempts another."""
+    notes, where = settings.notes, rows[0].where.rpartition(":")[0]
+    priorities = {row.name: row.priority for row in rows}
+    mode, exempt = mode_of(settings.get("preemptmode")) or "off", _exempt(settings)
+    tables: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for name in row.preempts:
+            if name == row.name:
+                notes.left_out(f"QOS {name} preempts its own jobs", row.where)
+            elif name not in priorities:
+                notes.fault(f"QOS {row.name} preempts {name!r}, which the file does not have", row.where)
+        found = dict(row.victims)
+        if "exempt" not in found:
+            found = dict(with_exempt(found, mode, exempt))
+        if found.get("mode", mode) == "suspend" and found.get("exempt"):
+            found["exempt"] = 0  # Slurm ignores that of jobs that are suspended
+        others = [name for name in row.preempts if name in priorities and name != row.name]
+        if others:  # Slurm preempts jobs of the QOS of the lowest priority first
+            found["preempts"] = sorted(others, key=priorities.__getitem__)
+        if found:
+            tables[row.name] = found
+    victims = {name for table in tables.values() for name in table.get("preempts", ())}
+    modes = {tables.get(name, {}).get("mode", mode) for name in victims}
+    if modes <= {"off"}:
         return {}
-    found = _common(settings, mode_of(settings.get("preemptmode")) or "off", 0)
-    exempt = _exempt(settings)
-    return {"by": "qos", **found, **({"exempt": exempt} if exempt else {})}
+    if "suspend" in modes:
+        notes.assumed(SUSPENDS, where)
+    shown = "; ".join(
+        f"{name}: {', '.join(table['preempts'])}" for name, table in tables.items() if "preempts" in table
+    )
+    notes.assumed(f"the QOS preempt these, the first one first: {shown}", where)
+    return {"by": "qos", **_common(settings, mode, exempt), "qos": tables}
 
 
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:

@@ -16,12 +16,11 @@ from simsched.formats.machines.slurm.notation import comma_parts, stated, time_l
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from simsched.formats.machines.description import QosRow
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
-NO_VALUES = "PriorityWeightQOS: the priorities of QOS are in the accounting database"
-"""The beginning of the note of a slurm.conf whose QOS factor has no values."""
 BASIC, MULTIFACTOR = "priority/basic", "priority/multifactor"
 FACTORS = {
     "age": "age",
@@ -52,21 +51,27 @@ _FLAGS = {
     "max_tres_gres": "usage is that of cores",
 }  # fmt: skip
 """Flags in lower case → the effect of leaving them out; empty: it is held, or has no effect here."""
-_WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{1,15})?)\s*")
+_WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})\s*")
 
 
 class PriorityLines:
-    """The lines of one configuration: `values` by key in lower case, `where` the place of a key."""
+    """The lines of one configuration: `values` by key in lower case, `where` the place of a key.
 
-    def __init__(self, values: Mapping[str, str], notes: NoteCollector, where: Callable[[str], str]) -> None:
+    `qos` has the priorities and usage factors of QOS, which are in the accounting database.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, str],
+        notes: NoteCollector,
+        where: Callable[[str], str],
+        qos: Sequence[QosRow] = (),
+    ) -> None:
         self._values = values
         self._notes = notes
         self._where = where
+        self._qos_rows = qos
         self._flags = self._read_flags()
-        self._qos_factor: dict[str, Any] = {}
-        self._shares: dict[str, Any] = {}
-        self.with_qos: dict[str, Any] = {}
-        """The options with a QOS factor that has no values; empty without a weight of QOS."""
 
     def options(self, partitions: Mapping[str, float] | None = None) -> dict[str, Any]:
         """Return ``order`` and ``priority``; empty if jobs go by submission.
@@ -80,12 +85,11 @@ class PriorityLines:
             self._left_out(f"PriorityType={kind}: jobs are ordered by submission", "prioritytype")
             return {}
         factors = self._factors(partitions or {})
-        found = self._with(factors) if factors else {}
-        if self._qos_factor:
-            self.with_qos = self._with({**factors, "qos": self._qos_factor})
-        if factors:
-            self._assume(factors)
-        return found
+        self._note_qos(factors)
+        if not factors:
+            return {}
+        self._assume(factors)
+        return self._with(factors)
 
     def _with(self, factors: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``order`` and ``priority`` with these factors."""
@@ -99,7 +103,7 @@ class PriorityLines:
         if "accrue_always" in self._flags:
             priority["age-from"] = "submit"
         if "fair-share" in factors:
-            priority["fair-share"] = dict(self._shares)
+            priority["fair-share"] = self._fair_share()
         return {"order": "multifactor", "priority": priority}
 
     # -- factors ----------------------------------------------------------------------------------
@@ -113,8 +117,8 @@ class PriorityLines:
         for name, weight in self._tres().items():
             plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
             found[name] = {"weight": weight, "of": "nothing" if plain else "queue"}
-        self._qos_factor = found.pop("qos", {})  # it has no values yet
-        self._shares = self._fair_share() if "fair-share" in found else {}
+        if not found.get("qos", {"values": True})["values"]:
+            del found["qos"]
         return found
 
     def _age(self, _: Mapping[str, float]) -> dict[str, Any]:
@@ -136,12 +140,34 @@ class PriorityLines:
         return {"values": dict(partitions), "default": 0, "normalise": self._normalises("part")}
 
     def _qos(self, _: Mapping[str, float]) -> dict[str, Any]:
-        text = (
-            f"{NO_VALUES}; import the output of sacctmgr show qos -P as well, or give them as "
-            "priority.factors.qos.values"
-        )
-        self._left_out(text, "priorityweightqos")
-        return {"values": {}, "default": 0, "normalise": self._normalises("qos")}
+        values = {row.name: row.priority for row in self._qos_rows}
+        if not values:
+            text = (
+                "PriorityWeightQOS: the priorities of QOS are in the accounting database; import the output "
+                "of sacctmgr show qos -P as well, or give them as priority.factors.qos.values"
+            )
+            self._left_out(text, "priorityweightqos")
+        elif any(values.values()):
+            shown = ", ".join(f"{name} {value}" for name, value in values.items())
+            weight = self._whole("priorityweightqos")
+            text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
+            self._notes.assumed(text, self._qos_rows[0].where.rpartition(":")[0])
+        else:
+            values = {}  # all are equal
+        return {"values": values, "default": 0, "normalise": self._normalises("qos")}
+
+    def _note_qos(self, factors: Mapping[str, Any]) -> None:
+        """Note the values of QOS that the priority does not use."""
+        where = self._qos_rows[0].where.rpartition(":")[0] if self._qos_rows else ""
+        if any(row.priority for row in self._qos_rows) and "qos" not in factors:
+            text = "the priorities of QOS: no slurm.conf gives them a weight (PriorityWeightQOS)"
+            self._notes.left_out(text, where)
+        used = {row.name: row.usage_factor for row in self._qos_rows if row.usage_factor != 1}
+        if used and "fair-share" in factors:
+            shown = ", ".join(f"{name} {value:g}" for name, value in used.items())
+            self._notes.assumed(f"usage counts with the UsageFactor of its QOS: {shown}", where)
+        elif used:
+            self._notes.left_out("UsageFactor of QOS: the priority of jobs has no fair share", where)
 
     def _assoc(self, _: Mapping[str, float]) -> dict[str, Any]:
         return {"normalise": self._normalises("assoc")}
@@ -174,6 +200,9 @@ class PriorityLines:
         found["half-life"] = "inf" if half_life in (0, inf) else format_duration(half_life)
         if classic and self._text("fairsharedampeningfactor"):
             found["dampening"] = self._whole("fairsharedampeningfactor", least=1) or 1
+        used = {row.name: row.usage_factor for row in self._qos_rows if row.usage_factor != 1}
+        if used:
+            found["qos-usage"] = used
         found.update(self._reset())
         return found
 

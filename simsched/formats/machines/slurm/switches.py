@@ -62,6 +62,12 @@ class SwitchLines:
     def _names(self, text: str, where: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.reader.names(text, where, "switch")))
 
+    def join(self, other: SwitchLines) -> None:
+        """Add the switches of another file, unless there are some: one file has the whole network."""
+        if not self.hosts:
+            self.hosts, self.below = dict(other.hosts), dict(other.below)
+            self.places, self.blocks = dict(other.places), set(other.blocks)
+
     def tree(self, nodes: Mapping[str, object]) -> SwitchTree | None:
         """Return the network of the switches over `nodes`; None without switches, and for a cycle."""
         self._drop_unknown(nodes)
@@ -136,10 +142,8 @@ class SwitchLines:
         return "switch" if levels[name] == 0 else f"switch-level-{levels[name]}"
 
 
-def read_switches(lines: Iterable[ConfigLine], notes: NoteCollector, reader: NameReader) -> SwitchLines:
-    """Return the switches of a topology.conf; other lines are faults."""
-    found = SwitchLines(notes, reader)
+def read_switches(lines: Iterable[ConfigLine], found: SwitchLines) -> None:
+    """Add the switches of a topology.conf; other lines are faults."""
     for line in lines:
         if not found.add(line):
-            notes.fault(f"unknown key {line.kind!r}", line.where, "SwitchName or BlockName")
-    return found
+            found.notes.fault(f"unknown key {line.kind!r}", line.where, "SwitchName or BlockName")

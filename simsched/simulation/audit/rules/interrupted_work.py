@@ -20,7 +20,7 @@ from simsched.simulation.audit.job_life import DONE, wrong_end
 from simsched.simulation.audit.limit_use import Attempts
 from simsched.simulation.audit.rules.licence_use import LicenceUse
 from simsched.simulation.audit.rules.reserved_nodes import ReservedNodes, reservation_named
-from simsched.simulation.audit.tolerance import differs, later
+from simsched.simulation.audit.tolerance import differs, known, later
 from simsched.simulation.preemption.checkpoint_rules import ATTRIBUTE
 
 if TYPE_CHECKING:
@@ -146,7 +146,9 @@ class InterruptedWork(Attempts):
             return False
         return not differs(row.get("suspended", 0), self.gaps.get(name, 0) + end - last)
 
-    def wrong_work(self, name: str, job: Job, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    def wrong_work(
+        self, name: str, job: Job, row: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]]
+    ) -> Iterator[tuple[str, str]]:
         """Yield (rule, fault) for the work that a job kept and lost, and for its preemption."""
         if "saved" not in row:
             return
@@ -162,8 +164,19 @@ class InterruptedWork(Attempts):
         gaps = self.gaps.get(name, 0)
         if row["start"] is not None and differs(row["suspended"], gaps) and not self.released_late(name, row):
             yield "W1", f"was suspended for {gaps} s, the table has {row['suspended']} s"
-        for fault in self._wrong_preemption(job, row, ran, before):
+        for fault in self._wrong_overhead(job, row, ran):
+            yield "W1", fault
+        for fault in self._wrong_preemption(job, row, ran, before, rows):
             yield "V1", fault
+
+    def _wrong_overhead(self, job: Job, row: Mapping[str, Any], ran: list[float]) -> Iterator[str]:
+        """Yield the fault in the seconds in which the last attempt read and wrote checkpoints."""
+        overhead, times = row.get("overhead", 0), self.times_of(job)
+        least, most = 0.0, ran[-1] if times is not None and ran and row["end"] is not None else 0.0
+        if most and row["result"] == "COMPLETED":
+            least = most = max(0, most - (_work(job) - row["saved"]))
+        if later(least, overhead) or later(overhead, most):
+            yield f"read and wrote checkpoints for {overhead} s, possible are {least} to {most} s"
 
     def _bounds(self, job: Job, before: list[float], saved: float) -> tuple[float, float]:
         """Return the least and the most work that the interrupted attempts of a job can have kept."""
@@ -180,7 +193,12 @@ class InterruptedWork(Attempts):
         return (min(least, saved) if saved and most > least else least), min(most, _work(job))
 
     def _wrong_preemption(
-        self, job: Job, row: Mapping[str, Any], ran: list[float], before: list[float]
+        self,
+        job: Job,
+        row: Mapping[str, Any],
+        ran: list[float],
+        before: list[float],
+        rows: Mapping[str, Mapping[str, Any]],
     ) -> Iterator[str]:
         rules, reason = self._recorded.preemption, row["reason"] or ""
         if rules is None or _PREEMPTED not in reason:
@@ -206,8 +224,15 @@ class InterruptedWork(Attempts):
         after = job.jobspec.system.get("preemptible-after")
         least = (rule.exempt if after is None else float(after)) + (0 if mode == "suspend" else rule.grace)
         last = before[-1] if how and mode != "suspend" and before else ran[-1] if ran else inf
-        if mode != "suspend" and later(least, last):
+        if mode == "suspend":
+            return
+        if later(least, last):
             yield f"was preempted after {last} s, and may be only after {least} s"
+        began = known(rows.get(other.removesuffix(_CHECKPOINT), {}).get("eligible"))
+        ends = [end for _, end in self.attempts_of(str(job.id), row)]
+        went = ends[-2:][0] if how and row["start"] is not None else ends[-1] if ends else inf
+        if began is not None and later(began + rule.grace, went):
+            yield f"went at {went:g}, without {rule.grace:g} s of grace after {began:g}, when {other} came"
 
 
 def _work(job: Job) -> float:

@@ -32,6 +32,7 @@ class LicenceUse:
         self._counts = {} if licences is None else licences.to_dict()
         self.free = dict(self._counts)
         self.taken: dict[str, int] = {}
+        self._ids: dict[str, Idset] = {}  # licence → the ids in use, where R names ids
 
     def note(self, event: str, job: Job, document: Mapping[str, Any]) -> Iterator[str]:
         """Count the licences of a line, and yield its faults."""
@@ -41,6 +42,12 @@ class LicenceUse:
         named = {str(path).rpartition("/")[2]: units for path, units in pools.items()}
         found = {name: _number(units) for name, units in named.items() if name in self._counts}
         self.taken = found
+        for name, units in named.items():
+            if name in self._counts and isinstance(units, str):
+                ids, used = Idset.parse(units), self._ids.get(name, Idset())
+                if event != "release" and ids & used:
+                    yield f"has the licence {name!r} {ids & used}, which another job has"
+                self._ids[name] = used - ids if event == "release" else used | ids
         if event == "release":
             for name, units in found.items():
                 self.free[name] += units

@@ -52,7 +52,8 @@ class UnitHolders:
             self._shared.setdefault(place, {})[name] = mask
         else:
             self._alone[place] = self._alone.get(place, 0) | mask
-        return f"{place[1]} of rank {place[0]} held twice: mask {taken & mask:#x}" if taken & mask else None
+        twice = taken & mask
+        return f"{twice.bit_count()} {place[1]} of rank {place[0]} held twice" if twice else None
 
     def _too_few_alone(self, name: str, rules: ClaimRules) -> Iterator[str]:
         """Yield a fault for each type of which others share more units than the request lets them."""

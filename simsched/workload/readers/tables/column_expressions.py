@@ -22,6 +22,39 @@ _REFUSED = {
 """Kinds of parts that an expression cannot have → their names in messages."""
 
 
+FUNCTIONS = frozenset(
+    """
+    + - * / // % ** ^ & | << >> ~ ~~ !~~ ~~* !~~* ~~~ || ^@ @ -> ->> @> <@ &&
+    abs add bit_count cbrt ceil ceiling divide even exp floor fmod gcd greatest isfinite isinf isnan lcm least
+    ln log log10 log2 mod multiply pow power round round_even sign sqrt subtract trunc
+    if ifnull nullif error typeof hash md5 sha256
+    array_extract array_length array_slice cardinality contains element_at filter flatten len list_aggr
+    list_aggregate list_any_value list_apply list_avg list_concat list_contains list_count list_distinct
+    list_element list_extract list_filter list_first list_has list_has_all list_has_any list_indexof list_last
+    list_max list_median list_min list_position list_reverse list_select list_slice list_sort list_sum
+    list_transform list_unique list_value list_zip map map_contains map_extract map_extract_value map_keys
+    map_values row struct_extract struct_extract_at struct_pack
+    from_json json_array_length json_exists json_extract json_extract_path json_extract_path_text
+    json_extract_string json_keys json_type json_value
+    ascii char_length character_length chr concat concat_ws ends_with instr lcase left length like_escape
+    lower ltrim nfc_normalize octet_length ord position prefix regexp_escape regexp_extract regexp_extract_all
+    regexp_full_match regexp_matches regexp_replace regexp_split_to_array replace reverse right rtrim split
+    split_part starts_with str_split str_split_regex string_split string_split_regex string_to_array
+    strip_accents strlen strpos substr substring suffix translate trim ucase unicode upper url_decode
+    age century date_add date_diff date_part date_sub date_trunc datediff datepart datesub datetrunc day
+    dayname dayofmonth dayofweek dayofyear decade epoch epoch_ms epoch_ns epoch_us era hour isodow isoyear
+    julian last_day
+    make_date make_time make_timestamp make_timestamp_ms make_timestamp_ns make_timestamptz microsecond
+    millennium millisecond minute month monthname nanosecond quarter second strftime strptime time_bucket
+    timezone timezone_hour timezone_minute to_centuries to_days to_decades to_hours to_microseconds
+    to_millennia to_milliseconds to_minutes to_months to_quarters to_seconds to_timestamp to_weeks to_years
+    try_strptime week weekday weekofyear year yearweek
+    bin formatreadablesize from_binary from_hex hex parse_formatted_bytes to_base to_binary to_hex unbin unhex
+    """.split()  # noqa: SIM905 (a list of names, read as text)
+)
+"""The functions of expressions: of one value each.  Others wait, draw, repeat, or ask the database."""
+
+
 @cache
 def columns_in(text: str, where: str = "expression") -> frozenset[str]:
     """Return the columns that an expression names, in lower case.
@@ -29,7 +62,7 @@ def columns_in(text: str, where: str = "expression") -> frozenset[str]:
     Raises
     ------
     ConfigError
-        for a text that is not one expression, and for a query within it.
+        for a text that is not one expression, and for a query or a function not in `FUNCTIONS` within it.
 
     >>> sorted(columns_in("ceil(cpu_milli / 1000) * [x.n for x in Pods][1]"))
     ['cpu_milli', 'pods']
@@ -44,6 +77,12 @@ def columns_in(text: str, where: str = "expression") -> frozenset[str]:
         kind = str(node.get("class", ""))
         if kind in _REFUSED:
             raise ConfigError(f"{_REFUSED[kind]} is not allowed in {text!r}", where=where)
+        if kind == "FUNCTION" and (name := str(node["function_name"]).lower()) not in FUNCTIONS:
+            raise ConfigError(
+                f"the function {name} is not allowed in {text!r}{did_you_mean(name, FUNCTIONS)}",
+                where=where,
+                expected="functions of numbers, texts, times and lists, such as ceil, substr, epoch",
+            )
         if kind == "LAMBDA":
             own |= {
                 str(part["column_names"][0]).lower() for part in _nodes(node["lhs"]) if "column_names" in part

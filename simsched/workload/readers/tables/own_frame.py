@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import WorkloadError
 from simsched.workload.readers.jobs_yaml import KEYS, read_jsonl
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
 
 def _lines(frame: Any, names: list[str]) -> Iterator[str]:
     columns = [_values(frame[name]) for name in names]
-    for row in zip(*columns, strict=True):
+    for number, row in enumerate(zip(*columns, strict=True), 1):
+        if not _is_given(row[names.index("submit")]):
+            raise WorkloadError("there is no submit time", where=f"data frame:{number}", expected="seconds")
         entry = {name: _plain(value) for name, value in zip(names, row, strict=True) if _is_given(value)}
         if isinstance(entry.get("depends"), str):
             entry["depends"] = entry["depends"].split(",")  # as the table of jobs of a run has them

@@ -12,17 +12,20 @@ from simsched.workload.readers.tables.column_sql import is_nested, is_number
 from simsched.workload.readers.tables.relation import VIEW, named, open_relation, rows_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
 
+_NO_VALUE = 4_294_967_294
+"""Slurm's NO_VAL; INFINITE is the number after it."""
+_SAMPLE = 10_000
 FIRST_ROWS = 3
 """The number of values that are shown per column."""
 _WIDTH = 60
 
 WORDS = {
-    "id": "jobid jobidraw id jid jobnumber jobno jobuid jobname taskid cobaltjobid job number",
+    "id": "jobid jobidraw idjob id jid jobnumber jobno jobuid jobname taskid cobaltjobid job number",
     "submit": "submit submittime submitted submittedtime submissiontime submitdate queuedtimestamp queued "
     "queuedat submittedat createdat queuedtime creationtime created createtime ctime qtime adt arrival "
     "arrivaltime tsubmit timesubmit",
@@ -31,31 +34,39 @@ WORDS = {
     "end": "end endtime ended enddate endtimestamp finish finishtime finished completion completiontime edt "
     "deletiontime tinactive timeend done",
     "runtime": "runtime elapsed elapsedraw elapsedtime runseconds runtimeseconds duration executiontime "
-    "walltimeused wallclockused run",
-    "limit": "timelimit limit walltime walltimeseconds requestedtime reqtime reqwalltime requestedwalltime "
-    "wallclockreq timelimitraw elpl wallclocklimit maxtime timereq walltimereq walltimelimit",
-    "nodes": "nnodes numnodes nodecount reqnodes allocnodes numnodesalloc numnodesreq nodenum nodesreq nodes "
-    "nodesrequested nodesused nnumr numhosts workernum",
-    "cores": "cores ncores numcores ncpus cpus reqcpus alloccpus numcpus cpunum corecount processors procs "
-    "nprocs processorsreq numcoresalloc numcoresreq coresrequested coresused cnumr cpurequest "
-    "requestednumberofresources res",
+    "walltimeused wallclockused usedwalltime actualwalltime run",
+    "limit": "timelimit limit requestedtime reqtime reqwalltime requestedwalltime wallclockreq timelimitraw "
+    "elpl wallclocklimit maxtime timereq walltimereq walltimelimit maxruntime timelimitseconds",
+    "nodes": "nnodes numnodes nodecount reqnodes allocnodes numnodesalloc numnodesreq nodenum nodesreq "
+    "nodesalloc nodes nodesrequested nodesused nnumr numhosts workernum",
+    "cores": "cores ncores numcores ncpus cpus cpusreq reqcpus cpusalloc alloccpus numcpus cpunum corecount "
+    "processors procs nprocs processorsreq numcoresalloc numcoresreq coresrequested coresused cnumr "
+    "cpurequest requestednumberofresources res",
     "gpus": "gpus ngpus numgpus gpunum gpucount reqgpus numgpu numgpusalloc numgpusreq "
     "gpusrequested gpurequest",
     "memory": "memory mem reqmem memreq memalloc memoryreq memorymib memorygb maxmemgb requestedmemory",
-    "user": "user username userid usr uid owner userhash usernamegenid who",
-    "group": "group groupname groupid gid",
+    "user": "user username userid iduser usr uid owner userhash usernamegenid who",
+    "group": "group groupname groupid idgroup gid",
     "account": "account project projectname accounthash bank projectnamegenid organization vc allocation",
     "queue": "queue queuename partition qname jobqueue class",
     "state": "state jobstate status exitstate statesimple endstate jobstatus exitstatus finalstate podphase "
     "outcome result",
     "nodelist": "nodelist hosts hostlist allocatedresources location allocatednodes nodeslist",
     "energy": "energy consumedenergy consumedenergyraw econ energyj joules",
-    "eligible": "eligible eligibletime qdt etime",
+    "eligible": "eligible eligibletime timeeligible qdt etime",
 }
 """Value of a job → names of columns that have it, best first, in lower case without other characters."""
+AMBIGUOUS = ("walltime", "walltimeseconds", "wallclock", "wallclocktime", "walltimes")
+"""Names of columns that are run times in some logs and limits in others."""
+_SLURM_STATES = (
+    "0: PENDING, 1: RUNNING, 2: RUNNING, 3: COMPLETED, 4: CANCELED, 5: FAILED, 6: TIMEOUT, 7: FAILED, "
+    "8: FAILED, 9: FAILED, 10: TIMEOUT, 11: FAILED"
+)
+"""The numbers of job states in Slurm's database (slurm.h, ``job_states``)."""
 _MAGNITUDES = ((1e17, "epoch-ns"), (1e14, "epoch-us"), (1e11, "epoch-ms"))
 _ENDINGS = (
-    (r"(?:^|_)(?:minutes?|mins?)$", "min"), (r"(?:^|_)(?:hours?|hrs?|h)$", "h"), (r"_ms$|milli", "ms"),
+    (r"(?:^|_)(?:minutes?|mins?)$|^timelimitraw$", "min"),
+    (r"(?:^|_)(?:hours?|hrs?|h)$", "h"), (r"_ms$|milli", "ms"),
     (r"gib$", "GiB"), (r"mib$", "MiB"), (r"kib$", "KiB"), (r"_gb$", "GB"), (r"_mb$", "MB"), (r"_kb$", "KB"),
     (r"bytes?$", "B"),
 )  # fmt: skip
@@ -75,7 +86,8 @@ class ShownColumn:
     def sample(self) -> str:
         """The type and the first values, on one line."""
         text = ", ".join(self.values)
-        return f"{self.type[:24]}: {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}"
+        kind = self.type[:24]
+        return f"{kind}: {text if len(text) <= _WIDTH else text[: _WIDTH - 1] + '…'}" if text else kind
 
 
 def proposed_map(source: Source) -> str:
@@ -100,14 +112,21 @@ def proposed_map(source: Source) -> str:
 
 def shown_columns(relation: Relation) -> list[ShownColumn]:
     """Return the columns of a table with their first values and roles; each role occurs once."""
-    rows = relation.rows(f"from {VIEW} limit {FIRST_ROWS}")
     names = list(relation.columns)
+    # Of a nested column of Parquet, even one value costs the memory of thousands of rows.
+    shown = ", ".join(
+        "null" if relation.form == "parquet" and is_nested(relation.columns[name]) else named(name)
+        for name in names
+    )
+    rows = relation.rows(f"select {shown} from {VIEW} limit {FIRST_ROWS}")
     roles = _roles(relation.columns)
     found = []
     for place, name in enumerate(names):
         values = tuple(str(row[place]).replace("\n", " ")[:_WIDTH] for row in rows)
+        if relation.form == "parquet" and is_nested(relation.columns[name]):
+            values = ()
         role = roles.get(name, "")
-        options = _options(relation, role, name) if role else ""
+        options = _options(relation, role, name, roles) if role else ""
         found.append(ShownColumn(name, relation.columns[name], values, role, options))
     return found
 
@@ -125,7 +144,18 @@ def _roles(columns: dict[str, str]) -> dict[str, str]:
         ]
         if fits:
             roles[min(fits, key=lambda name: order.index(plain[name]))] = role
+    unclear = [name for name, text in plain.items() if text in AMBIGUOUS and _can_be("limit", columns[name])]
+    given = set(roles.values())
+    if unclear and "limit" not in given and ("runtime" in given or {"start", "end"} <= given):
+        roles[unclear[0]] = "limit"
+    elif unclear and "runtime" not in given:
+        roles[unclear[0]] = "runtime"
     return roles
+
+
+def _is_slurm_database(columns: Iterable[str]) -> bool:
+    """Whether a table is one of jobs in the database of slurmdbd, by its columns."""
+    return {"id_job", "time_submit"} <= {name.lower() for name in columns}
 
 
 def _can_be(role: str, type_: str) -> bool:
@@ -137,19 +167,63 @@ def _can_be(role: str, type_: str) -> bool:
     return not (role in TIMES and type_ in {"BOOLEAN", "INTERVAL"})
 
 
-def _options(relation: Relation, role: str, name: str) -> str:
+def _options(relation: Relation, role: str, name: str, roles: Mapping[str, str]) -> str:
     """Return the options of a column that its name and values suggest, such as ``unit: min``."""
-    type_ = relation.columns[name]
-    if role in TIMES and is_number(type_):
-        ((most,),) = relation.rows(f"select max(x) from (select {named(name)} as x from {VIEW} limit 10000)")
-        found = next((word for least, word in _MAGNITUDES if most is not None and most > least), "")
-        return f"format: {found}" if found else ""
-    if role in (*DURATIONS, "memory") and is_number(type_):
+    if not is_number(relation.columns[name]):
+        return ""
+    slurm = _is_slurm_database(relation.columns)
+    ((most,),) = relation.rows(f"select max(x) from (select {named(name)} as x from {VIEW} limit {_SAMPLE})")
+    found = []
+    if role == "memory" and name.lower() == "mem_req" and slurm:
+        return _memory_of_slurm(relation.columns)
+    if role in TIMES:
+        word = next((word for least, word in _MAGNITUDES if most is not None and most > least), "")
+        found += [f"format: {word}"] if word else []
+        found += ["missing: [0]"] if slurm and role != "submit" else []
+    if role in (*DURATIONS, "memory"):
         time = role in DURATIONS
         units = [unit for pattern, unit in _ENDINGS if re.search(pattern, name.lower())]
         fits = [unit for unit in units if (unit in {"min", "h", "ms"}) == time]
-        return f"unit: {fits[0]}" if fits else ""
-    return ""
+        if not fits and role == "limit" and (slurm or _is_in_minutes(relation, name, roles)):
+            fits = ["min"]
+        found += [f"unit: {fits[0]}"] if fits else []
+    if role == "limit" and most is not None and most >= _NO_VALUE:
+        found.append(f"missing: [{_NO_VALUE}, {_NO_VALUE + 1}]")
+    if role == "state" and slurm:
+        found.append(f"values: {{{_SLURM_STATES}}}")
+    return ", ".join(found)
+
+
+def _memory_of_slurm(columns: Iterable[str]) -> str:
+    """Return the memory of a job in Slurm's database: MiB per node, or per CPU with the highest bit set."""
+    have = {name.lower() for name in columns}
+    nodes = " * greatest(nodes_alloc, 1)" if "nodes_alloc" in have else ""
+    cpus = " * cpus_req" if "cpus_req" in have else ""
+    flag = 2**63
+    case = f"case when mem_req >= {flag} then (mem_req - {flag}){cpus} else mem_req{nodes} end"
+    return f'expression: "{case}"'
+
+
+def _is_in_minutes(relation: Relation, name: str, roles: Mapping[str, str]) -> bool:
+    """Whether limits are minutes: as seconds, most of the run times were beyond them."""
+    column = {role: name for name, role in roles.items()}
+    if "runtime" in column:
+        run, types = named(column["runtime"]), [relation.columns[column["runtime"]]]
+    elif {"start", "end"} <= column.keys():
+        run = f"({named(column['end'])} - {named(column['start'])})"
+        types = [relation.columns[column[role]] for role in ("start", "end")]
+        if all("TIMESTAMP" in type_ for type_ in types):
+            run, types = f"epoch({run})", []
+    else:
+        return False
+    if not all(map(is_number, types)) or name.lower().endswith(("s", "sec", "seconds")):
+        return False
+    ((over, rows),) = relation.rows(
+        f"select count(*) filter (run > x and run <= 60 * x + 120), count(*) from "
+        f"(select {named(name)} as x, {run} as run from {VIEW} limit {_SAMPLE}) "
+        f"where x between 1 and {_NO_VALUE - 1} and run > 0"
+    )
+    return bool(rows and over > rows / 2)
 
 
 def _head(name: str, presets: list[str]) -> Iterator[str]:
@@ -162,7 +236,8 @@ def _lines(columns: list[ShownColumn]) -> Iterator[str]:
     yield "columns:"
     by_role = {column.role: column for column in columns if column.role}
     entries = {role: _entry(by_role[role]) for role in WORDS if role in by_role}
-    width = max((len(f"{role}: {entry}") for role, entry in entries.items()), default=0)
+    lengths = [len(f"{role}: {entry}") for role, entry in entries.items()]
+    width = max((length for length in lengths if length <= _WIDTH), default=0)
     for role, entry in entries.items():
         text = f"{role}: {entry}"
         yield f"  {text:<{width}}  # {by_role[role].sample}"
@@ -184,5 +259,7 @@ def _entry(column: ShownColumn) -> str:
     is_plain = re.fullmatch(r"[A-Za-z_][\w.-]*", column.name) and column.name.lower() not in {
         "yes", "no", "on", "off", "true", "false", "null", "y", "n",
     }  # fmt: skip
+    if column.options.startswith("expression: "):
+        return f"{{{column.options}}}"
     name = column.name if is_plain else json.dumps(column.name, ensure_ascii=False)
     return f"{{column: {name}, {column.options}}}" if column.options else name

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, FormatError, SimschedError, first_line
-from simsched.files import glob_free
+from simsched.files import glob_free, undone
 from simsched.formats.text.decompression import opened
 from simsched.workload.source import Source
 
@@ -69,23 +70,35 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     ConfigError
         for a key of rows that is not in the document, or is not a list of objects.
     """
+    # DuckDB makes the folder once it needs it, so that a kill before leaves nothing behind.
+    folder = Path(tempfile.gettempdir(), f"simsched-{secrets.token_hex(8)}")
+
+    def remove() -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
+    with undone(remove):
+        try:
+            yield from _opened(given, name, columns, config, folder)
+        finally:
+            remove()
+
+
+def _opened(
+    given: Source | Any, name: str, columns: ColumnMap | None, config: dict[str, Any], folder: Path
+) -> Iterator[Relation]:
     import duckdb
 
-    folder = Path(tempfile.mkdtemp(prefix="simsched-"))
-    config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
-    try:
-        with duckdb.connect(config=config) as con:
-            try:
-                con.execute("set TimeZone = 'UTC'")
-                form, places = _create(con, given, columns, folder)
-                _confine(con, places)
-                found = con.execute(f"describe {VIEW}").fetchall()
-            except (duckdb.Error, RuntimeError, ValueError) as error:
-                raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
-            relation = Relation(con, _types(found), form, name)
-            yield relation if columns is None else _with_rows_of(relation, columns)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryFile() as copy, duckdb.connect(config=config) as con:
+        try:
+            con.execute("set TimeZone = 'UTC'")
+            form, places = _create(con, given, columns, _Copy(copy, folder))
+            _confine(con, places)
+            found = con.execute(f"describe {VIEW}").fetchall()
+        except (duckdb.Error, RuntimeError, ValueError) as error:
+            raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
+        relation = Relation(con, _types(found), form, name)
+        yield relation if columns is None else _with_rows_of(relation, columns)
 
 
 def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
@@ -164,7 +177,7 @@ def _first_bytes(source: Source) -> bytes:
 
 
 def _create(
-    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, folder: Path
+    con: DuckDBPyConnection, given: Source | Any, columns: ColumnMap | None, copy: _Copy
 ) -> tuple[str, list[Path]]:
     """Create the view; return the form of the table and the files that it reads."""
     if not isinstance(given, Source):
@@ -175,7 +188,7 @@ def _create(
     if given.content is None and given.path.is_dir():
         places = [place.resolve() for place in parquet_files(given.path)]
     else:
-        places = [_plain_file(given, folder, is_parquet=form == "parquet")]
+        places = [_plain_file(given, copy, is_parquet=form == "parquet")]
     if form != "parquet" and _first_bytes(Source.of(places[0]))[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise FormatError("the text is UTF-16", where=given.name, expected="UTF-8")
     if not any(place.stat().st_size for place in places):
@@ -184,15 +197,37 @@ def _create(
     return form, places
 
 
-def _plain_file(source: Source, folder: Path, *, is_parquet: bool) -> Path:
-    """Return a file that DuckDB can read: the source itself, or its decompressed content in `folder`."""
+class _Copy(NamedTuple):
+    """A file without a name for a decompressed copy, and the folder where it is made if that has no path."""
+
+    file: IO[bytes]
+    folder: Path
+
+    def path(self) -> Path:
+        """Return a path under which this process can open the file again."""
+        place = Path(f"/proc/self/fd/{self.file.fileno()}")
+        if place.exists():
+            return place
+        self.folder.mkdir(mode=0o700)  # where there is no /proc
+        place = self.folder / "table"
+        self.file.seek(0)
+        with place.open("wb") as named_file:
+            shutil.copyfileobj(self.file, named_file)
+        return place
+
+
+def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
+    """Return a file that DuckDB can read: the source itself, or a copy of its decompressed content."""
     if source.content is None and (is_parquet or _compression(source.path) or not _is_packed(source)):
         return source.path.resolve()
-    place = folder / "table"
     given = source.path if source.content is None else source.content
-    with opened(given, where=source.name) as stream, place.open("wb") as copy:
-        shutil.copyfileobj(stream, copy)
-    return place
+    if is_parquet:
+        copy.file.write(source.content or b"")
+    else:
+        with opened(given, where=source.name) as stream:
+            shutil.copyfileobj(stream, copy.file)
+    copy.file.flush()
+    return copy.path()
 
 
 def _is_packed(source: Source) -> bool:

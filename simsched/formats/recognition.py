@@ -1,0 +1,620 @@
+"""What a file is: the format of a text, decided by its content as a whole.
+
+A JSON document is known by its keys at the top, with the keys of what is in them; a text by its lines.  One
+line of a text, or a key deep inside a document, decides nothing.  One text may have the output of several
+commands in any order: `machine_parts` tells them apart.  All looks are linear in the size of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from simsched.errors import FormatError
+from simsched.formats.machines.slurm.keys import GLOBAL, NODE, PARTITION
+from simsched.formats.text.excerpts import clip
+from simsched.formats.text.sniffing import detect_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+CLUSTER, WORKLOAD, REQUEST = "cluster", "workload", "request"
+HEAD = 65_536
+"""The characters at the beginning of a text in which the form of its records is looked for."""
+
+SCONTROL, SLURM_CONF, FLUX_CONFIG = "the output of scontrol", "slurm.conf", "a Flux configuration (TOML)"
+SCONTROL_JOBS = "the output of scontrol show job"
+GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF = "gres.conf", "topology.conf", "cgroup.conf"
+FLUX_LIST, FLUX_STATUS = "the output of flux resource list", "the output of flux resource status"
+PBSNODES, QMGR = "the output of pbsnodes", "the output of qmgr (print server)"
+HWLOC, PLATFORM = "hwloc XML", "a SimGrid platform"
+GWF = "the Grid Workload Format"
+SACCTMGR, SACCTMGR_DUMP = "the output of sacctmgr show", "the output of sacctmgr dump"
+FLUX_ACCOUNTING = "a table of flux-accounting"
+
+SLURM_LIMITS_JSON = "JSON of sacctmgr"
+SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
+R = "R (RFC 20)"
+FLUX_JSON, FLUX_STATUS_JSON = "JSON of flux resource list", "JSON of flux resource status"
+FLUX_CONFIG_JSON = "flux config get"
+
+BESIDE = {
+    GRES_CONF: "it is read beside slurm.conf, from the same folder",
+    TOPOLOGY_CONF: "it is read beside slurm.conf, from the same folder",
+    CGROUP_CONF: "how Slurm confines processes has no part in a schedule",
+    SCONTROL_JOBS: "jobs are not part of a site; simsched forecast takes them",
+}
+"""Kinds of texts of Slurm that describe no site by themselves → what becomes of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The likely format of a text.
+
+    `role` is the kind of input that simsched reads it as, empty if it does not; `advice` says how it can.
+    """
+
+    what: str
+    role: str = ""
+    advice: str = ""
+
+
+def look_of(text: str, first: str = "") -> Look | None:
+    """Return the likely format of a text; formats of the role `first` are tried first.
+
+    >>> look_of('"JOB_FINISH" "10.1" 1700000000 77').what, look_of('{"qos": [{"limits": {"jobs": []}}]}').what
+    ('LSF accounting (lsb.acct)', 'JSON of sacctmgr')
+    >>> look_of("hello") is None
+    True
+    """
+    text = text.removeprefix("\ufeff")
+    begin = text[:HEAD].lstrip()[:1]
+    if begin and begin in "{[":
+        found = list(_document_looks(outline(text)))
+        if detect_kind(text) != "json" or found:  # TOML begins with a bracket, too
+            return _of_role(found, first)
+    if _BATCH.match(text[:HEAD]):
+        return Look("a batch script or a command that submits a job", REQUEST, BATCH_ADVICE)
+    machines = [
+        Look(kind, WORKLOAD) if kind == SCONTROL_JOBS else Look(kind, CLUSTER, BESIDE.get(kind, ""))
+        for kind in machine_parts(text)
+    ]
+    if begin == "<":
+        return _of_role([*machines, *_matching(_XML, text[:HEAD])], first)
+    found = [*_matching(_LINES, text[:HEAD]), *machines, *_yaml_looks(text)]
+    return _of_role(found, first) or next(
+        (look for test in (_headless, _table) if (look := test(text[:HEAD])) is not None), None
+    )
+
+
+def unrecognised(text: str, where: str | None, wanted: str, known: str) -> FormatError | None:
+    """Return the error for a text that is not a `wanted` (``cluster``, ``workload``); None if it may be one.
+
+    `known` lists the accepted formats.
+    """
+    look = look_of(text, first=wanted)
+    if look is not None and look.role == wanted and not look.advice:
+        return None
+    if look is None:
+        if detect_kind(text) != "text" or not text[:HEAD].strip("\ufeff \t\r\n"):
+            return None
+        return FormatError("the format is not recognised", where=where, expected=known)
+    purpose = (
+        f": {look.advice}" if look.advice else f", which is {f'a {look.role}' if look.role else 'not read'}"
+    )
+    message = f"the format is not recognised; it looks like {look.what}{purpose}"
+    return FormatError(message, where=where, expected=known)
+
+
+def _of_role(found: list[Look], role: str) -> Look | None:
+    return next((look for look in found if role and look.role == role), found[0] if found else None)
+
+
+def _matching(looks: Iterable[tuple[Look, re.Pattern[str]]], head: str) -> Iterator[Look]:
+    return (look for look, pattern in looks if pattern.match(head))
+
+
+# -- JSON: the keys at the top -------------------------------------------------------------------
+
+Outline: TypeAlias = "Mapping[str, tuple[str, frozenset[str]]]"
+"""Key at the top → how its value begins (``{``, ``[`` or nothing), and the keys of that object, or of the
+objects of that list.  The key of a document that is a list is empty."""
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"(\s*+:)?)?|[\[\]{}]', re.DOTALL)
+
+
+def outline(text: str) -> Outline:
+    """Return the outline of a JSON text, or of the first line of JSON Lines.
+
+    Texts that are damaged or cut short have the keys that their beginning shows.
+
+    >>> sorted(outline('{"jobs": [{"id": 1, "at": {"x": 2}}], "n": {"deep": {"jobs": []}}}').items())
+    [('jobs', ('[', frozenset({'id', 'at'}))), ('n', ('{', frozenset({'deep'})))]
+    """
+    found = _outline_of_head(text[:HEAD])
+    if len(text) <= HEAD or detect_kind(text) != "json" or text.lstrip()[:1] != "{":
+        return found
+    import msgspec
+
+    try:
+        whole = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return found
+    for key, raw in whole.items():
+        if key not in found:
+            value = bytes(memoryview(raw)[:HEAD]).decode("utf-8", "replace")
+            found |= _outline_of_head(f'{{"{key}": {value}')
+    return found
+
+
+def _outline_of_head(head: str) -> dict[str, tuple[str, frozenset[str]]]:
+    found: dict[str, tuple[str, set[str]]] = {}
+    top, open_ = "", ""
+    for token in _TOKEN.finditer(head):
+        mark = token[0]
+        if mark in "{[":
+            open_ += mark
+            if len(open_) == (1 if open_[0] == "[" else 2):
+                found[top] = (mark, found[top][1] if top in found else set())
+        elif mark in "}]":
+            open_ = open_[:-1]
+            if not open_:
+                break
+        elif token[2] and open_ == "{":
+            top = token[1]
+            found.setdefault(top, ("", set()))
+        elif token[2] and open_ in ("{{", "{[{", "[{"):
+            found[top][1].add(token[1])
+    return {key: (mark, frozenset(keys)) for key, (mark, keys) in found.items()}
+
+
+MOST_PARTS = 100
+"""The most JSON documents in one text; more are lines of JSON Lines."""
+
+
+def json_parts(text: str) -> list[str]:
+    r"""Return the documents of a JSON text, which commands wrote one after the other, at their places.
+
+    >>> json_parts('{"a": 1}\n{"b": 2}')
+    ['{"a": 1}', '\n{"b": 2}']
+    """
+    if re.search(r"\}\s*\{", text) is None:
+        return [text]
+    parts: list[str] = []
+    depth = begin = lines = 0
+    for token in _TOKEN.finditer(text):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+        if depth == 0 and token[0] in "}]":
+            parts.append("\n" * lines + text[begin : token.end()])
+            lines += text.count("\n", begin, token.end())
+            begin = token.end()
+            if len(parts) > MOST_PARTS:
+                return [text]
+    return parts if parts and not text[begin:].strip() else [text]
+
+
+def outline_of(document: Any) -> Outline:
+    """Return the outline of a decoded document."""
+    items = document.items() if isinstance(document, dict) else (("", document),)
+    found = {}
+    for key, value in items:
+        mark = "{" if isinstance(value, dict) else "[" if isinstance(value, list) else ""
+        inner = [value] if mark == "{" else value[:100] if mark else []
+        found[str(key)] = (mark, frozenset(str(k) for one in inner if isinstance(one, dict) for k in one))
+    return found
+
+
+def document_kind(keys: Outline) -> str:
+    """Return the kind of site file that a JSON document is; empty if it is none.
+
+    >>> document_kind(outline('{"reservations": []}')), document_kind(outline('{"jobs": []}'))
+    ('JSON of Slurm', '')
+    """
+
+    def is_list(key: str) -> bool:  # v0.0.39 has a list in an object of the same name
+        mark, inner = keys.get(key, ("", ()))
+        return mark == "[" or (mark == "{" and key in inner)
+
+    def is_r(key: str) -> bool:
+        return "execution" in keys.get(key, ("", ()))[1]
+
+    if "groups" in keys or "graph" in keys:
+        return ""
+    if keys.get("execution", ("", ()))[0] == "{":
+        return R
+    if any(map(is_list, ("nodes", "partitions", "reservations", "sinfo", "licenses"))):
+        return SLURM_JSON
+    if keys.get("sinfo", ("", ()))[0] == "{":
+        return SLURM_JSON
+    if any(map(is_list, ("QOS", "qos", "associations"))):
+        return SLURM_LIMITS_JSON
+    if keys.get("nodes", ("", ()))[0] == "{":
+        return PBS_JSON
+    if keys.get("Queue", ("", ()))[0] == "{":
+        return PBS_QUEUES_JSON
+    if is_r("all"):
+        return FLUX_JSON
+    if is_r("R"):
+        return FLUX_STATUS_JSON
+    tables = any(keys.get(key, ("", ()))[0] == "{" and keys[key][1] for key in ("resource", "queues"))
+    return FLUX_CONFIG_JSON if tables or any(key.startswith("sched-fluxion") for key in keys) else ""
+
+
+_SLURM_ANSWERS = {
+    "statistics": "sdiag --json, statistics of the scheduler",
+    "pings": "scontrol ping --json",
+    "ping": "scontrol ping --json",
+    "shares": "sshare --json (sshare -P is read)",
+    "users": "sacctmgr show user --json (sacctmgr show assoc --json has the limits and shares)",
+    "accounts": "sacctmgr show account --json (sacctmgr show assoc --json has the limits and shares)",
+    "clusters": "sacctmgr show cluster --json",
+    "tres": "sacctmgr show tres --json",
+    "TRES": "sacctmgr show tres --json",
+    "wckeys": "sacctmgr show wckey --json",
+    "instances": "sacctmgr show instance --json",
+    "steps": "scontrol show step --json",
+}
+
+
+def slurm_answer(keys: Outline) -> str:
+    """Return the command whose JSON a document is, if simsched reads nothing of it; empty otherwise."""
+    if keys.keys().isdisjoint(("meta", "errors")):
+        return ""
+    return next((command for key, command in _SLURM_ANSWERS.items() if key in keys), "")
+
+
+_JOBS_OF = (
+    ("squeue --json", {"job_state", "tres_req_str"}),
+    ("jobs of Flux (flux jobs --json)", {"t_submit"}),
+    ("a Batsim workload", {"subtime"}),
+    ("a list of jobs (jobs.yaml)", {"shape", "jobspec", "file"}),
+    ("sacct --json", {"job_id", "association", "tres", "time", "time_limit"}),
+)
+"""Keys of the jobs of a document, any of which tells its format."""
+
+
+def jobs_look(keys: Outline) -> str:
+    """Return the format of the jobs of a JSON document; empty if there are none.
+
+    >>> jobs_look(outline('{"jobs": [{"job_id": 1, "job_state": ["PENDING"]}]}'))
+    'squeue --json'
+    """
+    listed = keys.get("jobs", keys.get("", ("", frozenset())))
+    inner = listed[1] if listed[0] == "[" else keys.keys()
+    found = next((what for what, some in _JOBS_OF if not some.isdisjoint(inner)), "")
+    if not found and {"nb_res", "profiles"} <= keys.keys():
+        return "a Batsim workload"
+    if not found and listed[0] == "[" and {"meta", "errors", "last_update"} & keys.keys():
+        return "squeue --json"  # a queue without jobs
+    return found if listed[0] == "[" or found.startswith(("jobs of Flux", "a list")) else ""
+
+
+def _document_looks(keys: Outline) -> Iterator[Look]:
+    kind = document_kind(keys)
+    if kind:
+        yield Look(kind, CLUSTER)
+    if "R_lite" in keys:
+        yield Look(R, CLUSTER)
+    if "graph" in keys:
+        yield Look("a resource graph (JGF)", CLUSTER)
+    if "groups" in keys:
+        yield Look("a cluster recipe", CLUSTER)
+    if {"resources", "tasks"} <= keys.keys() or {"resources", "tasks"} <= keys.get("", ("", frozenset()))[1]:
+        yield Look("a jobspec (RFC 14)", REQUEST)
+    jobs = jobs_look(keys)
+    if jobs:
+        yield Look(jobs, WORKLOAD)
+    if keys.get("Jobs", ("", ()))[0] == "{":
+        yield Look("qstat -f -F json", advice="the accounting logs of PBS are read")
+    if "kind" in keys and {"running", "waiting"} & keys.keys():
+        yield Look("a queue snapshot, which simsched forecast takes")
+    answer = slurm_answer(keys)
+    if answer:
+        yield Look(answer)
+
+
+# -- texts: their lines --------------------------------------------------------------------------
+
+_COLUMNS = r"(?=[^\n]*[ \t]NNODES\b)[ \t]*+(?:[A-Z]+[ \t]+)*?STATE\b"
+_ACCTMGR = (
+    r"(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
+    r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
+)
+_STARTS = re.compile(
+    rf"""
+      (?P<config>[ \t]*+Configuration\ data\ as\ of\b)
+    | (?P<nothing>No\ (?:\w+\ )?(?:reservation|node|partition|license|job)s?\ in\ the\ system)
+    | (?P<job>[ \t]*+JobId=\d)
+    | (?P<scontrol>[ \t]*+(?:ReservationName=\S*\s+StartTime=|LicenseName=\S+))
+    | (?P<record>[ \t]*+(?:NodeName|PartitionName)[ \t]*=)
+    | (?P<switch>[ \t]*+(?:SwitchName|BlockName)[ \t]*=)
+    | (?P<include>[ \t]*+Include[ \t]+\S)
+    | (?P<setting>[ \t]*+(?P<key>[A-Za-z]\w*)(?P<index>\[\d+\])?(?P<blank>[ \t]*)=)
+    | (?P<dump>(?:Cluster|Parent|Account|User|QOS)\ -\ ')
+    | (?P<sacctmgr>[ \t]*+{_ACCTMGR})
+    | (?P<qmgr>[ \t]*+(?:create|set|unset)[ \t]+(?:queue|server|node|hook|sched|resource)\b)
+    | (?P<list>(?=[^\n]*[ \t](?:NCORES|LIST)\b){_COLUMNS})
+    | (?P<status>{_COLUMNS})
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_KIND_OF = {
+    "config": SCONTROL, "nothing": SCONTROL, "job": SCONTROL_JOBS, "scontrol": SCONTROL,
+    "switch": TOPOLOGY_CONF, "include": SLURM_CONF, "dump": SACCTMGR_DUMP, "sacctmgr": SACCTMGR,
+    "qmgr": QMGR, "list": FLUX_LIST, "status": FLUX_STATUS, "record": "", "conf": SLURM_CONF,
+    "gres": GRES_CONF, "cgroup": CGROUP_CONF, "pbsnode": PBSNODES,
+}  # fmt: skip
+_RECORDS = (SCONTROL, SCONTROL_JOBS)
+_TRAILER = re.compile(r"Slurmctld\(|\S+ is (?:UP|DOWN)\b|No .* in the system|.*:\Z", re.IGNORECASE)
+"""Lines of scontrol beside its records."""
+_PBS_VALUE = re.compile(r"[ \t]+\w[\w.-]* = ")
+GWF_RECORD = (
+    r"[ \t]*\d+(?:[ \t]+-?\d+(?:\.\d+)?){10}(?:[ \t]+\S+){7}[ \t]+(?:UNITARY|-1|[A-Z]\S*)(?:[ \t]+\S+){8}"
+)
+"""Numbers up to the status, then names; the 19th of them is the structure of the job."""
+_SHOWN = re.compile(
+    r"\s(?:CPUAlloc|CPUTot|CPUErr|CPUEfctv|CPULoad|AvailableFeatures|ActiveFeatures|CfgTRES|AllocTRES|AllocMem|"
+    r"FreeMem|SlurmdStartTime|TotalCPUs|TotalNodes|JobDefaults|CoreIDs)=",
+    re.IGNORECASE,
+)
+"""Keys of nodes and partitions that scontrol prints and no slurm.conf has."""
+_GRES_LINE = re.compile(r"\s(?:File|MultipleFiles|Count|Type|Cores)=", re.IGNORECASE)
+_GRES = re.compile(r"\s(?:Name=|AutoDetect=)", re.IGNORECASE)
+_CORE_IDS = re.compile(r"[ \t]*NodeName=\S+[ \t]+CoreIDs=", re.IGNORECASE)
+_PRINTED = re.compile(
+    r"(?mi)^(?:BOOT_TIME|HASH_VAL|NEXT_JOB_ID|SLURM_CONF|SLURM_VERSION)[ \t]+=|"
+    r"^\w+(?:\[\d+\][ \t]+=|[ \t]+=[ \t](?:\(null\)|\d+[ \t](?:sec|min|percent|bytes|usec)))[ \t\r]*$"
+)
+"""Lines of ``scontrol show config`` that no slurm.conf has."""
+_CONF = frozenset((*GLOBAL, "nodeset", "downnodes", "frontendname"))
+_CGROUP = re.compile(
+    r"(?:cgroup|constrain|allowed|maxram|maxswap|minram|signalchildren|enablecontrollers)\w*"
+)
+_INSIDE = frozenset((*NODE, *PARTITION, "name", "file", "type", "count"))
+_FLUX_TABLE = re.compile(
+    r"(?m)^[ \t]*\[\[?[ \t]*(?:resource|queues|policy|tbon|sched-fluxion-\w+)\b[\w.\" -]*\]"
+)
+_TOML_LINE = re.compile(r"(?m)\A(?:[ \t\r]*(?:#[^\n]*)?\n)*+[ \t]*(?:\[\[?[\w.\"' -]+\]|[\w.\"'-]+[ \t]*=)")
+_RECIPE = re.compile(r"(?m)^groups[ \t]*:")
+_HWLOC = re.compile(r"<!DOCTYPE topology|<topology\b|<object type=\"Machine\"")
+_PLATFORM = re.compile(r"<!DOCTYPE platform|<platform\b")
+_ACCOUNTING = re.compile(r"(?i)(?=(?:[^\n]*,)?(?:username|queue),)[^\n]*\bmax_?(?:running|active)_?jobs\b")
+
+
+def machine_parts(text: str) -> dict[str, str]:
+    r"""Return the parts of a text that are files of a site: kind → its lines, at their places in the text.
+
+    Lines of other parts are blank, so that the numbers of lines stay.  A text in which most lines belong to
+    none of these kinds has no parts.
+
+    >>> parts = machine_parts("Configuration data as of now\nClusterName = x\n\nJobId=1 JobName=a\n")
+    >>> {kind: part.split("\n")[3] for kind, part in parts.items()}
+    {'the output of scontrol': '', 'the output of scontrol show job': 'JobId=1 JobName=a'}
+    """
+    text = text.removeprefix("\ufeff")
+    head = text[:HEAD].lstrip()
+    if head.startswith("<"):
+        of_xml = ((HWLOC, _HWLOC), (PLATFORM, _PLATFORM))
+        return next(({kind: text} for kind, pattern in of_xml if pattern.search(head)), {})
+    if head.startswith(("{", "#!")) or _RECIPE.search(text):
+        return {}
+    if _FLUX_TABLE.search(text) and _TOML_LINE.match(text):
+        return {FLUX_CONFIG: text}
+    if _ACCOUNTING.match(head):
+        return {FLUX_ACCOUNTING: text}
+    units = list(_units(text))
+    kinds = [unit.kind for unit in units]
+    found = dict.fromkeys(kind for kind in kinds if kind)
+    if sum(unit.known for unit in units) < sum(unit.strange for unit in units):
+        return {}
+    if SLURM_CONF in found and TOPOLOGY_CONF in found:  # slurm.conf may have the switches itself
+        kinds = [SLURM_CONF if kind == TOPOLOGY_CONF else kind for kind in kinds]
+        del found[TOPOLOGY_CONF]
+    if len(found) <= 1:
+        return dict.fromkeys(found, text)
+    parts: dict[str, list[str]] = {kind: [] for kind in found}
+    last = next(iter(found))
+    for unit, kind in zip(units, kinds, strict=True):
+        last = kind or last
+        for each in parts:
+            parts[each] += unit.lines if each == last else [""] * len(unit.lines)
+    return {kind: "\n".join(lines) for kind, lines in parts.items()}
+
+
+@dataclass(slots=True)
+class _Unit:
+    """Neighbouring lines that belong together: a record, a table, a block of settings.
+
+    known, strange : the lines that the kind explains, and those that it does not; comments and settings of
+    unknown names are neither.
+    """
+
+    kind: str
+    lines: list[str]
+    known: int = 0
+    strange: int = 0
+    record: bool = False
+
+    def closed(self) -> _Unit:
+        """Return the unit at its end: what a record of a node or partition is, all of its keys decide."""
+        if self.record:
+            whole = "\n".join(self.lines)
+            self.kind = SCONTROL if _SHOWN.search(whole) else GRES_CONF if _GRES.search(whole) else SLURM_CONF
+            if self.kind == SCONTROL:
+                self.known, self.strange = self.known + self.strange, 0
+        return self
+
+
+def _units(text: str) -> Iterator[_Unit]:
+    """Yield the units of a text, line by line; all lines of the text are in them, in their order."""
+    lines = text.split("\n")
+    is_printed = _PRINTED.search(text) is not None
+    unit, fresh, config = _Unit("", []), True, False
+    for at, line in enumerate(lines):
+        bare = line.strip()
+        if not bare or bare[0] in "#;":
+            unit.lines.append(line)
+            fresh = fresh or not bare
+            continue
+        name, key, padded = _start(line)
+        if not name and at + 1 < len(lines) and line[0] not in " \t" and _PBS_VALUE.match(lines[at + 1]):
+            name = "pbsnode" if " " not in bare else name
+        own = unit.kind in _RECORDS or unit.record
+        if name == "record" and own and not fresh and _CORE_IDS.match(line):
+            name = ""  # the cores of a reservation
+        if name == "setting":
+            if padded and (config or is_printed):
+                name = "" if config else "config"
+            elif own and (not fresh or (line[0] in " \t" and unit.kind in _RECORDS)):
+                name = ""
+            elif key in _CONF:
+                name = "conf"
+            elif key == "autodetect" or (key == "name" and _GRES_LINE.search(line)):
+                name = "gres"
+            elif _CGROUP.fullmatch(key):
+                name = "cgroup"
+            else:
+                unit.lines.append(line)  # a setting of anything
+                fresh = False
+                continue
+        if name and (fresh or name == "record" or _KIND_OF[name] != unit.kind or unit.record):
+            yield unit.closed()
+            unit = _Unit(_KIND_OF[name], [], record=name == "record")
+            config = name == "config"
+        if name:
+            known = True
+        elif unit.kind in (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF) or unit.record:
+            known = _before(unit.lines).endswith("\\") or _is_inside(bare)
+        else:
+            known = unit.kind != "" and (
+                not fresh or line[0] in " \t" or config or _TRAILER.match(bare) is not None
+            )
+        unit.lines.append(line)
+        unit.known += known
+        unit.strange += not known
+        fresh = False
+    yield unit.closed()
+
+
+def _start(line: str) -> tuple[str, str, bool]:
+    """Return the start that a line is, with the key of a setting and whether blanks follow the key."""
+    found = _STARTS.match(line)
+    if found is None:
+        return "", "", False
+    padded = bool(found["blank"] or found["index"])
+    return found.lastgroup or "", (found["key"] or "").lower(), padded
+
+
+def _before(lines: list[str]) -> str:
+    return lines[-1].rstrip() if lines else ""
+
+
+def _is_inside(bare: str) -> bool:
+    """Whether a line begins with a key of a node or partition, as lines that are continued have."""
+    return bare.partition("=")[0].strip().lower() in _INSIDE
+
+
+_BATCH = re.compile(
+    r"(?s)\A\s*(?:#!(?=.{0,4000}?\n[ \t]*#[ \t]*(?:SBATCH|FLUX:)[ \t])|#(?:SBATCH|FLUX:)[ \t]|"
+    r"(?:flux[ \t]+(?:submit|run|batch|alloc)|sbatch|srun|salloc)[ \t])",
+    re.IGNORECASE,
+)
+BATCH_ADVICE = "simsched feasible and match take it as a request, and simsched convert prints its shape"
+
+
+# -- tables, logs and requests ---------------------------------------------------------------------
+
+_LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
+    (Look(what, role, advice), re.compile(pattern))
+    for what, role, pattern, *more in (
+        (GWF, WORKLOAD, r"(?:[ \t]*(?:#[^\n]*)?\n)*" + GWF_RECORD),
+        ("an SWF trace", WORKLOAD, r"\s*;\s*\w+\s*:|\s*(?:-?\d+(?:\.\d+)?[ \t]+){17}-?\d"),
+        ("sacct", WORKLOAD, r'(?i)(?=[^\n]*\bjobid(?:raw)?"?[|,;\t^~@#])[^\n]*\bsubmit\b'),
+        ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
+        ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
+        ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
+        ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
+        ("sinfo's table", "", r"\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
+        (
+            "a table of sacctmgr in columns",
+            "",
+            r"[ \t]*(?:Name|Cluster|Account)[ \t][^\n]*\n-[- \t\r]*\n",
+            "sacctmgr with -P prints what is read",
+        ),
+    )
+    for advice in more or [""]
+)
+_XML = (
+    (Look("GRUG", CLUSTER), re.compile(r"(?s)[^\0]*?<graphml\b")),
+    (Look("SSS Job Objects", WORKLOAD), re.compile(r"(?s)[^\0]*?<(?:\w+:)?(?:Job|Jobs|JobGroup)\b")),
+)
+_YAML_KEY = re.compile(r"(?m)^(- *+(?:\{ *+)?)?[\"']?([A-Za-z_][\w.-]*)[\"']?[ \t]*:(?=\s|$)")
+_YAML_JOB = re.compile(
+    r"(?m)^[ \t]*+(?:- *+)?(?:\{ *+)?[\"']?(?:shape|jobspec|file|procs)[\"']?[ \t]*:(?=\s|$)"
+)
+
+
+def _yaml_looks(text: str) -> Iterator[Look]:
+    """Yield the formats that the keys at the top of a YAML text show."""
+    found = [(bool(key[1]), key[2]) for key in _YAML_KEY.finditer(text)]
+    top = {key for listed, key in found if not listed}
+    if "groups" in top:
+        yield Look("a cluster recipe", CLUSTER)
+    if {"resources", "tasks"} <= top:
+        yield Look("a jobspec (RFC 14)", REQUEST)
+    if ("jobs" in top or any(listed for listed, _ in found)) and _YAML_JOB.search(text):
+        yield Look("a list of jobs (jobs.yaml)", WORKLOAD)
+    if "kind" in top and re.search(r"(?m)^kind[ \t]*:[ \t]*[\"']?simsched queue", text):
+        yield Look("a queue snapshot, which simsched forecast takes")
+
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEOUT|CANCELLED)\b")
+
+
+def _headless(head: str) -> Look | None:
+    """Recognise a table with times or states of Slurm and without a header."""
+    line = head.lstrip().partition("\n")[0]
+    if "|" in line and _STAMP.search(line):
+        advice = "name its columns with --columns JobIDRaw,Submit,…"
+        return Look("a Slurm dump without its header line", advice=advice)
+    return None
+
+
+_COLUMN = re.compile(r"[A-Za-z_][\w .()/-]*")
+
+
+def table_columns(head: str) -> tuple[list[str], str]:
+    r"""Return the columns that the beginning of a table shows, and its form (``csv`` or ``json``).
+
+    The columns of JSON are the keys of its first object.  Without a table the list is empty.
+
+    >>> table_columns("a,b,c\n1,2,3"), table_columns('[{"id": 1, "at": {"x": 2}}, {"i')
+    ((['a', 'b', 'c'], 'csv'), (['at', 'id'], 'json'))
+    """
+    if head.lstrip()[:1] in {"{", "["}:
+        keys = outline(head)
+        return sorted(keys[""][1] if "" in keys else keys), "json"
+    return _columns_of(head)[0], "csv"
+
+
+def _columns_of(head: str) -> tuple[list[str], str]:
+    """Return at least three names in the first line, if the second has as many cells, and their mark."""
+    lines = [line for line in head.splitlines() if line.strip()][:2]
+    for mark in ",\t;|":
+        if len(lines) == 2 and lines[0].count(mark) >= 2 and lines[1].count(mark) >= 2:
+            columns = [cell.strip(' "') for cell in lines[0].split(mark)]
+            if all(_COLUMN.fullmatch(cell) for cell in columns):
+                return columns, mark
+    return [], ""
+
+
+def _table(head: str) -> Look | None:
+    """Recognise a table: at least three names, and the same number of cells in the second line."""
+    columns, mark = _columns_of(head)
+    lines = [line for line in head.splitlines() if line.strip()][:2]
+    if not columns or lines[0].count(mark) != lines[1].count(mark):
+        return None
+    name = {"\t": "a table with tabs", "|": "a table"}.get(mark, "CSV")
+    advice = "map its columns with --columns (simsched workload columns FILE proposes a map)"
+    return Look(f"{name} with the columns {clip(', '.join(columns), 120)}", advice=advice)

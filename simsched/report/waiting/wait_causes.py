@@ -1,0 +1,806 @@
+"""`WaitCauses`: why jobs of a run waited, the one computation behind the answer on one job and on all.
+
+The time of a run is cut at every change of the machine, of a queue and of the nodes that are closed.  In each
+piece the state is known, and so is the cause for a waiting job: its queue was stopped, a limit was used up, a
+type was short, the free resources were not arranged as it requests, or it fitted and the queue policy held it
+back.  Jobs that differ in nothing that matters to this are one class, and share the answer of a piece.
+
+Where the timeline has the numbers that decide, the pieces of a class are one comparison of arrays.  The rest
+is asked of the machine, rebuilt from the allocations in one sweep over the time.
+
+A run whose allocations or inputs are not available has only its tables.  Then sums over the whole machine
+decide, and everything else is one cause, `POLICY`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simsched.errors import RunError
+from simsched.graph.index.types import BELOW
+from simsched.match.named_targets import targets_of_ranks
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import POOL, VERTEX
+from simsched.match.search.counts import is_idle
+from simsched.match.search.select import can_match
+from simsched.report.columns import HELD
+from simsched.report.data.run_arrays import job_arrays, timeline_arrays
+from simsched.report.data.run_outages import outages_within
+from simsched.report.metrics.causes import NEVER, REJECTED
+from simsched.report.waiting.job_answer import (
+    ADVANCE,
+    BEGIN,
+    DEPENDENCY,
+    HELD_BACK,
+    IN_LOG,
+    INTERRUPTED,
+    MAINTENANCE,
+    NOT_ELIGIBLE,
+    ORDER,
+    PLACEMENT,
+    POLICY,
+    RESERVATION,
+    SHORT,
+    STOPPED,
+    UNAVAILABLE,
+    UNDECIDED,
+)
+from simsched.report.waiting.limit_replay import LIMIT, LimitReplay
+from simsched.report.waiting.machine_replay import MachineReplay
+from simsched.report.waiting.reserved_times import ReservedTimes
+from simsched.schedule.kept_units import KeptIds, masks_by_leaf, set_units_aside
+from simsched.simulation.licences.licence_pools import read_licences, with_licences, with_requests
+from simsched.simulation.options.run_config import RECORDED
+from simsched.simulation.record.allocation_reader import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.cluster import Cluster
+    from simsched.graph.index.types import Bools
+    from simsched.match.requests.request import Need, Request
+    from simsched.match.state.availability import Availability
+    from simsched.report.data.tables import RunTables
+    from simsched.simulation.limits.limit_counters import LimitBreach
+    from simsched.workload.job import Job, Workload
+
+    Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+COLUMNS = ("id", "user", "queue", "shape", "result", "reason", "urgency", "submit", "eligible", "start",
+           "end", "duration", "backfilled", *HELD.values())  # fmt: skip
+"""Columns of the jobs that answers are made of."""
+ONE_QUEUE = ("fcfs", "easy", "easy+", "easy++", "conservative", "hybrid", "selective", "slack")
+"""Policies that look at each waiting job at each instant: the order or a reservation is in the way of a job
+that fits.  Other policies may also look at it later."""
+_WHOLE_NODE = re.compile(r"\bnode(?:=[^/;\]{]*)?(?:\{x|\Z|[;\]])")
+"""A node of a shape (RFC 46) that is exclusive, because it says so or has nothing in it."""
+_OPEN = -1
+
+
+class WaitPieces(NamedTuple):
+    """The wait of one job: starts and ends of its pieces (s), and the code of the cause of each."""
+
+    row: int
+    starts: Floats
+    ends: Floats
+    codes: Ints
+
+    def joined(self) -> WaitPieces:
+        """Return the pieces with neighbours of one cause as one."""
+        if len(self.codes) < 2:
+            return self
+        first = np.concatenate(([True], self.codes[1:] != self.codes[:-1]))
+        last = np.concatenate((first[1:], [True]))
+        return WaitPieces(self.row, self.starts[first], self.ends[last], self.codes[first])
+
+
+class RequestPart(NamedTuple):
+    """Units of a type that a request takes: of a pool, or whole vertices; `need` says which may serve.
+
+    `within` are units inside of nodes that are taken whole: they have to be on idle nodes.
+    """
+
+    type: str
+    units: int
+    need: Need
+    within: bool
+
+
+@dataclass
+class _Class:
+    """Jobs that wait for the same cause at the same time.
+
+    `needs` are units by type, as the timeline counts them; `decided` is whether they decide.
+    """
+
+    needs: dict[str, float]
+    decided: bool
+    job: Job | None = None
+    request: Request | None = None
+    duration: float = inf
+    queue: str = ""
+    reserved: ReservedTimes | None = None
+    rows: list[int] = field(default_factory=list)
+
+
+class WaitCauses:
+    """The causes of the waits of a run.
+
+    Parameters
+    ----------
+    inputs : the cluster and the workload of the run; None: only its tables are available.
+
+    Attributes
+    ----------
+    names : the cause of each code.
+    waiting : the rows of the jobs that were submitted and could wait.
+    submit, eligible, end : of each row: submission, eligibility and the end of the wait, in seconds.
+    table : columns of the jobs as arrays; `until` is the end, or inf.
+
+    Raises
+    ------
+    RunError
+        if the timeline of the run does not have the free units of the types of the cluster.
+    """
+
+    def __init__(self, run: RunTables, inputs: tuple[Cluster, Workload] | None) -> None:
+        self.run = run
+        self.config: Mapping[str, Any] = run.config
+        self.table = table = job_arrays(run, COLUMNS)
+        table["until"] = np.nan_to_num(table["end"], nan=inf)
+        self.timeline = timeline_arrays(run)
+        self.times = self.timeline["time"]
+        self.names: list[str] = []
+        self._codes: dict[str, int] = {}
+        rejected = [isinstance(reason, str) and reason.startswith(REJECTED) for reason in table["reason"]]
+        self.waiting: Ints = np.flatnonzero(~(np.isin(table["result"], NEVER) | rejected))
+        last = float(self.times[-1]) if len(self.times) else 0.0
+        end = np.where(np.isfinite(table["start"]), table["start"], table["end"])
+        self.submit: Floats = table["submit"].astype(np.float64)
+        self.end: Floats = np.maximum(np.where(np.isfinite(end), end, last), self.submit)
+        eligible = np.nan_to_num(table["eligible"].astype(np.float64), nan=inf)
+        self.eligible: Floats = np.clip(eligible, self.submit, self.end)
+        self.types = [type_ for type_ in HELD if f"free_{type_}" in self.timeline and run.totals.get(type_)]
+        self.cluster: Cluster | None = None
+        if inputs is not None:
+            self._take_inputs(*inputs)
+        elif not self.types:
+            raise RunError("the timeline of this run has no free units of any type", where=run.name)
+
+    def _take_inputs(self, cluster: Cluster, workload: Workload) -> None:
+        licences = read_licences(self.config.get("licenses"), "run.json")
+        self.cluster = cluster = with_licences(cluster, licences)
+        requested, _ = with_requests(workload.jobs, licences)
+        self.jobs: Mapping[str, Job] = {str(job.id): job for job in requested}
+        self.whole = bool(self.run.meta.get("whole_nodes", False))
+        self.outages = outages_within(self.run.folder, self.config, -inf, inf)
+        self.limits = LimitReplay(self)
+        self._requests: dict[int, Request] = {}
+        self._parts: dict[int, list[RequestPart]] = {}
+        self._windows: dict[str | None, ReservedTimes] = {}
+        self._sums_by_request: dict[int, tuple[list[FreeSum], list[FreeSum]]] = {}
+        self._places: dict[bytes, int] = {}
+
+    # --- facts on jobs ---------------------------------------------------------------------------
+
+    @cached_property
+    def records(self) -> list[Any]:
+        """The records of ``allocations.jsonl``."""
+        assert self.run.folder is not None
+        return read_records(self.run.folder / "allocations.jsonl")
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Id → row; a record that was ignored may have the id of another job."""
+        ids, read = self.table["id"], self.table["result"] != "DROPPED"
+        return {ids[row]: row for row in (*np.flatnonzero(~read).tolist(), *np.flatnonzero(read).tolist())}
+
+    def job(self, row: int) -> Job:
+        """Return the job of a row; RunError if the workload lacks it."""
+        name = self.table["id"][row]
+        if name not in self.jobs:
+            raise RunError(f"the workload of the run has no job {name!r}", where=self.run.name)
+        return self.jobs[name]
+
+    def request_of(self, name: str) -> Request:
+        """Return the compiled request of a job."""
+        jobspec = self.jobs[name].jobspec
+        found = self._requests.get(id(jobspec))
+        if found is None:
+            assert self.cluster is not None
+            found = compile_request(jobspec, self.cluster.index, alone=self.whole)
+            self._requests[id(jobspec)] = found
+        return found
+
+    def replay(self) -> MachineReplay:
+        """Return the machine at the beginning of the run."""
+        assert self.cluster is not None
+        return MachineReplay(self.cluster, self.records, self.request_of, self.outages)
+
+    def reserved_for(self, job: Job) -> ReservedTimes:
+        """Return the windows of advance reservations as a job sees them."""
+        own = job.jobspec.system.get("reservation")
+        if own not in self._windows:
+            assert self.cluster is not None
+            ranks = self.cluster.index.ranks.tolist()
+            self._windows[own] = ReservedTimes(self.run.meta.get("reservations", ()), job, ranks)
+        return self._windows[own]
+
+    def breach_of(self, row: int) -> LimitBreach | None:
+        """Return the limit that no use of others has to do with and that the job of a row can never meet."""
+        if self.cluster is None or not self.limits.rules or np.isfinite(self.table["start"][row]):
+            return None
+        return self.limits.breach(self.job(row), float(self.table["duration"][row]))
+
+    def in_queue(self, times: Floats) -> Ints:
+        """Return how many jobs wait at each time, eligible and not held."""
+        begin, end = self._queued
+        return np.searchsorted(begin, times, side="right") - np.searchsorted(end, times, side="right")
+
+    @cached_property
+    def _queued(self) -> tuple[Floats, Floats]:
+        rows = self.waiting[self.end[self.waiting] > self.eligible[self.waiting]]
+        held = np.array([self.breach_of(row) is not None for row in rows.tolist()], dtype=np.bool_)
+        rows = rows[~held & (self.table["urgency"][rows] > 0)]
+        return np.sort(self.eligible[rows]), np.sort(self.end[rows])
+
+    @cached_property
+    def changes(self) -> Floats:
+        """The times at which the machine, a queue, a reservation or an outage changes, ascending."""
+        stops = (window for found in self.run.meta.get("queue_stops", {}).values() for window in found)
+        times = [time for window in stops for time in window if time is not None]
+        if self.cluster is not None:
+            times += [time for one in self.outages for time in (one.start, one.end) if time < inf]
+            times += ReservedTimes.edges(self.run.meta.get("reservations", ()))
+        return np.unique(np.concatenate((self.times, np.array(times, dtype=np.float64))))
+
+    @cached_property
+    def attempts(self) -> list[tuple[int, float, float]]:
+        """Row, start and end of each time that a job ran; of a job that was queued again, all of them."""
+        ran = np.flatnonzero(np.isfinite(self.table["start"]))
+        columns = (ran, self.table["start"][ran], self.table["until"][ran])
+        found = list(zip(*(column.tolist() for column in columns), strict=True))
+        return found + [(row, *span) for row, spans in self.earlier.items() for span in spans]
+
+    @cached_property
+    def earlier(self) -> dict[int, list[tuple[float, float]]]:
+        """Row → starts and ends of the times that a job ran before it was queued again."""
+        if not (self.config.get("preemption") or self.config.get("failures") or self.config.get("outages")
+                or any("preemptible-after" in job.jobspec.system for job in self.jobs.values())):  # fmt: skip
+            return {}
+        found: dict[int, list[tuple[float, float]]] = {}
+        begun: dict[int, float] = {}
+        for record in self.records:
+            row = self.row_of.get(str(record.id))
+            if row is None:
+                continue
+            if record.event == "alloc":
+                begun[row] = record.time
+            elif row in begun:
+                start = begun.pop(row)
+                if not start >= self.table["start"][row]:  # NaN: it never ran again
+                    found.setdefault(row, []).append((start, record.time))
+        return found
+
+    def before(self, row: int) -> tuple[str, str | None]:
+        """Return the cause of the time before a job was eligible, and the job in the way."""
+        if self.cluster is None:
+            return NOT_ELIGIBLE, None
+        job, eligible = self.job(row), self.eligible[row]
+        schemes = {dependency.scheme for dependency in job.dependencies}
+        for name in (*(str(dependency.value) for dependency in job.dependencies), str(job.preceding)):
+            other = self.row_of.get(name)
+            if other is not None and eligible in (self.table["end"][other], self.table["start"][other]):
+                return DEPENDENCY, name
+        if schemes - {"begin-time"}:
+            return DEPENDENCY, None
+        if "begin-time" in schemes:
+            return BEGIN, None
+        if job.urgency == 0:
+            return HELD_BACK, None
+        if job.preceding is not None or not self.limits.rules:
+            return DEPENDENCY, None
+        return f"{LIMIT} submitted-jobs", None
+
+    # --- the answer ------------------------------------------------------------------------------
+
+    def code(self, cause: str) -> int:
+        """Return the code of a cause."""
+        found = self._codes.get(cause)
+        if found is None:
+            found = self._codes[cause] = len(self.names)
+            self.names.append(cause)
+        return found
+
+    @cached_property
+    def waits(self) -> list[WaitPieces]:
+        """The waits of all jobs that waited, joined."""
+        return [wait.joined() for wait in self.pieces(self.waiting.tolist())]
+
+    @property
+    def causes(self) -> list[str]:
+        """The causes of all waits, and the shortages that there could be."""
+        short = [f"{SHORT} of {type_}" for type_ in self.types]
+        names = [*short, *(self.names[code] for wait in self.waits for code in wait.codes.tolist())]
+        if self.cluster is None:
+            names = [NOT_ELIGIBLE, *(name for name in names if name != POLICY), POLICY]
+        return list(dict.fromkeys(names))
+
+    def pieces(self, rows: Iterable[int]) -> Iterator[WaitPieces]:
+        """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
+        whole: dict[int, int] = {}
+        classes: dict[object, _Class] = {}
+        for row in rows:
+            if self.end[row] <= self.submit[row]:
+                continue
+            breach = self.breach_of(row)
+            if breach is not None:
+                whole[row] = self.code(f"{LIMIT} {breach.limit.quantity} of {breach.who}")
+            elif self.end[row] > self.eligible[row]:
+                self._classify(row, classes)
+            else:
+                whole[row] = self.code(self.before(row)[0])
+        for row, code in whole.items():
+            yield WaitPieces(row, self.submit[[row]], self.end[[row]], np.array([code]))
+        swept = [_Swept(self, one) for one in classes.values()]
+        self._ask_the_machine(swept)
+        for one in swept:
+            yield from one.pieces()
+
+    def _classify(self, row: int, classes: dict[object, _Class]) -> None:
+        """Add an eligible job to its class."""
+        queue = self.table["queue"][row] or ""
+        if queue not in self.run.meta.get("queue_stops", {}):
+            queue = ""  # that it is in this queue does not matter
+        if self.cluster is None:
+            needs = self._held_by_row[row]
+            key: object = (tuple(needs), queue)
+            if key not in classes:
+                units = dict(zip(self.types, needs.tolist(), strict=True))
+                classes[key] = _Class(units, decided=True, queue=queue)
+        else:
+            job, duration = self.job(row), float(self.table["duration"][row])
+            request = self.request_of(self.table["id"][row])
+            reserved = self.reserved_for(job)
+            key = (
+                id(request),
+                self.limits.key(job),
+                duration if self._timed else None,
+                queue,
+                id(reserved),
+            )
+            if key not in classes:
+                needs, decided = self._sums(request)
+                classes[key] = _Class(needs, decided, job, request, duration, queue, reserved)
+        classes[key].rows.append(row)
+
+    @cached_property
+    def _held_by_row(self) -> Floats:
+        return needed_units(self.run, self.types, self.table)
+
+    @cached_property
+    def _timed(self) -> bool:
+        """Whether it matters for how long jobs request their resources."""
+        closed = any(one.kind == "maintenance" for one in self.outages)
+        return closed or bool(self.run.meta.get("reservations")) or self.limits.timed
+
+    def _sums(self, request: Request) -> tuple[dict[str, float], bool]:
+        """Return the units of each type that the timeline counts and the request takes; whether they decide.
+
+        Where the constraint excludes nodes, the sums of the timeline are of too many.
+        """
+        if not request.every:
+            return {}, False
+        found: dict[str, float] = {}
+        for part in self.parts(request):
+            if not part.within and f"free_{part.type}" in self.timeline:
+                found[part.type] = found.get(part.type, 0) + part.units
+        simple = request.plain is not None and request.plain.unit is not None and not request.alone
+        return found, bool(found) and (simple or (request.whole > 0 and not request.alone))
+
+    def parts(self, request: Request) -> list[RequestPart]:
+        """Return the units that a request takes, type by type and place by place."""
+        found = self._parts.get(id(request))
+        if found is None:
+            found = []
+            if request.alone:  # whatever it asks for, it gets whole nodes
+                assert self.cluster is not None
+                found.append(
+                    RequestPart(self.cluster.index.target_type, request.nodes, request.needs[0], False)
+                )
+            self._add_parts(request.needs, 1, found, within=request.alone)
+            self._parts[id(request)] = found
+        return found
+
+    def _add_parts(
+        self, needs: Sequence[Need], times: int, found: list[RequestPart], *, within: bool
+    ) -> None:
+        for need in needs:
+            number = times * need.amount
+            taken = need.kind == VERTEX and need.exclusive
+            if (taken or (need.kind == POOL and need.exclusive)) and not (taken and within):
+                found.append(RequestPart(need.type, number, need, within))
+            self._add_parts(need.children, number, found, within=within or taken)
+
+    # --- pieces of a class that the timeline does not decide ---------------------------------------
+
+    def _ask_the_machine(self, swept: Sequence[_Swept]) -> None:
+        """Find the causes of the open pieces of all classes, in one sweep over the time."""
+        places = [np.flatnonzero(one.codes == _OPEN) for one in swept]
+        number = np.repeat(np.arange(len(swept)), [len(at) for at in places])
+        if not len(number):
+            return
+        place = np.concatenate(places)
+        times = np.concatenate([one.starts[at] for one, at in zip(swept, places, strict=True)])
+        replay = self.replay()
+        view: MachineView | None = None
+        for at in np.argsort(times, kind="stable").tolist():
+            time, one = float(times[at]), swept[number[at]]
+            if view is None or view.time != time:
+                view = MachineView(time, replay.state_at(time))
+            here = int(place[at])
+            one.codes[here] = self._cause_in(view, one, here)
+
+    def _cause_in(self, view: MachineView, swept: _Swept, at: int) -> int:
+        """Return the cause of a piece of a class in the state of the machine then."""
+        request, jobs = swept.of.request, swept.of
+        assert request is not None
+        refusal = view.refusals.get(id(request), "")
+        if refusal == "":
+            refusal = view.refusals[id(request)] = self._refusal(view, request)
+        if refusal is not None:
+            return self.code(refusal)
+        middle = float(swept.starts[at] + swept.ends[at]) / 2
+        closed = self.under_maintenance(middle, jobs.duration)
+        if closed and not self.fits_without(request, view.state, closed):
+            return self.code(MAINTENANCE)
+        assert jobs.reserved is not None
+        if not self.fits_beside_reserved(request, view.state, middle, jobs.duration, jobs.reserved, closed):
+            return self.code(ADVANCE)
+        return int(swept.held_back[at])
+
+    def _refusal(self, view: MachineView, request: Request) -> str | None:
+        """Return why a request does not fit, or None if it does."""
+        if not view.all_up:
+            if view.fits(request):
+                return None
+            if view.fits_up(request):
+                return UNAVAILABLE
+        type_ = self.short_type(request, view)  # a sum tells without a search
+        if type_ is not None:
+            return f"{SHORT} of {type_}"
+        return None if view.fits(request) else PLACEMENT
+
+    def under_maintenance(self, time: float, limit: float) -> set[int]:
+        """Return the ranks that are closed for maintenance within a time from now."""
+        return {
+            rank
+            for one in self.outages
+            if one.kind == "maintenance" and one.start < time + limit and time < one.end
+            for rank in one.ranks
+        }
+
+    def fits_beside_reserved(
+        self,
+        request: Request,
+        state: Availability,
+        time: float,
+        limit: float,
+        reserved: ReservedTimes,
+        closed: set[int],
+    ) -> bool:
+        """Whether a request that fits does so beside the windows of advance reservations, too."""
+        ranks, cores = reserved.closed(time, limit), reserved.closed_cores(time, limit)
+        if cores:
+            assert self.cluster is not None
+            state = state.copy()
+            set_units_aside(state, KeptIds("core", masks_by_leaf(self.cluster.index, cores)), time)
+        return not (ranks or cores) or self.fits_without(request, state, closed | ranks)
+
+    def fits_without(self, request: Request, state: Availability, ranks: Iterable[int]) -> bool:
+        """Whether a request fits in a state without some ranks."""
+        assert self.cluster is not None
+        targets = np.array(sorted(set(targets_of_ranks(self.cluster.index, ranks))), dtype=np.int64)
+        without = state.copy()
+        without.set_status(targets, up=False)
+        return can_match(request, without)
+
+    def short_type(self, request: Request, view: MachineView) -> str | None:
+        """Return the scarcest type of which fewer units are free than requested, on nodes that may serve.
+
+        Units within nodes that are taken whole count only on idle nodes, and only if enough of these are.
+        """
+        for sums in self._sums_of(request):
+            lacking = {one.type: lack for one in sums if (lack := one.units - view.free(one)) > 0}
+            if len(lacking) < 2:
+                found = next(iter(lacking), None)
+            else:
+                totals, target = view.state.index.totals, view.state.index.target_type
+                share = {
+                    type_: round(lack / max(totals.get(type_, 1), 1), 9) for type_, lack in lacking.items()
+                }
+                found = max(share, key=lambda type_: (share[type_], type_ == target))
+            if found is not None:
+                return found
+        return None
+
+    def _sums_of(self, request: Request) -> tuple[list[FreeSum], list[FreeSum]]:
+        """Return the sums of free units that a request needs at least: anywhere, and within idle nodes.
+
+        Parts of a request may be for different nodes, so each part has a sum, and all together have one.
+        """
+        found = self._sums_by_request.get(id(request))
+        if found is None:
+            found = [], []
+            for within in (False, True):
+                groups: dict[str, dict[int, FreeSum]] = {}
+                for part in self.parts(request):
+                    if part.within == within:
+                        one = self._sum(part, request)
+                        alike = groups.setdefault(part.type, {})
+                        before = alike.get(one.place)
+                        alike[one.place] = (
+                            one if before is None else one._replace(units=one.units + before.units)
+                        )
+                for alike in groups.values():
+                    found[within].extend(alike.values())
+                    if len(alike) > 1:
+                        union = np.logical_or.reduce([one.may for one in alike.values()])
+                        units = sum(one.units for one in alike.values())
+                        one = next(iter(alike.values()))
+                        found[within].append(FreeSum(one.type, units, within, union, self._place(union)))
+            self._sums_by_request[id(request)] = found
+        return found
+
+    def _sum(self, part: RequestPart, request: Request) -> FreeSum:
+        assert self.cluster is not None
+        index, need = self.cluster.index, part.need
+        eligible = need.eligible if need.content is None else need.content.eligible
+        if part.type == index.target_type:
+            may = request.eligible if request.alone else eligible
+        elif part.type in index.vertex_types:
+            vertices = index.vertex_types[part.type]
+            below = vertices.level == BELOW
+            may = eligible[vertices.target] if below else np.ones(len(vertices), dtype=np.bool_)
+        else:
+            target = index.pool_types[part.type].target
+            may = (target < 0) | eligible[target]
+        return FreeSum(part.type, part.units, part.within, may, self._place(may))
+
+    def _place(self, may: Bools) -> int:
+        """Return a number for some vertices or leaf pools; equal ones have the same."""
+        return self._places.setdefault(may.tobytes(), len(self._places))
+
+
+class FreeSum(NamedTuple):
+    """Units of a type that must be free, or vertices that must be idle, among those that `may` serve.
+
+    `place` is a number for these.  `within` counts units on idle nodes only.
+    """
+
+    type: str
+    units: int
+    within: bool
+    may: Bools
+    place: int
+
+
+class MachineView:
+    """The machine at one instant, and the answers on it so far."""
+
+    def __init__(self, time: float, state: Availability) -> None:
+        self.time, self.state = time, state
+        self.refusals: dict[int, str | None] = {}
+        """Request → why it does not fit; None: it does."""
+        self._fits: dict[int, bool] = {}
+        self._fits_up: dict[int, bool] = {}
+        self._free: dict[tuple[str, int, bool], int] = {}
+        self._idle: dict[str, Bools] = {}
+
+    def free(self, wanted: FreeSum) -> int:
+        """Return how many units are free, or how many vertices are idle and up, where they may serve."""
+        key = wanted.type, wanted.place, wanted.within
+        found = self._free.get(key)
+        if found is None:
+            pool = self.state.index.pool_types.get(wanted.type)
+            if pool is None:
+                found = int(np.count_nonzero(self.idle(wanted.type) & wanted.may))
+            else:
+                may = wanted.may
+                if wanted.within:
+                    may = may & ((pool.target < 0) | self.idle(self.state.index.target_type)[pool.target])
+                found = int(self.state.free[wanted.type][may].sum())
+            self._free[key] = found
+        return found
+
+    def idle(self, kind: str) -> Bools:
+        """Return which vertices of a type are up and have nothing claimed in them."""
+        found = self._idle.get(kind)
+        if found is None:
+            found = self._idle[kind] = is_idle(kind, None, self.state) & self.state.is_up(kind)
+        return found
+
+    @property
+    def all_up(self) -> bool:
+        """Whether no target is down."""
+        return self._up is None
+
+    def fits(self, request: Request) -> bool:
+        """Whether the request fits."""
+        found = self._fits.get(id(request))
+        if found is None:
+            found = self._fits[id(request)] = can_match(request, self.state)
+        return found
+
+    def fits_up(self, request: Request) -> bool:
+        """Whether the request would fit if all nodes were up."""
+        if self._up is None:
+            return False
+        found = self._fits_up.get(id(request))
+        if found is None:
+            found = self._fits_up[id(request)] = can_match(request, self._up)
+        return found
+
+    @cached_property
+    def _up(self) -> Availability | None:
+        down = np.flatnonzero(~self.state.up)
+        if not len(down):
+            return None
+        state = self.state.copy()
+        state.set_status(down, up=True)
+        return state
+
+
+class _Swept:
+    """The pieces of the time in which jobs of a class wait, and their causes; `_OPEN` if not known yet.
+
+    `held_back` is the cause of each piece if the jobs fit in it.
+    """
+
+    def __init__(self, causes: WaitCauses, of: _Class) -> None:
+        self.causes, self.of = causes, of
+        rows = np.array(of.rows)
+        begin, end = causes.eligible[rows], causes.end[rows]
+        grid = self._grid(float(begin.min()), float(end.max()))
+        self.first = np.searchsorted(grid, begin, side="right") - 1
+        self.last = np.searchsorted(grid, end, side="left")
+        self.kept = _union(self.first, self.last)
+        self.starts, self.ends = grid[self.kept], grid[self.kept + 1]
+        self.codes = np.full(len(self.kept), _OPEN)
+        self.held_back = self._held_back()
+        self._stopped()
+        if causes.cluster is not None:
+            causes.limits.fill(self.codes, self.starts, of.job, of.duration)
+        self._short()
+
+    def pieces(self) -> Iterator[WaitPieces]:
+        """Yield the wait of each job of the class, with the time before it was eligible."""
+        causes = self.causes
+        low, high = np.searchsorted(self.kept, self.first), np.searchsorted(self.kept, self.last)
+        for row, first, last in zip(self.of.rows, low.tolist(), high.tolist(), strict=True):
+            starts, ends = self.starts[first:last].copy(), self.ends[first:last].copy()
+            codes = self.codes[first:last]
+            starts[0], ends[-1] = causes.eligible[row], causes.end[row]
+            if causes.cluster is not None and row in causes.earlier:
+                codes = codes.copy()
+                for begin, until in causes.earlier[row]:
+                    codes[(starts >= begin) & (starts < until)] = causes.code(INTERRUPTED)
+            if causes.eligible[row] > causes.submit[row]:
+                code = causes.code(causes.before(row)[0])
+                starts = np.concatenate(([causes.submit[row]], starts))
+                ends = np.concatenate(([causes.eligible[row]], ends))
+                codes = np.concatenate(([code], codes))
+            yield WaitPieces(row, starts, ends, codes)
+
+    def _grid(self, begin: float, end: float) -> Floats:
+        """Return the times at which the cause may change, from `begin` or before to `end` or later."""
+        causes, of = self.causes, self.of
+        times = causes.changes
+        low = max(int(np.searchsorted(times, begin, side="right")) - 1, 0)
+        high = int(np.searchsorted(times, end, side="left"))
+        more = [begin, end]
+        if causes.cluster is not None and causes._timed:
+            edges = [one.start for one in causes.outages if one.kind == "maintenance"]
+            assert of.reserved is not None
+            edges += of.reserved.times
+            more += [time for edge in edges if begin < (time := edge - of.duration) < end]
+            if of.job is not None:
+                more += causes.limits.falls(of.job, of.duration, begin, end)
+        return np.union1d(times[low : high + 1], more)
+
+    def _held_back(self) -> Any:
+        """Return the cause of each piece, if the jobs fit: it is the queue policy."""
+        causes = self.causes
+        if causes.cluster is None:
+            return np.full(len(self.kept), causes.code(POLICY))
+        policy = str(causes.config.get("queue_policy", ""))
+        if policy == RECORDED:
+            return np.full(len(self.kept), causes.code(IN_LOG))
+        known = policy in ONE_QUEUE
+        cause = causes.code(ORDER if policy == "fcfs" else RESERVATION if known else UNDECIDED)
+        alone = causes.in_queue(self.starts) <= 1
+        return np.where(alone, causes.code(UNDECIDED), cause)
+
+    def _stopped(self) -> None:
+        windows = self.causes.run.meta.get("queue_stops", {}).get(self.of.queue, ())
+        for stop, start in windows:
+            until = inf if start is None else start
+            self.codes[(self.starts >= stop) & (self.starts < until)] = self.causes.code(STOPPED)
+
+    def _short(self) -> None:
+        """Find the pieces in which sums over the machine decide."""
+        causes, needs = self.causes, self.of.needs
+        if not needs:
+            return
+        at = np.clip(np.searchsorted(causes.times, self.starts, side="right") - 1, 0, None)
+        free = {type_: causes.timeline[f"free_{type_}"][at] for type_ in needs}
+        down = {type_: causes.timeline.get(f"down_{type_}", causes.times * 0)[at] for type_ in needs}
+        totals = causes.run.totals
+        lacking = np.stack([(needs[t] - free[t]) / max(totals.get(t, 1), 1) for t in needs]).round(9)
+        short = (lacking > 0).any(axis=0)
+        missing = np.any([units > 0 for units in down.values()], axis=0)
+        types = [*needs]
+        order = sorted(range(len(types)), key=lambda n: types[n] != "node")  # nodes before their units
+        worst = np.array(order)[lacking[order].argmax(axis=0)]
+        codes = np.array([causes.code(f"{SHORT} of {type_}") for type_ in types])[worst]
+        open_ = self.codes == _OPEN
+        if causes.cluster is None:
+            up = np.all([free[t] + down[t] >= needs[t] for t in needs], axis=0)
+            codes = np.where(up & missing, causes.code(UNAVAILABLE), codes)
+            missing[:] = False
+        known = open_ & short & ~missing  # with nodes down, it may be them that are missing
+        self.codes[known] = codes[known]
+        if self.of.decided:
+            fits = open_ & ~short & ~self._closed()
+            self.codes[fits] = self.held_back[fits]
+
+    def _closed(self) -> Any:
+        """Return the pieces in which some nodes are closed to the jobs of the class, or will be."""
+        causes, of = self.causes, self.of
+        found = np.zeros(len(self.kept), dtype=np.bool_)
+        if causes.cluster is None or not causes._timed:
+            return found
+        assert of.reserved is not None
+        if of.reserved.own:
+            return ~found
+        middle = (self.starts + self.ends) / 2
+        spans = [(one.start, one.end) for one in causes.outages if one.kind == "maintenance"]
+        for start, end in (*spans, *of.reserved.spans):
+            found |= (start < middle + of.duration) & (middle < end)
+        return found
+
+
+def needed_units(run: RunTables, types: Sequence[str], jobs: Mapping[str, Any]) -> Floats:
+    """Return the units of each type (column) that must be free for each job (row), by the tables of a run.
+
+    Jobs that get whole nodes request nodes, the others units in them.
+    """
+    needs = np.stack([np.asarray(jobs[HELD[type_]], dtype=np.float64) for type_ in types], axis=1)
+    if "node" in types:
+        shapes = [str(shape) for shape in jobs["shape"]]
+        known = {shape: _WHOLE_NODE.search(shape) is not None for shape in set(shapes)}
+        whole = np.array([bool(run.meta.get("whole_nodes")) or known[shape] for shape in shapes], dtype=bool)
+        needs[~whole, types.index("node")] = 0
+        for at in (at for at, type_ in enumerate(types) if type_ != "node"):
+            needs[whole, at] = 0
+    return needs
+
+
+def _union(first: Ints, last: Ints) -> Ints:
+    """Return the numbers from `first` up to `last` of each pair, ascending and each once."""
+    order = np.argsort(first, kind="stable")
+    reach, found = 0, []
+    for low, high in zip(first[order].tolist(), last[order].tolist(), strict=True):
+        if high > reach:
+            found.append(np.arange(max(low, reach), high))
+            reach = high
+    return np.concatenate(found)

@@ -1,0 +1,103 @@
+"""The Grid Workload Format of the Grid Workloads Archive: 29 fields per line between blanks, ``-1`` for none.
+
+The first sixteen fields are those of the Standard Workload Format, but ids of users, groups, queues and
+sites may be words, and times of submission are seconds after 1970.  Lines with ``#`` are comments.  The sites
+on which a job was submitted and ran (fields 17 and 18), and its structure (19, 20), are left out.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from simsched.errors import WorkloadError
+from simsched.workload.log_record import LogRecord
+from simsched.workload.mapping import Flat, ReadOptions
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.swf import PARTIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from simsched.workload.job import Workload
+
+LEAST_FIELDS = 18
+(_ID, _SUBMIT, _WAIT, _RUN, _PROCS, _CPU, _USED, _REQ_PROCS, _REQ_TIME, _REQ_MEMORY, _STATUS, _USER, _GROUP,
+ _EXECUTABLE, _QUEUE) = range(15)  # fmt: skip
+_RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
+_STRUCTURES = frozenset(("", "-1", "UNITARY"))
+_LARGEST = 10**15
+
+
+def read_gwf(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
+    """Read a trace of the Grid Workloads Archive.
+
+    Raises
+    ------
+    WorkloadError
+        If no line is a record, and at the first ignored record under `strict`.
+    """
+    gather = Gather(reading or ReadOptions(source="gwf"), "gwf")
+    records = composite = 0
+    for number, line in gather.lines(lines):
+        if line.lstrip().startswith("#"):
+            continue
+        cells = line.split()
+        numbers = [_number(cell) for cell in cells[: _STATUS + 1]]
+        if len(cells) < LEAST_FIELDS or None in numbers[: _RUN + 1]:
+            gather.skip(number, why.NOT_A_RECORD, line)
+            continue
+        records += 1
+        composite += cells[18:19] not in ([], *([word] for word in _STRUCTURES))
+        _add(gather, number, cells, [-1 if value is None else value for value in numbers], line)
+    if not records:
+        raise WorkloadError(
+            "no line is a record", where=gather.reading.source, expected="the 29 fields of GWF"
+        )
+    if composite:
+        gather.notes.append(
+            f"{composite:,} jobs are parts of a bag of tasks or a workflow; each is a job here"
+        )
+    return gather.finish()
+
+
+def _add(gather: Gather, number: str, cells: list[str], values: list[float], line: str) -> None:
+    """Add the job of one line, or ignore the line."""
+    submit, wait, run, status = (values[place] for place in (_SUBMIT, _WAIT, _RUN, _STATUS))
+    procs = next((int(values[place]) for place in (_REQ_PROCS, _PROCS) if values[place] > 0), None)
+    id_: int | str = int(cells[_ID]) if cells[_ID].isdecimal() else cells[_ID]
+    reason = (
+        PARTIAL
+        if status in (2, 3, 4)
+        else (why.CANCELLED if status == 5 else why.NEVER_STARTED)
+        if run < 0
+        else why.NO_PROCESSORS
+        if procs is None
+        else None
+    )
+    if reason is not None:
+        gather.skip(number, reason, line, id_)
+        return
+    memory, limit = values[_REQ_MEMORY], values[_REQ_TIME]
+    flat = Flat(procs=procs, memory=int(memory) if memory > 0 else None)
+    queue = _text(cells[_QUEUE])
+    row = LogRecord(
+        id_, submit, gather.request(flat, queue=queue, partition=None),
+        submit + wait if wait >= 0 else None, run, limit if limit > 0 else None,
+        _text(cells[_USER]), _text(cells[_GROUP]), queue,
+        procs=flat.procs, memory=flat.memory, status=_RESULTS.get(int(status)),
+    )  # fmt: skip
+    gather.add(number, row)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return why.whole(number) if isfinite(number) and abs(number) <= _LARGEST else None
+
+
+def _text(text: str) -> str | None:
+    return None if text == "-1" else text

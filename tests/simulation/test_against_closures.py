@@ -1,0 +1,150 @@
+"""Start times against `tests.reference.closures`: overlapping partitions, whole nodes, begun maintenance."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import simsched as ss
+from simsched.simulation.forecast.start_times import forecast
+from tests.reference.closures import Machine, Options, Outage, Submitted, schedule
+from tests.reference.naive import Job
+from tests.simulation.test_against_naive import cluster_of
+
+KNOBS = {
+    "max_job_test": (2, 4),
+    "max_job_start": (1, 2),
+    "max_job_user": (1, 2),
+    "max_job_part": (1, 3),
+    "window": (60, 300),
+    "min_age": (20, 60),
+}
+
+
+def drawn(seed, *, partitions, outages, options):
+    rng = random.Random(seed)
+    nodes = [(rng.choice([1, 2, 4]), 0) for _ in range(rng.randint(2, 6))]
+    everywhere = range(len(nodes))
+    parts, closed = [], []
+    for _ in range(rng.randint(2, 3) if partitions else 0):
+        mine = frozenset(rng.sample(everywhere, rng.randint(1, len(nodes))))
+        parts.append((rng.choice([0, 0, 1, 2]), mine))
+    for _ in range(rng.randint(1, 4) if outages else 0):
+        start = rng.randint(1, 400)
+        some = frozenset(rng.sample(everywhere, rng.randint(1, len(nodes))))
+        closed.append(Outage(some, start, start + rng.randint(10, 300), rng.random() < 0.7))
+    knobs = {"interval": rng.choice([1, 10, 30]), "resolution": rng.choice([1, 60])}
+    if options:
+        for name in rng.sample(list(KNOBS), rng.randint(1, 2)):
+            knobs[name] = rng.choice(KNOBS[name])
+    jobs, now = [], 0
+    for number in range(rng.randint(10, 30)):
+        now += rng.choice([0, 1, 5, 20, 60])
+        part = rng.randrange(len(parts)) if parts else 0
+        own = [nodes[node][0] for node in (parts[part][1] if parts else everywhere)]
+        cores = rng.choice([each for each in (1, 1, 2, 3) if each <= max(own)])
+        copies = rng.randint(1, sum(each // cores for each in own))
+        requested = rng.choice([5, 30, 100, 250])
+        runtime = rng.choice([requested, requested, max(1, requested // 3)])
+        jobs.append(Submitted(Job(number, now, runtime, requested, copies, cores), rng.randrange(3), part))
+    return Machine(nodes, closed, parts, Options(**knobs)), jobs
+
+
+def starts(machine, jobs, policy):
+    names = [f"p{number}" for number in range(len(machine.partitions))]
+    queues = {
+        name: {"hosts": ",".join(f"n{node}" for node in sorted(nodes)), "priority": priority}
+        for name, (priority, nodes) in zip(names, machine.partitions, strict=True)
+    }
+    outages = [
+        {
+            "ranks": ",".join(map(str, sorted(one.nodes))),
+            "start": one.start,
+            "end": one.end,
+            "kind": "maintenance" if one.announced else "drain",
+        }
+        for one in machine.outages
+    ]
+    given = {
+        name.replace("min_age", "min_age_reserve"): value
+        for name, value in machine.options._asdict().items()
+        if value != float("inf")
+    }
+    made = [
+        ss.Job(
+            id=one.job.id,
+            submit=one.job.submit,
+            runtime=one.job.runtime,
+            duration=one.job.requested,
+            user=f"u{one.user}",
+            queue=names[one.partition] if names else None,
+            jobspec=ss.Jobspec.from_shape(f"slot={one.job.copies}/core={one.job.cores}"),
+        )
+        for one in jobs
+    ]
+    run = ss.simulate(
+        cluster_of(machine.nodes),
+        ss.Workload(jobs=tuple(made), name="made"),
+        policy,
+        queues=queues or None,
+        outages=outages,
+        queue_options=given if policy == "slurm" else {},
+    )
+    return {int(number): start for number, start in zip(run.jobs["id"], run.jobs["start"], strict=True)}
+
+
+CASES = [
+    ("slurm", {"partitions": True, "outages": False, "options": False}),
+    ("slurm", {"partitions": True, "outages": False, "options": True}),
+    ("slurm", {"partitions": False, "outages": True, "options": False}),
+    ("slurm", {"partitions": True, "outages": True, "options": True}),
+    ("easy", {"partitions": False, "outages": True, "options": False}),
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("policy", "kind"), CASES, ids=str)
+def test_starts_are_those_of_the_rules(policy, kind, seed):
+    machine, jobs = drawn(seed, **kind)
+    expected = schedule(jobs, machine, policy)
+    found = starts(machine, jobs, policy)
+    differ = {number: (found[number], at) for number, at in expected.items() if found[number] != at}
+    differ = {number: pair for number, pair in differ.items() if not (pair[1] is None and pair[0] != pair[0])}
+    assert not differ, (machine, jobs, differ)
+
+
+MAINTENANCE = {"ranks": "4-7", "start": 100, "end": 1000, "kind": "maintenance"}
+
+
+def whole_nodes(number, submit, seconds, nodes):
+    spec = ss.Jobspec.from_shape(f"slot={nodes}/node", duration=seconds)
+    return ss.Job(id=number, submit=submit, runtime=seconds, duration=seconds, jobspec=spec)
+
+
+JOBS = [whole_nodes(1, 0, 500, 2), whole_nodes(2, 1, 100, 8), whole_nodes(3, 2, 5000, 2)]
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        *(("easy", {}), ("easy++", {}), ("slurm", {}), ("conservative", {}), ("hybrid", {}), ("slack", {})),
+        *(("conservative", {"compress": "replan"}), ("selective", {"threshold": 1})),
+        *(("easy", {"refresh": "when-blocked"}), ("easy", {"extra": False})),
+    ],
+)
+def test_plans_count_on_the_end_of_maintenance_that_has_begun(policy, options):
+    machine, workload = cluster_of([(1, 0)] * 8), ss.Workload(jobs=tuple(JOBS), name="made")
+    given = {"queue_policy": policy, "queue_options": options, "outages": [MAINTENANCE]}
+    assert ss.simulate(machine, workload, **given).jobs["start"].tolist()[:2] == [0, 1000]
+    starts = {each.id: each.start for each in forecast(machine, workload, 150, **given)}
+    assert starts["2"] == 1000
+
+
+def test_no_plan_counts_on_the_end_of_a_failure_or_a_drain():
+    """Node 4 fails during the maintenance: job 2 has no earliest start, and job 3 may pass it."""
+    machine, workload = cluster_of([(1, 0)] * 8), ss.Workload(jobs=tuple(JOBS), name="made")
+    for kind in ("failure", "drain"):
+        outages = [MAINTENANCE, {"ranks": "4", "start": 150, "end": 1200, "kind": kind}]
+        run = ss.simulate(machine, workload, "easy", outages=outages)
+        assert run.jobs["start"].tolist() == [0, 5150, 150]
