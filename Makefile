@@ -75,13 +75,16 @@ docs: $(VENV)/docs.stamp
 install: $(VENV)/run.stamp
 install-test: $(VENV)/test.stamp
 
+# What is compiled; a newer kernel has to be built again.
+KERNEL = simsched/match/kernel.py simsched/match/kernel.pxd hatch_build.py
+
 # One stamp an extra: the demo does not wait for the test tools.
-$(VENV)/run.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/run.stamp: pyproject.toml $(KERNEL) | $(BIN)/python
 	@echo "make: installing simsched and its libraries into $(VENV); this takes about a minute, once" >&2
 	$(PIP) install --editable ".[plot]"
 	@touch $@
 
-$(VENV)/test.stamp: pyproject.toml | $(BIN)/python
+$(VENV)/test.stamp: pyproject.toml $(KERNEL) | $(BIN)/python
 	@echo "make: installing simsched, its libraries and the test tools into $(VENV); this takes a minute or two, once" >&2
 	$(PIP) install --editable ".[test]"
 	@touch $@ $(VENV)/run.stamp

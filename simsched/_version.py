@@ -1,8 +1,15 @@
-"""The version of the installed package."""
+"""The version of the installed package, and whether its kernel is compiled."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec
+
+
+def kernel_is_compiled() -> bool:
+    """Return whether the kernel of the matcher is compiled; without a compiler its source is interpreted."""
+    found = find_spec("simsched.match.kernel")
+    return found is not None and not str(found.origin).endswith(".py")
 
 
 @cache

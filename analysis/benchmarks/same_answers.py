@@ -2,9 +2,11 @@
 
     python -m analysis.benchmarks.same_answers COMMIT [--count N] [--first SEED]
 
-Each configuration is drawn from its number: a site (sockets, memory, gpus, racks, licences, partitions), the
-jobs (cores, nodes, sockets, slots, shared and exclusive claims, constraints, cancelled jobs, limits that are
-reached), a queue policy with its options, a job order, a match policy, and what happens at limits.
+Each configuration is drawn from its number: a site (flat, or with sockets, memory, gpus, racks, licences,
+partitions), the jobs (cores, nodes, sockets, slots, shared and exclusive claims, constraints, cancelled jobs,
+limits that are reached), a queue policy with its options, a job order, a match policy, a predictor, what
+happens at limits, and in some of them limits, queues with preemption, advance reservations, outages or
+epilogs. Some are saved in the middle and resumed, and in some a program submits the jobs one by one.
 This version runs it, and so does the version of COMMIT, which is taken from the repository into a temporary
 folder. Start times, ends, states and the file of allocations must be equal to the byte, and the run of this
 version must pass the audit. Differences are printed, and the exit code is 1 if there are any.
@@ -20,15 +22,17 @@ import random
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simsched as ss
 from simsched.errors import SimschedError
+from simsched.simulation.options.run_config import from_document
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -44,12 +48,20 @@ SHAPES = (
 )
 QUEUES: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
     ("fcfs", ({},)),
-    ("easy", ({}, {}, {"extra": False}, {"refresh": "when-blocked"}, {"backfill_order": "sjf"})),
+    ("easy", ({}, {}, {}, {"extra": False}, {"refresh": "when-blocked"}, {"backfill_order": "sjf"})),
+    ("easy", ({"reservation": "none"}, {"starvation": 200.0}, {"starvation": 0.0, "backfill_order": "sjf"})),
+    ("easy+", ({},)),
+    ("easy++", ({},)),
     ("conservative", ({}, {}, {"compress": "start"}, {"compress": "none"})),
     ("hybrid", ({}, {"depth": 2}, {"depth": 4, "compress": "start"})),
+    ("selective", ({}, {"threshold": 1.5})),
+    ("slack", ({}, {"factor": 0.5})),
+    ("slurm", ({}, {"interval": 60.0, "max_job_test": 5})),
 )
-WEIGHTS = (1, 4, 4, 2)
-ORDERS = ("fifo", "fifo", "fifo", "wfp3", "fairshare", "sjf")
+WEIGHTS = (2, 8, 2, 1, 1, 2, 1, 1, 1, 1)
+FLAT = (("slot={n}/core", "slot={n}/core"), ("slot={k}/node", "slot={k}/node"), ("slot={n}/core=2",))
+"""Machines on which numbers of units decide: the shapes of all jobs."""
+ORDERS = ("fifo", "fifo", "fifo", "wfp3", "fairshare", "sjf", "lxf", "largest-area", "priority")
 MATCHES = (
     *("first", "first", "low", "high", "lonode", "hinode", "bestfit", "worstfit", "locality"),
     *("firstnodex", "lonodex", "random"),
@@ -61,10 +73,13 @@ WHOLE_NODES = ("firstnodex", "lonodex")
 def drawn(number: int, folder: Path) -> tuple[ss.Cluster, ss.Workload, dict[str, Any]]:
     """Return the site, the jobs and the options of a configuration."""
     rng = random.Random(number)
+    flat = rng.choice(FLAT) if rng.random() < 0.25 else ()
     recipe = folder / f"site{number}.yaml"
-    recipe.write_text(_site(rng))
+    recipe.write_text(_flat_site(rng) if flat else _site(rng))
     cluster = ss.load_cluster(recipe)
-    jobs = _workload(rng)
+    nodes = len(cluster.index) if cluster.index is not None else 1
+    rules = _rules(rng, nodes)
+    jobs = _workload(rng, flat or SHAPES, constraints=not flat, queued="queues" in rules)
     (policy, choices), *_ = rng.choices(QUEUES, WEIGHTS)
     options = {
         "queue_policy": policy,
@@ -76,7 +91,44 @@ def drawn(number: int, folder: Path) -> tuple[ss.Cluster, ss.Workload, dict[str,
         "epilog": rng.choice([(0, 0), (0, 0), (0, 0), (0, 40)]),
         "seed": number,
     }
-    return cluster, jobs, options
+    if policy.startswith("easy+") or (rng.random() < 0.15 and options["candidates"] == "requested"):
+        options["predictor"] = rng.choice(["last-two", "quantile", "perfect"])
+        options["candidates"] = "requested"
+    return cluster, jobs, options | dict(from_document(rules))
+
+
+def _rules(rng: random.Random, nodes: int) -> dict[str, Any]:
+    """Return rules of a production site, as the document of a configuration; mostly none."""
+    rules: dict[str, Any] = {}
+    one = str(rng.randint(0, nodes - 1))
+    begin = rng.randint(0, 2000)
+    if rng.random() < 0.2:
+        most = {rng.choice(["running-jobs", "cores"]): rng.choice([1, 2, 8])}
+        rules["limits"] = [{"each": rng.choice(["user", "account"]), **most}]
+    kind = rng.random()
+    if kind < 0.1:
+        urgent = {"hosts": "all", "priority": 9, "preempts": True}
+        rules["queues"] = {"batch": {"hosts": "all"}, "urgent": urgent}
+        rules["preemption"] = {"mode": rng.choice(["requeue", "suspend", "cancel"])}
+    elif kind < 0.2:
+        rules["outages"] = [
+            {
+                "ranks": one,
+                "start": begin,
+                "end": begin + rng.randint(1, 2000),
+                "kind": rng.choice(["failure", "drain", "maintenance"]),
+            }
+        ]
+    elif kind < 0.28:
+        rules["reservations"] = [
+            {"name": "class", "start": 1000 + begin, "duration": rng.choice([300, 2000]), "nodes": 1}
+        ]
+    return rules
+
+
+def _flat_site(rng: random.Random) -> str:
+    """Return a recipe of equal nodes."""
+    return f"groups:\n  - {{name: n, count: {rng.randint(1, 24)}, cores: {rng.choice([1, 4, 16])}}}\n"
 
 
 def _site(rng: random.Random) -> str:
@@ -94,13 +146,13 @@ def _site(rng: random.Random) -> str:
     return text
 
 
-def _workload(rng: random.Random) -> ss.Workload:
+def _workload(rng: random.Random, shapes: Sequence[str], *, constraints: bool, queued: bool) -> ss.Workload:
     """Return jobs of a few requests, more than the site can run at once."""
     requests = []
     while len(requests) < 6:
         k, n = rng.choice([1, 1, 2, 3]), rng.choice([1, 1, 2, 3, 4, 8])
-        shape = rng.choice(SHAPES).format(n=n, k=k, more=n + 3, most=k + 2)
-        constraint = rng.choice(CONSTRAINTS)
+        shape = rng.choice(shapes).format(n=n, k=k, more=n + 3, most=k + 2)
+        constraint = rng.choice(CONSTRAINTS) if constraints else None
         try:
             ss.Jobspec.from_shape(shape, constraint=constraint)
         except SimschedError:
@@ -125,6 +177,8 @@ def _workload(rng: random.Random) -> ss.Workload:
                 user=user,
                 bank=f"b{user[-1] in '12'}",
                 cancel_at=cancel,
+                urgency=rng.choice([16, 16, 16, 20]),
+                queue=rng.choice(["batch", "batch", "urgent"]) if queued else None,
             )
         )
     return ss.Workload(jobs=tuple(jobs), name="mixed")
@@ -133,13 +187,24 @@ def _workload(rng: random.Random) -> ss.Workload:
 def answer(number: int, folder: Path, *, audit: bool) -> dict[str, Any]:
     """Run a configuration; return a digest of its jobs and of its R, and the findings of an audit."""
     cluster, jobs, options = drawn(number, folder)
-    run = ss.simulate(cluster, jobs, **options)
+    how = ("whole", "whole", "resumed", "open")[number % 4]
+    try:
+        run = _run(cluster, jobs, options, how, folder)
+    except SimschedError as error:  # a combination that is refused
+        return {
+            "number": number,
+            "policy": "refused",
+            "jobs": str(error),
+            "r": "",
+            "waited": 0,
+            "findings": "",
+        }
     columns = ["id", "start", "end", "result"]
     table = run.jobs[[name for name in columns if name in run.jobs]].to_csv(index=False)
     path = run.save(folder / f"run{number}")
     allocations = (path / "allocations.jsonl").read_bytes()
     findings = ""
-    if audit and options["match_policy"] not in WHOLE_NODES:
+    if audit and options["match_policy"] not in WHOLE_NODES and how == "whole" and not rules_of(options):
         from simsched.simulation.audit.auditor import audit_run
 
         report = audit_run(path, cluster, jobs)
@@ -153,6 +218,31 @@ def answer(number: int, folder: Path, *, audit: bool) -> dict[str, Any]:
         "waited": waited,
         "findings": findings,
     }
+
+
+def rules_of(options: Mapping[str, Any]) -> bool:
+    """Whether a configuration has rules beside which the audit needs more than the files of the run."""
+    return bool({"limits", "queues", "outages", "reservations", "predictor"} & options.keys())
+
+
+def _run(
+    cluster: ss.Cluster, jobs: ss.Workload, options: dict[str, Any], how: str, folder: Path
+) -> ss.SimulatedRun:
+    """Return a run that is made at once, that goes on from a checkpoint, or to which jobs are submitted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if how == "open":
+            sim = ss.Simulation(cluster, **options)
+            sim.submit_all(jobs)
+            sim.run()
+            return sim.result()
+        if how == "resumed":
+            middle = jobs.jobs[len(jobs.jobs) // 2].submit + 1
+            file = folder / "checkpoint.json"
+            file.unlink(missing_ok=True)
+            ss.simulate(cluster, jobs, checkpoints={middle: file}, **options)
+            return ss.simulate(cluster, jobs, resume=file, **options)
+        return ss.simulate(cluster, jobs, **options)
 
 
 def answers(first: int, count: int, *, audit: bool) -> None:

@@ -247,8 +247,12 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from simsched import __version__
+        from simsched._version import kernel_is_compiled
 
-        print(f"simsched {__version__}")
+        how = (
+            "compiled" if kernel_is_compiled() else "interpreted: without a C compiler, long runs are slower"
+        )
+        print(f"simsched {__version__} (kernel {how})")
         parser.exit()
 
 

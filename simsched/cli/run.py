@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simsched import _version
 from simsched.bundled import resolve
 from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
@@ -32,6 +33,8 @@ MINUTE = 60.0
 """A rest of fewer seconds is not announced."""
 EXIT_FAULTS = 1
 EXIT_LEFT_OUT = 1
+LONG = 20_000
+"""Jobs from which on a run is told that its kernel is not compiled."""
 
 
 def register(subparsers: Subparsers) -> None:
@@ -189,6 +192,9 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
         path = directory.finish(result, {"summary.json": _summary(result)})
         left_out = _write_left_out(result)
         _write_end(result, directory, path)
+    used = "simsched.match.counted_kinds" in sys.modules  # runs of numbers do not need the kernel
+    if used and len(workload) >= LONG and not _version.kernel_is_compiled():
+        note("the kernel is interpreted; with a C compiler at the installation such runs are faster")
     if not result.meta["complete"]:
         return stop.status
     if not args.quiet:

@@ -1,23 +1,25 @@
-"""The supply where the matcher decides: counts and sums rule jobs out, and the graph is searched last.
+"""The supply where the matcher decides.
 
-For most kinds of requests one count decides whether they fit, and these counts are kept for all kinds at once
-(`kind_counts`). So the matcher is asked only for a job that starts or that would run beyond the shadow time.
-With closures ahead the answer depends on the requested time, too, and the matcher is asked for each job.
+The kernel counts most kinds of requests, places them, and computes the shadow time of the first job
+(`match.kernel`). Sums of free units rule out others, and the general search decides (`search.select`,
+`graph_shadow`). With closures ahead the answer depends on the requested time, too, and the search is asked
+for each job.
 """
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from simsched.schedule.counted_shadow import CountedShadow
 from simsched.schedule.graph_shadow import GraphShadow, need_at_most
-from simsched.schedule.kind_counts import KindCounts
+from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.schedule.lasting.footprint import Columns
 from simsched.schedule.lasting.gauges import Gauges
 from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
+from simsched.schedule.profiles.gap import NEVER
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 from simsched.schedule.profiles.kept_plan import KeptPlan
@@ -25,11 +27,11 @@ from simsched.schedule.profiles.profile import Known
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import numpy.typing as npt
 
-    from simsched.match.search.placements import Change
+    from simsched.match.counted_kinds import CountedKinds
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.lasting.pass_room import PassRoom
@@ -41,34 +43,25 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
-FEW = 12
-"""Up to this many candidates are judged one by one."""
-SOME = 128
-"""Candidates that are more than this are ruled out as one vector."""
-
-
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_changes", "_gauges", "_running", "_shadow", "kinds")
-    kinds: KindCounts
-    """Whether each kind of request fits now, made when it is first asked for."""
+    __slots__ = ("_gauges", "_running", "kinds")
+    kinds: CountedKinds
+    """The kinds of requests that the kernel counts, made when they are first asked for."""
 
     def _prepare(self) -> None:
         self._gauges: tuple[Gauges, Columns] | None = None
         self._running: LastingReservations | None = None
         """The running jobs over time, without reservations, as of the last profile."""
-        self._shadow: CountedShadow | None = None
-        self._changes: dict[int, tuple[Selection, Change | None]] = {}
-        """Running job → its claim, and the difference that its release makes to rows."""
 
     if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
 
-        def __getattr__(self, name: str) -> KindCounts:
+        def __getattr__(self, name: str) -> CountedKinds:
             """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
             if name != "kinds":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self.kinds = KindCounts(self.table, self.plan.available, self._policy)
+            self.kinds = self.plan.count(self.table.requests_by_kind(), self._policy)
             return self.kinds
 
     # -- now ------------------------------------------------------------------------------------
@@ -79,25 +72,22 @@ class GraphSupply(Supply):
 
     def could_start(self, job: int) -> bool:
         """Whether counts and sums of free units do not rule out that the job starts now."""
-        if not self.calendar:
-            kinds, kind = self.kinds, self.table.kinds[job]
-            if kinds.numbers[kind] >= 0:
-                return kinds.fits(kind)
+        kinds, kind = self.kinds, self.table.kinds[job]
+        if kinds.counted[kind] and not self.calendar:
+            return kinds.kernel.fits(kind)
         free = self.plan.free
         demand = self.table.demand[:, job].tolist()
         return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
 
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job the answer of `could_start`."""
-        if not self.calendar:
-            kinds = self.kinds
-            could: Bools = kinds.fitting()[kinds.of[jobs]]
-            if kinds.all_decided or not len(jobs):
-                return could
+        if self.calendar:
+            return self._within_sums(jobs)
+        could: Bools = self.kinds.fitting()[self.table.kinds_array[jobs]]
+        if not self.kinds.all_counted:
             some = could.nonzero()[0]
             could[some] = self._within_sums(jobs[some])
-            return could
-        return self._within_sums(jobs)
+        return could
 
     def _within_sums(self, jobs: Integers) -> Bools:
         """Return which jobs the sums of free units do not rule out."""
@@ -111,9 +101,14 @@ class GraphSupply(Supply):
         matched again each time, because the answer also depends on the job's requested time.
         """
         kind = self.table.kinds[job]
+        if kind in self.failed:
+            return None
         if self.calendar:
-            return None if kind in self.failed else self.seek_at(job, self.plan.available, self.now)
-        if kind in self.failed or not self.kinds.fits(kind):
+            return self.seek_at(job, self.plan.available, self.now)
+        kinds = self.kinds
+        if kinds.placed[kind]:
+            return kinds.selection(kind) if kinds.kernel.place(kind) else None
+        if kinds.counted[kind] and not kinds.kernel.fits(kind):
             return None
         selection = self.seek(self.request(job), self.plan.available)
         if selection is None:
@@ -124,24 +119,14 @@ class GraphSupply(Supply):
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""
-        kept = self._shadow
-        again = kept is not None and kept.job == job and kept.extra == extra
-        # Whether counts suffice for a job depends on the calendar and on facts that are fixed during a run.
-        if not fixed and (not self.calendar if again else self._counts_decide(job)):
-            if kept is None or not again:
-                kept = self._shadow = CountedShadow(job, extra=extra)
-            kept.expire()
-            return cast("Shadow", kept)
+        if not fixed and self._counts_decide(job):
+            return cast("Shadow", KernelShadow(job, extra=extra))
+        return self.shadow_of_states(job, extra=extra, fixed=fixed)
+
+    def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
+        """Return the same by the general search on the states of later times."""
         found = self.earliest(job)
         return NoShadow(job) if found is None else GraphShadow(job, found, extra=extra, fixed=fixed)
-
-    def trial_shadow(self, job: int) -> Shadow:
-        """Return the shadow of a job, and not the one that is kept from pass to pass."""
-        if not self._counts_decide(job):
-            return super().trial_shadow(job)
-        found = cast("Shadow", CountedShadow(job, extra=True))
-        found.time(self)
-        return found
 
     def _counts_decide(self, job: int) -> bool:
         """Whether counts decide the shadow time of a job, whatever the match policy chooses."""
@@ -149,104 +134,31 @@ class GraphSupply(Supply):
         # was started before; then the state at that time is looked at as a whole.
         if not self.is_steady or self.table.judged is not self.table.durations:
             return False
-        return self.kinds.numbers[self.table.kinds[job]] >= 0
-
-    def candidates(self, jobs: Sequence[int]) -> list[int]:
-        """Return those of a few jobs that counts and sums of free units do not rule out."""
-        if self.calendar:
-            return [job for job in jobs if self.could_start(job)]
-        kinds = self.kinds
-        found = kinds.that_fit(jobs, self.table.kinds)
-        return found if kinds.all_decided else [job for job in found if self.could_start(job)]
+        return self.kinds.counted[self.table.kinds[job]]
 
     def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
         """Return the jobs behind the first that nothing rules out, now and beside a shadow, in order.
 
-        Of many, a job is left out if it is ruled out by the time of its turn.
+        A job is left out if it is ruled out by the time of its turn.
         """
-        if self.calendar or queue.sorts_parts:
+        beside: object = shadow
+        if self.calendar or not isinstance(beside, KernelShadow):
             return super().candidates_behind_first(queue, shadow)
-        shadow.forget()
-        jobs: list[int] | None
-        if len(queue.ranks) <= FEW:
-            jobs = self.candidates(queue.listed(1))
-        elif self._groups(queue):
-            jobs = queue.group(self.kinds).jobs_that_fit(SOME)
-            if jobs and jobs[0] == queue.first:
-                del jobs[0]
-        else:
-            jobs = None
-        if jobs is None:
-            behind = queue.jobs(1)
-            behind = behind[self.could_start_each(behind).nonzero()[0]]
-            if len(behind) > SOME:
-                return self._many_beside(behind, shadow)
-            jobs = behind.tolist()
-        if not jobs:
-            return ()
-        return self._beside(jobs, shadow) if len(jobs) <= FEW else self._some_beside(jobs, shadow)
+        if not queue.sorts_parts:
+            return self._in_order(queue.jobs(1), beside)
+        parts = self.parts_behind_first(queue, shadow)
+        return chain.from_iterable(self._in_order(np.array(part, np.int64), beside) for part in parts)
 
-    def may_start_any(self, queue: WaitingQueue) -> bool:
-        """Whether counts do not rule out every waiting job; true where they do not decide."""
-        if len(queue.ranks) <= FEW or not self._groups(queue):
-            return True
-        return bool(queue.group(self.kinds).fitting())
-
-    def _groups(self, queue: WaitingQueue) -> bool:
-        """Whether the queue keeps its jobs by kind: counts decide for all, and each keeps its place."""
-        return queue.static and not self.calendar and self.kinds.all_decided
-
-    def _beside(self, jobs: list[int], shadow: Shadow) -> list[int]:
-        """Return those of a few jobs that end by the shadow time or that sums do not rule out then."""
-        latest, judged = shadow.time(self) - self.now, self.table.judged
-        lets_all_pass = getattr(shadow, "lets_all_pass", None)
-        if lets_all_pass is not None and lets_all_pass(self):
-            return jobs
-        late = [job for job in jobs if judged[job] > latest]
-        if not late:
-            return jobs  # what is left over at that time need not be known
-        room = shadow.leaves_room(self, np.array(late, dtype=np.int64)).tolist()
-        if all(room):
-            return jobs
-        out = {job for job, within in zip(late, room, strict=True) if not within}
-        return [job for job in jobs if job not in out]
-
-    def _some_beside(self, jobs: list[int], shadow: Shadow) -> Iterator[int]:
-        """Yield those of some jobs that are not ruled out beside a shadow, nor by the time of their turn."""
-        jobs = self._beside(jobs, shadow)
-        latest, judged = shadow.time(self) - self.now, self.table.judged
-        of, kinds = self.table.kinds, self.kinds
-        gone: set[int] = set()
-        for job in jobs:
-            kind = of[job]
-            if kind in gone:
-                continue
-            refused: Bools | None = getattr(shadow, "refused", None)
-            if refused is not None and refused[kind] and judged[job] > latest:
-                continue
-            if not kinds.fits(kind):
-                gone.add(kind)
-                continue
-            yield job
-
-    def _many_beside(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
-        """Yield the same of many jobs; arrays are quicker then."""
-        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        if not soon.all():
-            some = (soon | shadow.leaves_room(self, jobs)).nonzero()[0]
-            jobs, soon = jobs[some], soon[some]
-        of = self.kinds.of[jobs]
-        at = 0
-        while at < len(jobs):
-            alive = self.kinds.fitting()[of[at:]]
-            refused: Bools | None = getattr(shadow, "refused", None)
-            if refused is not None:
-                alive &= soon[at:] | ~refused[of[at:]]
-            ahead = int(alive.argmax())
-            if not alive[ahead]:
-                return
-            at += ahead + 1
-            yield jobs.item(at - 1)
+    def _in_order(self, jobs: Integers, shadow: KernelShadow) -> Iterator[int]:
+        """Yield those of some jobs that may start when it is their turn."""
+        kernel, now, many = self.kinds.kernel, self.now, len(jobs)
+        kinds, judged = self.table.kinds_array, self.table.judged_array
+        at = kernel.next(jobs, 0, kinds, judged, now, NEVER)
+        if at < many:  # the shadow time need not be known before a job could start
+            time = shadow.time(self)
+            while (at := kernel.next(jobs, at, kinds, judged, now, time)) < many:
+                yield jobs.item(at)
+                at += 1
 
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
@@ -257,34 +169,6 @@ class GraphSupply(Supply):
             return self.seek_at(job, state, time)
 
         return earliest_in_turn(self.plan, self.calendar, self.now, seek)
-
-    def change_of(self, job: int, selection: Selection) -> Change | None:
-        """Return the difference that the release of a job's claim makes to rows; None if units are shared."""
-        known = self._changes.get(job)
-        if known is not None and known[0] is selection:
-            return known[1]
-        change = self.kinds.counts.change(selection)
-        self.note_change(job, selection, change)
-        return change
-
-    def changes_of(self, jobs: Iterable[int]) -> list[Change | None]:
-        """Return `change_of` for some running jobs."""
-        known, held = self._changes, self.plan.held
-        found: list[Change | None] = []
-        for job in jobs:
-            selection, pair = held[job], known.get(job)
-            if pair is not None and pair[0] is selection:
-                found.append(pair[1])
-            else:
-                found.append(self.change_of(job, selection))
-        return found
-
-    def note_change(self, job: int, selection: Selection, change: Change | None) -> None:
-        """Note the difference that the release of a job's claim makes to rows."""
-        if len(self._changes) > 2 * len(self.plan.held) + 64:
-            held = self.plan.held
-            self._changes = {each: pair for each, pair in self._changes.items() if each in held}
-        self._changes[job] = (selection, change)
 
     # -- over time ------------------------------------------------------------------------------
 
@@ -307,10 +191,7 @@ class GraphSupply(Supply):
 
     def _counts_suffice(self) -> bool:
         """Whether counts decide for each kind, and none claims a target shared without any of its units."""
-        kinds = self.kinds
-        return kinds.all_decided and all(
-            each.content.flat or each.content.exclusive for each in kinds.decided if each is not None
-        )
+        return self.kinds.all_counted and self.kinds.all_take_units
 
     def reservations(self) -> LastingReservations | GraphReservations:
         """Return the free units of each leaf pool over time, for reservations that last."""

@@ -129,7 +129,6 @@ class PassContext:
         old = self.supply
         self.supply = _supply(self.table, self.plan, old.policy, old.rng, old.calendar)
         self.supply.now, self.supply.failed = old.now, old.failed
-        self.queue.by_kind = None  # there may be other kinds, and they have other counts
         self.reservations = None
 
     def request(self, job: int) -> Request:

@@ -11,15 +11,13 @@ import numpy as np
 
 from simsched.schedule.orders.present_order import PresentOrder, ranked
 from simsched.schedule.orders.ranking import Order
-from simsched.schedule.waiting_kinds import WaitingKinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.kind_counts import KindCounts
     from simsched.schedule.orders.ranking import JobOrder
 
     Bools = npt.NDArray[np.bool_]
@@ -47,12 +45,11 @@ class WaitingQueue:
     fresh : the ranks that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     barred : the jobs that wait for a limit, out of view until `unbar`.
-    by_kind : the jobs in view by kind, kept up to date from `group` until jobs are hidden; None: not kept.
     """
 
     __slots__ = (
         *("_at", "_last", "_plain", "_present", "_rank", "_table"),
-        *("barred", "by_kind", "fresh", "gone", "order", "ranks", "static"),
+        *("barred", "fresh", "gone", "order", "ranks", "static"),
     )
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
@@ -72,7 +69,6 @@ class WaitingQueue:
         self._rank: list[int] = rank.tolist()
         self._table = table
         self._last: tuple[float, ...] | None = None
-        self.by_kind: WaitingKinds | None = None
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -124,20 +120,6 @@ class WaitingQueue:
             return jobs
         return self._present.some(jobs[jobs != self.first], self.ranks)
 
-    def group(self, kinds: KindCounts) -> WaitingKinds:
-        """Return the jobs in view by kind, and keep that up to date; only under a static order."""
-        by_kind = self.by_kind
-        if by_kind is None or by_kind.kinds is not kinds:
-            of = self._table.kinds
-            by_kind = self.by_kind = WaitingKinds(kinds, of, None if self._plain else self._at)
-            self._regroup(self.ranks, by_kind.add)
-        return by_kind
-
-    def _regroup(self, ranks: Iterable[int], change: Callable[[int, int], None]) -> None:
-        """Call `change` with the job and the rank of each of some ranks."""
-        for rank in ranks:
-            change(rank if self._plain else int(self._at[rank]), rank)
-
     @property
     def sorts_parts(self) -> bool:
         """Whether the order changes from pass to pass, and parts of the queue can be sorted by themselves."""
@@ -171,7 +153,6 @@ class WaitingQueue:
     def hide(self, ranks: list[int]) -> None:
         """Take ranks out of view; their jobs are not `gone`, and `show` puts them back."""
         if ranks:
-            self.by_kind = None  # of a long queue most are hidden: those in view are soon grouped again
             self.ranks = array("q", sorted(set(self.ranks).difference(ranks)))
             if self._present is not None:
                 self._present.reviewed(self.ranks)
@@ -182,7 +163,6 @@ class WaitingQueue:
             barred = {self._rank[job] for job in self.barred}
             ranks = [rank for rank in ranks if rank not in barred]
         if ranks:
-            self.by_kind = None
             self.ranks = array("q", sorted([*self.ranks, *ranks]))
             if self._present is not None:
                 self._present.reviewed(self.ranks)
@@ -192,8 +172,6 @@ class WaitingQueue:
         if jobs:
             self.barred |= jobs
             ranks = jobs if self._plain else {self._rank[job] for job in jobs}
-            if self.by_kind is not None:
-                self._regroup(ranks.intersection(self.ranks), self.by_kind.remove)
             if len(ranks) <= FEW:
                 for rank in ranks:
                     at = bisect_left(self.ranks, rank)
@@ -212,8 +190,6 @@ class WaitingQueue:
             self.barred -= jobs
             ranks = list(jobs) if self._plain else [self._rank[job] for job in jobs]
             self.fresh += ranks
-            if self.by_kind is not None:
-                self._regroup(ranks, self.by_kind.add)
             if len(ranks) <= FEW:
                 for rank in ranks:
                     self.ranks.insert(bisect_left(self.ranks, rank), rank)
@@ -269,7 +245,6 @@ class WaitingQueue:
         if self._present is not None:
             self._present.forget()
             return
-        self.by_kind = None
         jobs = self.listed()
         fresh = self.fresh if self._plain else [int(self._at[rank]) for rank in self.fresh]
         self._present, self.static = PresentOrder(self.order, self._table), False
@@ -299,8 +274,6 @@ class WaitingQueue:
             ranks.append(rank)
         else:
             ranks.insert(bisect_left(ranks, rank), rank)
-        if self.by_kind is not None:
-            self.by_kind.add(job, rank)
 
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
@@ -311,8 +284,6 @@ class WaitingQueue:
         del ranks[0 if ranks[0] == rank else bisect_left(ranks, rank)]
         if rank in self.fresh:
             self.fresh.remove(rank)
-        if self.by_kind is not None:
-            self.by_kind.remove(job, rank)
 
     def sort(self, now: float) -> None:
         """Rank the waiting jobs again if the order depends on the time `now` (seconds)."""
@@ -327,7 +298,6 @@ class WaitingQueue:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put the queue into a state."""
         self.ranks, self.fresh, self.gone = state["ranks"], state["fresh"], state["gone"]
-        self.by_kind = None
         if self._present is not None:
             if "at" in state:  # a checkpoint of older versions, in which jobs that wait share out ranks
                 self.ranks = array("q", sorted(state["at"][state["ranks"]].tolist()))
@@ -342,5 +312,3 @@ class WaitingQueue:
         same = self._plain or self._present is not None
         assert all(self._rank[rank if same else int(self._at[rank])] == rank for rank in ranks)
         assert set(self.fresh) <= set(ranks)
-        if self.by_kind is not None:
-            self.by_kind.check(ranks)

@@ -15,6 +15,7 @@ Where every request of the workload is a number of units of one type, numbers al
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -144,10 +145,6 @@ class Supply(ABC):
         """Return those of a few jobs that the sums of free units do not rule out."""
         return [job for job in jobs if self.could_start(job)]
 
-    def may_start_any(self, queue: WaitingQueue) -> bool:  # noqa: ARG002
-        """Whether it is not known that no waiting job can start now; quicker than to ask for the first."""
-        return True
-
     def rules_out_all(self, queue: WaitingQueue) -> bool:
         """Whether sums rule out every job of a queue whose order changes with time, without sorting any."""
         return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()
@@ -156,7 +153,7 @@ class Supply(ABC):
         """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
         shadow.forget()
         if queue.sorts_parts:
-            return self._in_turn(queue, shadow)
+            return chain.from_iterable(self.parts_behind_first(queue, shadow))
         jobs = queue.behind_first(self.could_start_each)
         if not len(jobs):
             return ()
@@ -164,8 +161,8 @@ class Supply(ABC):
         chosen: list[int] = jobs[soon | shadow.leaves_room(self, jobs)].tolist()
         return chosen
 
-    def _in_turn(self, queue: WaitingQueue, shadow: Shadow) -> Iterator[int]:
-        """Yield the jobs behind the first as `candidates_behind_first` does, sorted as far as is asked for.
+    def parts_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterator[list[int]]:
+        """Yield the same in parts: the queue is sorted as far as is asked for.
 
         Less is free after each start, so the jobs that are not sorted yet are ruled out again first.
         """
@@ -178,7 +175,7 @@ class Supply(ABC):
             some = soon | shadow.leaves_room(self, jobs)
             jobs, soon = jobs[some], soon[some]
             part, others = queue.first_of(jobs, size)
-            yield from part
+            yield part
             jobs, soon, size = jobs[others], soon[others], 4 * size
             some = self.could_start_each(jobs)
             jobs, soon = jobs[some], soon[some]

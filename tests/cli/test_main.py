@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 from simsched import cli
+from simsched._version import kernel_is_compiled, version
 from simsched.errors import FormatError
 
 
@@ -98,7 +99,8 @@ def test_help_and_version(capsys):
     text = capsys.readouterr().out
     assert all(f"\n    {verb}" in text for verb in cli.VERBS)
     assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("simsched 0")
+    how = "compiled" if kernel_is_compiled() else "interpreted: without a C compiler, long runs are slower"
+    assert capsys.readouterr().out == f"simsched {version()} (kernel {how})\n"
 
 
 def test_a_verb_without_its_module_does_not_break_the_others(verb, monkeypatch, capsys):

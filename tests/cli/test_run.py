@@ -141,6 +141,19 @@ def test_a_directory_that_is_no_run_is_refused_before_anything_is_read(inputs, c
     assert "not a run" in capsys.readouterr().err
 
 
+def test_a_long_run_is_told_that_the_kernel_is_interpreted(tmp_path, capsys, monkeypatch):
+    (tmp_path / "site.yaml").write_text("groups: [{name: n, count: 2, cores: 4, memory: 8 GiB}]\n")
+    job = {"submit": 0, "runtime": 5, "duration": 9}
+    lines = [job | {"id": 1, "shape": "slot=1/[core;memory]"}, job | {"id": 2, "shape": "slot=1/node"}]
+    (tmp_path / "jobs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    command = ["run", str(tmp_path / "site.yaml"), str(tmp_path / "jobs.jsonl"), "-o", str(tmp_path / "out")]
+    monkeypatch.setattr("simsched._version.kernel_is_compiled", lambda: False)
+    for most, told in ((3, False), (2, True)):
+        monkeypatch.setattr("simsched.cli.run.LONG", most)
+        assert main([*command, "--quiet"]) == 0
+        assert ("the kernel is interpreted" in capsys.readouterr().err) == told
+
+
 def test_an_empty_workload_is_a_run(inputs, capsys):
     (inputs / "jobs.swf").write_text("; nothing came in\n")
     assert run(inputs, "--audit") == 0

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.schedule.graph_shadow import GraphShadow, need_at_most
+from simsched.schedule.graph_shadow import need_at_most
 from simsched.schedule.graph_supply import GraphSupply
-from simsched.schedule.supply import NoShadow, Supply
+from simsched.schedule.supply import Supply
 
 
 class PlainSupply(GraphSupply):
@@ -29,11 +29,7 @@ class PlainSupply(GraphSupply):
         return self.seek_at(job, self.plan.available, self.now)
 
     def shadow(self, job, *, extra=True, fixed=False):
-        found = self.earliest(job)
-        return NoShadow(job) if found is None else GraphShadow(job, found, extra=extra, fixed=fixed)
-
-    def may_start_any(self, queue):
-        return True
+        return self.shadow_of_states(job, extra=extra, fixed=fixed)
 
     def candidates_behind_first(self, queue, shadow):
         return Supply.candidates_behind_first(self, queue, shadow)

@@ -1,4 +1,4 @@
-"""Mixed sites: the counts of all kinds, the counted shadow and the plain matcher give one answer.
+"""Mixed sites: the kernel and the plain matcher give one answer.
 
 Clusters with sockets, NUMA domains, memory, gpus, racks and licences, and requests of every form are drawn
 from a seed. A run with the plain supply, which asks the matcher for each candidate, has the same start times
@@ -16,9 +16,9 @@ from simsched.errors import SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.cluster import load_cluster
+from simsched.match.counted_kinds import CountedKinds, counted
 from simsched.match.policies.policy import POLICIES, find_policy
 from simsched.match.requests.compile import compile_request
-from simsched.match.search.count_table import CountTable, counted_request
 from simsched.match.search.counts import capacity
 from simsched.match.search.descend import Descent
 from simsched.match.search.select import could_fit, select
@@ -198,7 +198,7 @@ def test_a_run_resumes_behind_a_blocked_job(tmp_path):
     workload = Workload(jobs=tuple(jobs), name="mixed")
     file = tmp_path / "checkpoint.json"
     whole = simulate(cluster, workload, "easy", checkpoints={60: file})
-    assert "CountedShadow" in file.read_text()
+    assert "KernelShadow" in file.read_text()
     assert records(simulate(cluster, workload, "easy", resume=file)) == records(whole)
 
 
@@ -230,23 +230,41 @@ def crowded(rng, cluster, requests, policy):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_table_counts_as_each_content_is_counted_by_itself(seed, tmp_path):
+def test_the_kernel_counts_as_each_content_is_counted_by_itself(seed, tmp_path):
     rng = random.Random(seed)
     cluster = drawn_cluster(rng, tmp_path)
     requests = [compile_request(spec, cluster.index) for spec, _ in drawn_specs(rng)]
-    contents = [each.content for each in map(counted_request, requests) if each is not None]
     for state in crowded(rng, cluster, requests, find_policy("first")):
-        if state.table is None:
-            state.table = CountTable(state, contents)
+        if state.kinds is None:
+            state.kinds = CountedKinds(requests, state, find_policy("first"))
         twin = state.copy()
-        for request in requests:
-            each = counted_request(request)
-            if each is None or state.table.number_of(each.content) is None:
+        for kind, request in enumerate(requests):
+            if not state.kinds.counted[kind]:
                 continue
-            have, want = capacity(each.content, state), capacity(each.content, twin)
+            content = counted(request)[0].content
+            have, want = capacity(content, state), capacity(content, twin)
             assert (have.fits == want.fits).all()
-            assert have.total == want.total
-            assert ((have.total if each.copies else have.some) >= each.amount) == could_fit(request, twin)
+            assert (have.total, have.some) == (want.total, want.some)
+            assert state.kinds.kernel.fits(kind) == state.kinds.fitting()[kind] == could_fit(request, twin)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_kernel_places_a_request_as_the_descent_does(seed, tmp_path):
+    rng = random.Random(seed)
+    cluster = drawn_cluster(rng, tmp_path)
+    requests = [compile_request(spec, cluster.index) for spec, _ in drawn_specs(rng)]
+    policy = find_policy(rng.choice(["first", "lonode", "hinode", "variation"]))
+    for state in crowded(rng, cluster, requests, policy):
+        if state.kinds is None:
+            state.kinds = CountedKinds(requests, state, policy)
+        for kind, request in enumerate(requests):
+            if not state.kinds.placed[kind]:
+                continue
+            fits = state.kinds.kernel.place(kind)
+            assert fits == could_fit(request, state)
+            if fits:
+                slow = Descent(request, state, policy, np.random.default_rng(1)).build()
+                assert_same(state.kinds.selection(kind), slow)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -262,12 +280,17 @@ def test_a_simple_request_gets_the_selection_of_the_descent(seed, tmp_path):
             quick = select(request, state, policy, np.random.default_rng(1))
             slow = Descent(request, state, policy, np.random.default_rng(1)).build()
             assert quick is not None
-            assert quick.targets.tolist() == slow.targets.tolist()
-            assert units_of(quick.held) == units_of(slow.held)
-            assert units_of(quick.named) == units_of(slow.named)
-            assert [(h.type, h.ordinals.tolist(), h.exclusive) for h in quick.holds] == [
-                (h.type, h.ordinals.tolist(), h.exclusive) for h in slow.holds
-            ]
+            assert_same(quick, slow)
+
+
+def assert_same(quick, slow):
+    """The two selections are equal."""
+    assert quick.targets.tolist() == slow.targets.tolist()
+    assert units_of(quick.held) == units_of(slow.held)
+    assert units_of(quick.named) == units_of(slow.named)
+    assert [(h.type, h.ordinals.tolist(), h.exclusive) for h in quick.holds] == [
+        (h.type, h.ordinals.tolist(), h.exclusive) for h in slow.holds
+    ]
 
 
 def units_of(draws):

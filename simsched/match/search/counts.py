@@ -62,12 +62,8 @@ def capacity(content: Content, avail: Availability) -> Capacity:
         # One unit of an aligned pool per copy, so the free units are the counts.  Such a content belongs
         # to a slot, and `some` is read of vertices alone: it need not be counted.
         return Capacity(avail.free[content.unit], avail.total[content.unit], MANY)
-    table = avail.table
-    if table is not None:
-        number = table.number_of(content)
-        if number is not None:
-            table.follow()
-            return Capacity(table.fits[number], *table.sums_of(number))
+    if avail.kinds is not None and (counted := avail.kinds.capacity_of(content)) is not None:
+        return Capacity(*counted)
     kept = avail.counts.get(content)
     if kept is None:
         # Claims only take away: what no target of the idle cluster can host, none can host now.

@@ -94,21 +94,14 @@ def select_on_targets(
     kind, recipe = avail.index.target_type, recipe_of(request, simple, avail.index)
     content, wanted, most, shapes, inner, shares = recipe
     among = fixed_order(policy, kind, avail) if policy.static else None
-    table = avail.table if policy.static else None
-    number = None if table is None else table.number_of(content)
-    if number is not None and table is not None:
-        if table.count(number, targets=most == 1) < wanted:
-            return None
-        targets, copies = table.first(number, wanted, among, most)
-    else:
-        fits, total, some = capacity(content, avail)
-        if (some if most == 1 else total) < wanted:
-            return None
-        targets, copies = take_copies(kind, fits, wanted, among, (avail, policy, rng), most, content)
+    fits, total, some = capacity(content, avail)
+    if (some if most == 1 else total) < wanted:
+        return None
+    targets, copies = take_copies(kind, fits, wanted, among, (avail, policy, rng), most, content)
     holds: tuple[Hold, ...] = ()
     if inner is not None:
         draws = _everything_on(targets, recipe, avail)
-        holds = (Hold(kind, targets, exclusive=True), *_vertices_on(targets, inner, avail.index))
+        holds = (Hold(kind, targets, exclusive=True), *vertices_on(targets, inner, avail.index))
     else:
         draws = []
         for pool, leaves, units in shapes:
@@ -178,7 +171,7 @@ def _everything_on(targets: Ints, recipe: TargetRecipe, avail: Availability) -> 
     return draws
 
 
-def _vertices_on(targets: Ints, types: tuple[str, ...], index: Index) -> Iterator[Hold]:
+def vertices_on(targets: Ints, types: tuple[str, ...], index: Index) -> Iterator[Hold]:
     """Yield exclusive claims of the vertices of some types within some targets."""
     for name in types:
         ordinals = index.beneath(index.target_type, name, targets).ordinals

@@ -66,6 +66,8 @@ def select(
         if siblings compete and the exact search reached its limit.
     """
     policy = find_policy(policy)
+    if avail.kinds is not None and avail.kinds.places(request, policy):
+        return avail.kinds.select(request)
     # Fast paths for the requests of most jobs.  A static policy's order depends on the cluster
     # alone, so that the candidates need not be collected and sorted.  The selection equals that of
     # `Descent`: there, too, `first_copies` takes the candidates in that order.

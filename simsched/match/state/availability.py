@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
+from simsched.match.kernel import shift
 from simsched.match.state.masks import everything, give, listed, mask_at, take
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import numpy.typing as npt
+
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.requests.request import Content, Need
-    from simsched.match.state.kept_counts import KeptCount, KeptTable
+    from simsched.match.state.kept_counts import KeptCount, KernelKinds
     from simsched.match.state.masks import Store
     from simsched.match.state.selection import Draw, Hold, Selection
 
@@ -43,7 +46,8 @@ class Availability:
 
     Attributes
     ----------
-    free : pool type → free units per leaf pool.
+    units : free units of each leaf pool, type by type: those of a type begin at ``places[type]``.
+    free : pool type → free units per leaf pool, as a view of `units`.
     total : pool type → free units in all.
     use : claims that touch each target.
     up : which targets are up.
@@ -54,7 +58,7 @@ class Availability:
     idle : which targets are up and unclaimed; computed on first use (`idle_targets`).
     counts, log, base : counts kept up to date (see `search.counts`), the targets touched by each change
         since there are counts, and the number of entries that the log has lost at its front.
-    table : the counts of many contents at once (see `search.count_table`), or None.
+    kinds : the requests of a run, whose copies on each target a kernel counts (see `counted_kinds`), or None.
     """
 
     __slots__ = (
@@ -66,12 +70,14 @@ class Availability:
         "idle",
         "ignores_status",
         "index",
+        "kinds",
         "log",
         "partial",
+        "places",
         "shared",
         "sharers",
-        "table",
         "total",
+        "units",
         "up",
         "use",
     )
@@ -80,9 +86,8 @@ class Availability:
         self.index = index
         self.ignores_status = ignore_status
         pools = index.pool_types
-        self.free: dict[str, Ints] = {
-            name: p.size.copy() if ignore_status else np.where(p.up, p.size, 0) for name, p in pools.items()
-        }
+        free = [pool.size if ignore_status else np.where(pool.up, pool.size, 0) for pool in pools.values()]
+        self.set_units(np.concatenate([_NOTHING, *free]))
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
         self.partial: dict[str, Store] | None = {n: everything(p) for n, p in pools.items() if p.named}
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
@@ -97,7 +102,20 @@ class Availability:
         self.log: list[Ints] = []
         self.base = 0
         self.counts: dict[Content, KeptCount] = {}
-        self.table: KeptTable | None = None
+        self.kinds: KernelKinds | None = None
+
+    def set_units(self, units: Ints) -> None:
+        """Set the free units of all leaf pools, and make the views of each type."""
+        self.units, self.free, self.places = units, {}, {}
+        begin = 0
+        for name, pool in self.index.pool_types.items():
+            self.places[name] = begin
+            self.free[name] = units[begin : begin + len(pool)]
+            begin += len(pool)
+
+    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8]]:
+        """Return `units`, `use` and which targets are claimed whole; they are changed in place."""
+        return self.units, self.use, self.held[self.index.target_type].view(np.uint8)
 
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy, without the derived counts.
@@ -108,7 +126,7 @@ class Availability:
         twin: Availability = object.__new__(Availability)
         twin.index = self.index
         twin.ignores_status = self.ignores_status
-        twin.free = {name: free.copy() for name, free in self.free.items()}
+        twin.set_units(self.units.copy())
         twin.total = self.total.copy()
         twin.partial = None
         if not counts_only and self.partial is not None:
@@ -123,7 +141,7 @@ class Availability:
         twin.log = []
         twin.base = 0
         twin.counts = {}
-        twin.table = None
+        twin.kinds = None
         return twin
 
     def state(self) -> dict[str, Any]:
@@ -145,7 +163,7 @@ class Availability:
     def from_state(cls, index: Index, state: Mapping[str, Any]) -> Availability:
         """Return the availability with a state, over the index that it was taken from."""
         made = cls(index, ignore_status=state["ignores_status"])
-        made.free = state["free"]
+        made.set_units(np.concatenate([_NOTHING, *(state["free"][name] for name in index.pool_types)]))
         made.total = state["total"]
         made.partial = state["partial"]
         made.use = state["use"]
@@ -269,7 +287,7 @@ class Availability:
         untouched = self._touch(selection, 1, alone=alone)
         if self.idle is not None:
             self.idle[targets] = False
-        self._note(targets, grew=False)
+        self._note(targets)
         if len(selection.holds) > 1:
             beyond = self._held_beyond(selection)
             if len(beyond):
@@ -319,6 +337,8 @@ class Availability:
         self.up = self.up.copy()  # another array, so that whoever keeps values derived from it notices
         self.up[changing] = up
         self.idle = None
+        if self.kinds is not None:
+            self.kinds.follow_status()
         held = self.held[self.index.target_type]
         self._move_pools(changing[~held[changing] | (self.use[changing] > 0)] if up else changing, reveal=up)
         self._note(changing)
@@ -433,19 +453,13 @@ class Availability:
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
 
-    def _note(self, targets: Ints, *, grew: bool = True) -> None:
+    def _note(self, targets: Ints) -> None:
         """Log that targets changed, for the counts that are kept.
 
         Without counts nothing is logged: the first count is taken of the state as it is.
         """
-        table = self.table
-        if table is not None:
-            pending = table.pending
-            pending.append(targets)
-            if grew:
-                table.grew = True
-            if len(pending) > LOG_LIMIT:
-                pending[:] = [np.arange(len(self.use))]
+        if self.kinds is not None:
+            self.kinds.kernel.recount(targets)
         if not self.counts:
             return
         self.log.append(targets)
@@ -478,13 +492,12 @@ class Availability:
 
 def _add_to_few(free: Ints, at: Ints, units: Ints | int, sign: int) -> None:
     """Add units to a few leaf pools, or with sign -1 take them away."""
-    view = free.data
     if isinstance(units, int):
+        view = free.data
         for pool in at.tolist():
             view[pool] += sign * units
     else:
-        for pool, number in zip(at.tolist(), units.tolist(), strict=True):
-            view[pool] += sign * number
+        shift(free, at, units, sign)
 
 
 def idle_cluster(index: Index) -> Availability:

@@ -1,4 +1,4 @@
-"""Counts that a state keeps: of one content, and of many at once. The search brings them up to date."""
+"""Counts that a state keeps: of one content, which the search brings up to date, and of those of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
-    from simsched.match.requests.request import Content
+    from simsched.match.kernel import Kernel
+    from simsched.match.requests.request import Content, Request
+    from simsched.match.state.selection import Selection
 
 
 @dataclass(slots=True, eq=False)
@@ -28,26 +30,19 @@ class KeptCount:
     seen: int
 
 
-class KeptTable(Protocol):
-    """The counts of many contents as of one version of a state (see `search.count_table`)."""
+class KernelKinds(Protocol):
+    """The requests of a run, whose copies on each target a kernel counts (see `match.counted_kinds`)."""
 
-    fits: Ints
-    pending: list[Ints]
-    """The targets that each change touched since the table last followed the state."""
-    grew: bool
-    """Whether any of these changes may have freed something."""
+    kernel: Kernel
 
-    def sums_of(self, content: int) -> tuple[int, int]:
-        """Return the sum of the copies of a content, and the number of targets with any."""
+    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+        """Return the copies of a content on each target, their sum, and the targets with any; or None."""
 
-    def count(self, content: int, *, targets: bool) -> int:
-        """Return the sum of the copies of a content now, or with `targets` the number of targets with any."""
+    def places(self, request: Request, policy: object) -> bool:
+        """Whether the kernel places a request under a policy."""
 
-    def first(self, content: int, wanted: int, among: Ints | None, most: int) -> tuple[Ints, Ints | int]:
-        """Return the first targets that host copies of a content now, in a fixed order, and how many each."""
+    def select(self, request: Request) -> Selection | None:
+        """Return the selection of a request that the kernel places, or None if it does not fit now."""
 
-    def number_of(self, content: Content) -> int | None:
-        """Return the number of a content among the rows of `fits`; None if it is not counted here."""
-
-    def follow(self) -> None:
-        """Catch up with the state."""
+    def follow_status(self) -> None:
+        """Note that targets went down or came up."""

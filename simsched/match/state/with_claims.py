@@ -36,11 +36,14 @@ def with_claims(
         down = pool.sound & (pool.target >= 0) & ~available.up[pool.target]
         twin.hidden[name] = np.where(pool.sound, np.where(down, room[name], 0), hidden)
         room[name] = np.where(down | ~pool.sound, 0, room[name])
-    twin.free = room
+    twin.set_units(
+        np.concatenate([np.empty(0, np.int64), *(room[name] for name in available.index.pool_types)])
+    )
+    room = twin.free
     twin.total = {name: int(free.sum()) for name, free in room.items()}
     twin.partial = None if counts_only else available.partial
     twin.use, twin.up, twin.held, twin.shared = use, available.up, held, shared
     twin.sharers = {}
-    twin.idle = twin.table = None
+    twin.idle = twin.kinds = None
     twin.log, twin.base, twin.counts = [], 0, {}
     return twin

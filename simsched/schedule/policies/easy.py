@@ -85,7 +85,7 @@ class Easy:
                 if self._order is not None:
                     new = in_order(self._order, context.table, new, context.now)
                 _backfill(context, shadow, context.supply.candidates(new))
-        elif (first := self._start_in_order(context)) is not None:
+        elif (first := start_in_order(context)) is not None:
             if self.watch is not None:
                 self.watch(first, context)
             shadow = self._shadow = self._reserve(context, first)
@@ -93,12 +93,6 @@ class Easy:
                 _backfill(context, shadow, self._candidates(context, shadow))
         else:
             self._shadow = None
-
-    def _start_in_order(self, context: PassContext) -> int | None:
-        """Start jobs in order; return the first that does not fit, or None if all started."""
-        if self._shadow is not None and not context.supply.may_start_any(context.queue):
-            return context.queue.first
-        return start_in_order(context)
 
     def _is_pointless(self, context: PassContext) -> bool:
         """Whether no waiting job can start, so that even the first one need not be known."""

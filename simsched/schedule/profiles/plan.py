@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-import msgspec
 import numpy as np
 
 from simsched.errors import ConfigError
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
+    from simsched.match.counted_kinds import CountedKinds
+    from simsched.match.kernel import Kernel
+    from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.free_runs import UnitKind
@@ -31,18 +33,6 @@ if TYPE_CHECKING:
 
 Moment: TypeAlias = "tuple[float, list[int]]"
 """A time in seconds, and the jobs that are expected to end then."""
-
-LOG_LIMIT = 4096
-"""Claims and releases that a plan remembers for readers to catch up; with one more, all are forgotten."""
-
-
-class Entry(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """A claim or a release in the log of a plan: the job, its expected end, and its claim."""
-
-    job: int
-    end: float
-    selection: Selection
-    released: bool
 
 
 class Plan:
@@ -72,13 +62,12 @@ class Plan:
     outages : how many outages each execution target is in.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
-    log : the claims and releases since the log began, in order; None: they are not read.
-    era : the number of times that the log began anew; changes that are no claim or release begin one, too.
+    kernel : follows the claims, where one counts the requests of the run (`count`); else None.
     """
 
     __slots__ = (
-        *("_available", "_content", "_ends", "_held", "_jobs", "_whole"),
-        *("all_up", "copies", "counts_only", "era", "idle", "index", "keeps_ids", "log", "outages"),
+        *("_available", "_content", "_ends", "_held", "_jobs", "_kinds", "_whole"),
+        *("all_up", "copies", "counts_only", "idle", "index", "keeps_ids", "kernel", "outages"),
         *("runs", "total", "until"),
     )
 
@@ -99,8 +88,8 @@ class Plan:
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
-        self.log: list[Entry] | None = None
-        self.era = 0
+        self.kernel: Kernel | None = None
+        self._kinds: CountedKinds | None = None
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -150,6 +139,23 @@ class Plan:
                 available.total[type_] += units * cast("RunSelection", selection).units
             available.claim(full, alone=self._whole)
 
+    def count(self, requests: Sequence[Request | None], policy: MatchPolicy) -> CountedKinds:
+        """Return the kinds of requests in a kernel that follows the claims from now on."""
+        if self._kinds is None:
+            from simsched.match.counted_kinds import CountedKinds  # runs of numbers do not need it
+
+            self._kinds = self.available.kinds = CountedKinds(requests, self.available, policy)
+            self.kernel = self._kinds.kernel
+            for job, selection in self.held.items():
+                self.kernel.start(job, selection)
+        return self._kinds
+
+    def forget_counts(self) -> None:
+        """Count the requests of the run anew when they are asked for: there are others."""
+        self._kinds = self.kernel = None
+        if self.runs is None:
+            self.available.kinds = None
+
     def count_copies(self, content: Content) -> None:
         """Keep `copies` up to date for a slot of which every claim takes a number of copies."""
         self._content = content
@@ -193,8 +199,8 @@ class Plan:
         at = bisect_right(ends, end)
         ends.insert(at, end)
         self._jobs.insert(at, job)
-        if self.log is not None:
-            self._note(Entry(job, end, _full(selection), released=False))
+        if self.kernel is not None:
+            self.kernel.start(job, selection)
 
     def release(self, job: int) -> AnySelection:
         """End a job, release its claim and return the selection."""
@@ -211,8 +217,8 @@ class Plan:
         while jobs[at] != job:
             at += 1
         del ends[at], jobs[at]
-        if self.log is not None:
-            self._note(Entry(job, end, _full(selection), released=True))
+        if self.kernel is not None:
+            self.kernel.end(job)
         return selection
 
     def _release(self, selection: Selection) -> None:
@@ -221,19 +227,6 @@ class Plan:
         if not self.all_up:
             # Units on a target that is down come back hidden, so the differences above are wrong.
             self.recount()
-
-    def _note(self, entry: Entry) -> None:
-        """Enter a claim or a release into the log."""
-        assert self.log is not None
-        if len(self.log) >= LOG_LIMIT:
-            self._forget()
-        self.log.append(entry)
-
-    def _forget(self) -> None:
-        """Begin the log anew: who has not read it to its end cannot catch up."""
-        if self.log is not None:
-            self.log.clear()
-            self.era += 1
 
     def free(self, type_: str) -> int:
         """Return the free units of a pool type, the idle execution targets, or the free copies of the slot.
@@ -262,7 +255,6 @@ class Plan:
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
-        self._forget()
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
@@ -279,16 +271,16 @@ class Plan:
             self.release(job)
             return parts.given
         self.available.release(parts.given)
-        self.held[job] = parts.kept
-        self.recount()
-        self._forget()
+        self.replace(job, parts.kept)
         return parts.given
 
     def replace(self, job: int, selection: Selection) -> None:
         """Let a running job hold another selection, which is claimed already."""
         self.held[job] = selection
         self.recount()
-        self._forget()
+        if self.kernel is not None:
+            self.kernel.end(job)
+            self.kernel.start(job, selection)
 
     def ends(self) -> tuple[list[float], list[int]]:
         """Return the sorted expected ends and their jobs; callers must not change them."""
@@ -305,7 +297,6 @@ class Plan:
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; jobs on them keep their claims."""
         self.available.set_status(targets, up=up)
-        self._forget()
         self.all_up = bool(self.available.up.all())
         self.recount()
 

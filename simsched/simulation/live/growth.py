@@ -489,8 +489,7 @@ class Growth:
         """Make the supplies of all queues again; with `forget` reservations are made again, too."""
         if forget:
             self.note_renewal()
-        if self._engine.plan.runs is None:
-            self._engine.plan.available.table = None
+        self._engine.plan.forget_counts()
         for group in self._engine.queues:
             group.context.renew()
             renew = getattr(group.policy, "renew", None)

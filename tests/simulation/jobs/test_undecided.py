@@ -28,7 +28,7 @@ def test_a_request_undecided_on_the_idle_cluster_is_reported(monkeypatch):
 def test_a_request_undecided_now_waits_for_a_release(monkeypatch):
     hard = giving_up(supply.select, lambda request, available: available.total["core"] < 4)
     monkeypatch.setattr(supply, "select", hard)
-    gpu = {"constraint": "gpu"}  # no plain counts
+    gpu = {"constraint": "gpu"}  # no plain counts, and a range is for the search
     cluster = machine(4, properties={"gpu": "0-3"})
-    found = run(cluster, job("A", 0, "slot=1/core", 5, **gpu), job("B", 1, "slot=1/node", 1, **gpu))
+    found = run(cluster, job("A", 0, "slot=1/core", 5, **gpu), job("B", 1, "slot=1-2/core", 1, **gpu))
     assert starts(found) == {"A": 0, "B": 5}

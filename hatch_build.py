@@ -1,0 +1,72 @@
+"""The build hook: compiles the kernel for wheels, and in place for editable installs.
+
+Without a C compiler the package is pure Python, and the same source is interpreted. ``python hatch_build.py``
+compiles in place, with ``--checked`` so that the bounds of each array are looked at, for tests.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ModuleNotFoundError:  # compiled in place
+    BuildHookInterface = object
+
+ROOT = Path(__file__).resolve().parent
+SOURCE = Path("simsched/match/kernel.py")
+DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,  # the types are in kernel.pxd
+    "boundscheck": False,
+    "wraparound": False,
+    "initializedcheck": False,
+    "cdivision": True,
+}
+
+
+def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
+    """Compile the kernel beside its source and return the library; [] without a compiler."""
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+    from setuptools.errors import CCompilerError, ExecError, PlatformError
+
+    name = ".".join(SOURCE.with_suffix("").parts)
+    with tempfile.TemporaryDirectory() as folder:
+        extension = Extension(
+            name, [str(root / SOURCE)], extra_compile_args=["-O3", "-g0"] if sys.platform != "win32" else []
+        )
+        directives = DIRECTIVES | ({"boundscheck": True, "initializedcheck": True} if checked else {})
+        try:
+            modules = cythonize(
+                [extension], build_dir=folder, compiler_directives=directives, quiet=True, force=True
+            )
+            command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
+            command.build_lib, command.build_temp = str(root), folder
+            command.ensure_finalized()
+            command.run()
+        except (CCompilerError, ExecError, PlatformError) as error:
+            print(f"simsched: the kernel is not compiled, and runs are slower: {error}", file=sys.stderr)
+            return []
+        return [Path(file) for file in command.get_outputs()]
+
+
+class KernelHook(BuildHookInterface):  # type: ignore[misc]
+    """Compiles the kernel before a wheel is packed, or in place for an editable install."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the compiled kernel to the files of the wheel."""
+        libraries = compiled(Path(self.root))
+        if libraries and version != "editable":
+            build_data["pure_python"], build_data["infer_tag"] = False, True
+            build_data["force_include"].update(
+                {str(file): str(file.relative_to(self.root)) for file in libraries}
+            )
+
+
+if __name__ == "__main__":
+    print(*compiled(checked="--checked" in sys.argv), sep="\n")

@@ -1,0 +1,225 @@
+"""`CountedKinds`: the kinds of requests of a run in a `Kernel`, and the selections of its placements.
+
+The kernel counts a kind where one number decides whether it fits: the copies of a slot, or the targets with
+room for one. Under a policy with a fixed order of targets it places such a kind, too, if that takes units
+on targets, or whole targets, and nothing else. All other requests are for the general search
+(`search.select`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from simsched.graph.index.target_leaves import leaves_on_targets
+from simsched.graph.index.types import TARGET
+from simsched.match.kernel import IDLE, OPEN, UP, Kernel
+from simsched.match.policies.policy import fixed_order
+from simsched.match.requests.compile import compile_request
+from simsched.match.requests.request import SLOT, VERTEX
+from simsched.match.search.counts import MANY
+from simsched.match.search.on_targets import recipe_of, vertices_on
+from simsched.match.state.draws import ids_ascend, with_masks
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.policies.policy import MatchPolicy
+    from simsched.match.requests.request import Content, Request
+    from simsched.match.search.on_targets import TargetRecipe
+    from simsched.match.state.availability import Availability
+
+    Bools = npt.NDArray[np.bool_]
+
+MAX_ENTRIES = 1 << 22
+"""Demands times targets that a kernel counts at most; kinds of further demands are for the general search."""
+
+
+class CountedDemand(NamedTuple):
+    """What a kernel counts: copies of a content on targets; `once`: each target hosts one copy at most."""
+
+    content: Content
+    once: bool
+
+
+def counted(request: Request) -> tuple[CountedDemand, int] | None:
+    """Return the demand, and the number of copies of it, that alone decide whether a request fits."""
+    need, times = request.needs[0], 1
+    if len(request.needs) > 1 or request.ranged or not request.separable:
+        return None
+    if need.kind == SLOT and need.content is None and len(need.children) == 1 and need.children[0].exclusive:
+        need, times = need.children[0], need.amount  # slots of whole targets: the same number of targets
+    content = need.content
+    if content is None or content.flat is None or need.level != TARGET:
+        return None
+    if need.kind == SLOT and not need.loose:
+        return CountedDemand(content, once=False), need.amount
+    return (CountedDemand(content, once=True), need.amount * times) if need.kind == VERTEX else None
+
+
+class CountedKinds:
+    """The kinds of requests of a run, by number.
+
+    Attributes
+    ----------
+    kernel : what counts them.
+    counted : for each kind whether the kernel counts it.
+    placed : for each kind whether the kernel places it, too.
+    all_counted : whether it counts all kinds that can run at all.
+    all_take_units : whether each that it counts takes units, or its targets as a whole.
+    """
+
+    def __init__(
+        self, requests: Sequence[Request | None], available: Availability, policy: MatchPolicy
+    ) -> None:
+        index = available.index
+        self._available, self._policy = available, policy
+        leaves = [each for name in index.pool_types if (each := leaves_on_targets(index, name)) is not None]
+        self._types = [each.type for each in leaves]
+        columns = [1 if each.pools is None else each.pools.shape[1] for each in leaves]
+        table = np.full((len(index), sum(columns)), -1, dtype=np.int64)
+        first = np.cumsum([0, *columns])
+        for each, low, high in zip(leaves, first[:-1].tolist(), first[1:].tolist(), strict=True):
+            pools = np.arange(len(index))[:, None] if each.pools is None else each.pools
+            here = pools + available.places[each.type]
+            table[:, low:high] = here if each.within is None else np.where(each.within, here, -1)
+        demands: dict[CountedDemand, int] = {}
+        kinds: list[tuple[int, int]] = []
+        for request in requests:
+            if request is not None and policy.whole_nodes and not request.alone:
+                request = compile_request(request.jobspec, index, request.dialect, alone=True)  # noqa: PLW2901 (as in `select`)
+            found = None if request is None else counted(request)
+            if found is not None and all(type_ in self._types for type_, _ in found[0].content.flat or ()):
+                number = demands.setdefault(found[0], len(demands))
+                if number * len(index) < MAX_ENTRIES:
+                    kinds.append((number, found[1]))
+                    continue
+            kinds.append((-1, 0))
+        self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
+        among = fixed_order(policy, index.target_type, available) if policy.static else None
+        contents = [each.content for each in self._demands]
+        self._draws = [self._drawn(content) for content in contents]
+        self.kernel = Kernel(
+            table,
+            first.tolist(),
+            [
+                (_gate(content), 1 if once or _takes_all(content) else MANY, _takes_all(content))
+                for content, once in self._demands
+            ],
+            [[(self._types.index(type_), units) for type_, units in draws] for draws in self._draws],
+            self.may(),
+            np.arange(len(index)) if among is None else among,
+            kinds,
+            available.arrays(),
+            last=policy.highest,
+            places=available.places,
+            target_type=index.target_type,
+        )
+        self.counted = [demand >= 0 for demand, _ in kinds]
+        by_ids = (policy.lowest or policy.highest) and not all(
+            ids_ascend(name, index) for name in self._types
+        )
+        places = policy.static and not policy.whole_nodes and not by_ids
+        self.all_counted = all(
+            number >= 0 or request is None for request, (number, _) in zip(requests, kinds, strict=True)
+        )
+        self.all_take_units = all(content.flat or content.exclusive for content in contents)
+        self.placed = [
+            demand >= 0 and places and request is not None and request.simple is not None
+            for request, (demand, _) in zip(requests, kinds, strict=True)
+        ]
+        self._requests = requests
+        self._numbered = {request: kind for kind, request in enumerate(requests) if request is not None}
+        self._kinds = kinds
+        self._of_kind = np.array([demand for demand, _ in kinds], dtype=np.int64)
+        self._amount = np.array([amount for _, amount in kinds], dtype=np.int64)
+        self._recipes: dict[int, TargetRecipe] = {}
+        self._numbers = {each.content: at for at, each in enumerate(self._demands) if not each.once}
+
+    def _drawn(self, content: Content) -> list[tuple[str, int]]:
+        """Return the types that a copy draws, and the units of each; 0 where it takes all that there is."""
+        if _takes_all(content):
+            least = dict(content.flat or ())
+            return [(name, least.get(name, 0)) for name in self._types]
+        return list(content.flat or ())
+
+    def may(self) -> npt.NDArray[np.uint8]:
+        """Return for each demand and target whether the target is up and passes the constraint."""
+        rows = [each.content.eligible & self._available.up for each in self._demands]
+        return np.array(rows, dtype=np.uint8).reshape(len(rows), len(self._available.up))
+
+    def follow_status(self) -> None:
+        """Note that targets went down or came up; they are counted again by themselves."""
+        self.kernel.permit(self.may().reshape(-1))
+
+    def fitting(self) -> Bools:
+        """Return for each kind whether it fits now; true where the kernel does not count it."""
+        fits: Bools = self.kernel.totals[self._of_kind] >= self._amount
+        return fits
+
+    def capacity_of(self, content: Content) -> tuple[Ints, int, int] | None:
+        """Return the copies of a content on each target, their sum, and the targets with any, as of now.
+
+        None if they are not counted.
+        """
+        number = self._numbers.get(content)
+        if number is None:
+            return None
+        row = self.kernel.table[number]
+        return row, self.kernel.totals.item(number), int(np.count_nonzero(row))
+
+    def places(self, request: Request, policy: object) -> bool:
+        """Whether the kernel places a request under a policy."""
+        kind = self._numbered.get(request)
+        return kind is not None and policy is self._policy and self.placed[kind]
+
+    def select(self, request: Request) -> Selection | None:
+        """Return the selection of a request that the kernel places, or None if it does not fit now."""
+        kind = self._numbered[request]
+        return self.selection(kind) if self.kernel.place(kind) else None
+
+    def selection(self, kind: int) -> Selection:
+        """Return the last placement of the kernel, which is of this kind."""
+        kernel, available = self.kernel, self._available
+        request = self._requests[kind]
+        assert request is not None
+        recipe = self._recipes.get(kind)
+        if recipe is None:
+            assert request.simple is not None
+            recipe = self._recipes[kind] = recipe_of(request, request.simple, available.index)
+        targets, cells, units = kernel.placement()
+        parts, draws = kernel.parts.tolist(), []
+        for at, (name, each) in enumerate(self._draws[self._kinds[kind][0]]):
+            low, high = parts[at], parts[at + 1]
+            if low < high:
+                taken = units[low:high]
+                amount = int(np.add.reduce(taken)) if recipe.inner is not None else each * recipe.wanted
+                draws.append(Draw(name, cells[low:high] - available.places[name], taken, amount))
+        holds: tuple[Hold, ...] = ()
+        target_type = available.index.target_type
+        if recipe.inner is not None:
+            inner = vertices_on(targets, recipe.inner, available.index)
+            holds = (Hold(target_type, targets, exclusive=True), *inner)
+        elif recipe.shares:
+            holds = (Hold(target_type, targets, exclusive=False),)
+        held = with_masks(draws, available, highest=self._policy.highest)
+        counted = available.partial is None
+        made = Selection(request, targets, held, held, holds, (), request.slots, counted=counted)
+        kernel.draft = made
+        return made
+
+
+def _gate(content: Content) -> int:
+    """Return which targets may serve a content."""
+    if content.alone or _takes_all(content):
+        return IDLE
+    return OPEN if content.node else UP
+
+
+def _takes_all(content: Content) -> bool:
+    return content.node and content.exclusive

@@ -1,0 +1,92 @@
+# The types with which `kernel.py` is compiled; without a compiler nothing reads this file.
+cimport cython
+
+cdef int NOW, THEN, REST, HEAD
+
+@cython.locals(i=cython.Py_ssize_t)
+cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:] amounts, long long sign)
+
+cdef class Kernel:
+    cdef readonly Py_ssize_t targets, width, demands
+    cdef object places, target_type
+    cdef bint last
+    cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
+    cdef unsigned char[::1] may
+    cdef long long[::1] units, use
+    cdef unsigned char[::1] held
+    cdef long long[::1] copies
+    cdef long long[::1] total
+    cdef readonly object table, totals
+    cdef long long[::1] number, given
+    cdef readonly object parts, all_claims
+    cdef long long[::1] part
+    cdef readonly dict claims
+    cdef long long[::1] store
+    cdef readonly long long top
+    cdef public object draft
+    cdef readonly long long first, spare
+    cdef long long[::1] then, use_then, row, mine, mark, no_units, no_targets
+    cdef unsigned char[::1] held_then
+    cdef bint bare
+    cdef readonly long long epoch, left
+    cdef long long[::1] refused
+
+    cdef long long _free(self, long long cell, int state) noexcept
+    @cython.locals(at=cython.longlong, cell=cython.longlong)
+    cdef bint _passes(self, long long n, long long idle, int state) noexcept
+    @cython.locals(
+        copies=cython.longlong, base=cython.longlong, i=cython.longlong, per=cython.longlong,
+        have=cython.longlong, t=cython.longlong, at=cython.longlong, cell=cython.longlong,
+    )
+    cdef long long _host(self, long long d, long long n, int state) noexcept
+    @cython.locals(
+        i=cython.Py_ssize_t, n=cython.longlong, d=cython.longlong, at=cython.longlong, copies=cython.longlong
+    )
+    cpdef recount(self, const long long[:] targets)
+    cpdef permit(self, const unsigned char[::1] may)
+    cpdef bint fits(self, long long kind)
+    @cython.locals(d=cython.longlong)
+    cpdef bint place(self, long long kind)
+    @cython.locals(
+        wanted=cython.longlong, top=cython.longlong, to=cython.longlong, base=cython.longlong, i=cython.longlong,
+        n=cython.longlong, copies=cython.longlong, count=cython.longlong,
+    )
+    cdef bint _place(self, long long d, long long left, int state)
+    @cython.locals(stop=cython.longlong, pools=cython.longlong)
+    cpdef placement(self)
+    @cython.locals(
+        first=cython.longlong, i=cython.longlong, t=cython.longlong, per=cython.longlong, place=cython.longlong,
+        base=cython.longlong, low=cython.longlong, high=cython.longlong, left=cython.longlong, at=cython.longlong,
+        cell=cython.longlong, have=cython.longlong, units=cython.longlong, to=cython.longlong,
+    )
+    cdef long long _draw(self, long long d, long long count, long long begin, int state) noexcept
+    @cython.locals(old=cython.longlong[::1], at=cython.longlong)
+    cdef _make_room(self, long long size)
+    @cython.locals(i=cython.longlong)
+    cdef long long _move(self, const long long[::1] old, long long begin, long long stop, long long to) noexcept
+    cpdef start(self, long long job, selection)
+    cdef _write(self, selection)
+    cpdef end(self, long long job)
+    @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)
+    cpdef long long shadow(self, long long kind, double now, list ends, list jobs) except -3
+    @cython.locals(
+        d=cython.longlong, pools=cython.longlong, targets=cython.longlong, whole=cython.longlong,
+        cells=cython.longlong, i=cython.longlong, n=cython.longlong, copies=cython.longlong,
+    )
+    cdef void _shift(self, long long at, int sign) noexcept
+    @cython.locals(d=cython.longlong)
+    cpdef bint beside(self, long long kind)
+    cpdef bint lets(self, selection)
+    cdef bint _lets(self) noexcept
+    @cython.locals(
+        d=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong, i=cython.longlong,
+        pools=cython.longlong,
+    )
+    cdef _set_aside(self)
+    cpdef bint is_refused(self, long long kind)
+    cpdef refuse(self, long long kind)
+    @cython.locals(job=cython.longlong, kind=cython.longlong, d=cython.longlong, fits=cython.bint)
+    cpdef Py_ssize_t next(
+        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] judged,
+        double now, double time,
+    )

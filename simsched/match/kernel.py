@@ -1,0 +1,498 @@
+"""`Kernel`: copies of all requests on all targets, where one is placed, and when it could start.
+
+The definition:
+
+- A machine is targets with leaf pools. A demand is what one copy takes of one target: units of some types, or
+  all that is on it. A kind of request is so many copies of a demand, at most `most` of them on one target.
+- How many copies a target hosts follows from its free units, and from whether other claims touch it.
+- A kind fits if the copies of its demand on all targets are enough. It takes the first targets in the order
+  of the match policy, and on each the first units.
+- Its earliest start, the shadow time of EASY, is the first expected end after which it fits, since a release
+  never takes a copy away. Another job may run beyond that time if the first one still fits beside it then.
+
+The arrays of the present state are those of the `Availability`, so they are never out of date. Nothing is
+remembered from pass to pass but the claims of the running jobs.
+
+This file is plain Python. Where there is a compiler, the build compiles it with the types in
+``kernel.pxd``, and then it is about a hundred times as fast. So the loops here are over single numbers in
+arrays of one dimension: entry (a, b) of a table with n columns is number ``a * n + b``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    Integers = npt.NDArray[np.int64]
+    Bytes = npt.NDArray[np.uint8]
+
+UP, OPEN, IDLE = 0, 1, 2
+"""Gates: targets that are up, that are not claimed whole, that no claim touches."""
+
+NOW, THEN, REST = 0, 1, 2
+"""States: the present one, that of the shadow time, and what the first job leaves of the present one."""
+
+NEVER = float("inf")
+
+HEAD = 4
+"""Numbers at the begin of a claim: its length, its targets, those that it takes whole, and its leaf pools."""
+
+
+class Kernel:
+    """The demands and kinds of a run on the targets of one state.
+
+    Parameters
+    ----------
+    leaves : target and column → place of a leaf pool in `units`, or -1. Columns are grouped by type.
+    columns : the first column of each type, and behind the last one their number.
+    demands : for each demand its gate, the most copies on a target, and whether it takes all of the target.
+    draws : for each demand its (type, units) pairs.
+    may : demand and target → whether the target may host it: it passes the constraint and is up.
+    order : the targets in the order of the match policy.
+    last : whether units are taken from the last leaf pool of a target on.
+    places, target_type : the first place of each pool type in `units`, and the vertex type of the targets.
+    kinds : for each kind its demand (-1: it is not counted here) and the copies.
+    units, use, held : the state: free units of each leaf pool, claims that touch each target, and whether one
+        takes it whole.
+
+    Attributes
+    ----------
+    table : demand and target → copies that it can host now.
+    totals : the sum of the copies of each demand.
+    parts : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on.
+    """
+
+    def __init__(
+        self,
+        leaves: Integers,
+        columns: Sequence[int],
+        demands: Sequence[tuple[int, int, bool]],
+        draws: Sequence[Sequence[tuple[int, int]]],
+        may: Bytes,
+        order: Integers,
+        kinds: Sequence[tuple[int, int]],
+        state: tuple[Integers, Integers, Bytes],
+        *,
+        last: bool,
+        places: Mapping[str, int],
+        target_type: str,
+    ) -> None:
+        self.places, self.target_type = places, target_type
+        self.targets, self.width = leaves.shape
+        self.leaf = _row(leaves)
+        self.column = _row(columns)
+        self.shut = _row([gate != UP for gate, _, _ in demands])
+        self.idle = _row([gate == IDLE for gate, _, _ in demands])
+        self.most = _row([most for _, most, _ in demands])
+        self.whole = _row([whole for _, _, whole in demands])
+        self.begin = _row(np.cumsum([0, *map(len, draws)]))
+        self.type = _row([type_ for each in draws for type_, _ in each])
+        self.per = _row([units for each in draws for _, units in each])
+        self.may = _view(np.ascontiguousarray(may).reshape(-1))
+        self.order = _row(order)
+        self.last = last
+        self.demands = len(demands)
+        self.demand = _row([demand for demand, _ in kinds])
+        self.amount = _row([amount for _, amount in kinds])
+        units, use, held = state
+        self.units, self.use, self.held = _view(units), _view(use), _view(held)
+        self.number, self.given = _zeros(self.targets), _zeros(self.targets * self.width)
+        self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
+        self.copies = _view(self.table.reshape(-1))
+        self.totals = np.zeros(self.demands + 1, dtype=np.int64)
+        self.totals[-1] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
+        self.total = _view(self.totals)
+        self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
+        self.part = _view(self.parts)
+        self.claims: dict[int, int] = {}
+        """Running job → the place of its claim in `store`; -1: it shares units, which no numbers describe."""
+        self.all_claims, self.top = np.zeros(1024, dtype=np.int64), 0
+        self.store = _view(self.all_claims)
+        """Claims, one behind the other, and the place behind the last one, where the next one is written: the
+        numbers that `HEAD` tells, these targets, those taken whole, leaf pools, and the units of each."""
+        self.draft: object = None
+        """The selection that was made of the claim at `top`; None: there is no such claim."""
+        self.first = self.spare = 0
+        """The kind of the first job, and by how much its copies at the shadow time exceed those it needs."""
+        self.then, self.use_then = _zeros(len(units)), _zeros(self.targets)
+        self.held_then = _view(np.zeros(self.targets, dtype=np.uint8))
+        self.row = _zeros(self.targets)
+        """The copies of the first job's demand on each target at the shadow time."""
+        self.mine, self.mark = _zeros(len(units)), _zeros(self.targets)
+        """The units of the first job at the shadow time, and its targets (1; 2: it takes them whole)."""
+        self.no_units, self.no_targets = _zeros(len(units)), _zeros(self.targets)
+        self.bare = False
+        """Whether the first job takes no units."""
+        self.epoch = 1
+        """The number of changes: claims, releases, and claims at the shadow time."""
+        self.left = 0
+        """The epoch for which `mine` and `mark` hold."""
+        self.refused = _zeros(len(kinds))
+        """The epoch in which each kind was in the first job's way."""
+        self.recount(_row(range(self.targets)))
+
+    # --- copies ---------------------------------------------------------------------------------
+
+    def _free(self, cell: int, state: int) -> int:
+        """Return the free units of a leaf pool."""
+        if state == NOW:
+            return self.units[cell]
+        if state == THEN:
+            return self.then[cell]
+        left = self.then[cell] - self.mine[cell]
+        have = self.units[cell]
+        return min(left, have)
+
+    def _passes(self, n: int, idle: int, state: int) -> bool:
+        """Whether a target is not claimed whole; with `idle`, whether no claim touches it."""
+        if state == THEN:
+            return not (self.held_then[n] or (idle and self.use_then[n]))
+        if self.held[n] or (idle and self.use[n]):
+            return False
+        if state == NOW:
+            return True
+        if self.mark[n] == 2:
+            return False
+        if idle:
+            # A target of which anything is kept for the first job is not idle.
+            if self.mark[n] and self.bare:
+                return False
+            for at in range(n * self.width, (n + 1) * self.width):
+                cell = self.leaf[at]
+                if cell >= 0 and self.then[cell] - self.mine[cell] < self.units[cell]:
+                    return False
+        return True
+
+    def _host(self, d: int, n: int, state: int) -> int:
+        """Return how many copies of a demand a target hosts."""
+        if not self.may[d * self.targets + n]:
+            return 0
+        if self.shut[d] and not self._passes(n, self.idle[d], state):
+            return 0
+        copies = self.most[d]
+        base = n * self.width
+        for i in range(self.begin[d], self.begin[d + 1]):
+            per = self.per[i]
+            if per == 0:
+                continue
+            have = 0
+            t = self.type[i]
+            for at in range(base + self.column[t], base + self.column[t + 1]):
+                cell = self.leaf[at]
+                if cell >= 0:
+                    have += self._free(cell, state)
+            have //= per
+            copies = min(copies, have)
+        return copies
+
+    def recount(self, targets: Any) -> None:
+        """Count the copies on some targets again: they were touched by a claim, a release or a new status."""
+        for i in range(len(targets)):
+            n = targets[i]
+            for d in range(self.demands):
+                at = d * self.targets + n
+                copies = self._host(d, n, NOW)
+                self.total[d] += copies - self.copies[at]
+                self.copies[at] = copies
+        self.epoch += 1
+
+    def permit(self, may: Any) -> None:
+        """Take over which targets may host each demand; those for which that changes are to be recounted."""
+        self.may[:] = may
+
+    def fits(self, kind: int) -> bool:
+        """Whether a kind that is counted fits now."""
+        return self.total[self.demand[kind]] >= self.amount[kind]
+
+    # --- places ---------------------------------------------------------------------------------
+
+    def place(self, kind: int) -> bool:
+        """Place a kind on the first targets with copies now; return whether it fits."""
+        d = self.demand[kind]
+        if self.total[d] < self.amount[kind]:
+            return False
+        return self._place(d, self.amount[kind], NOW)
+
+    def _place(self, d: int, left: int, state: int) -> bool:
+        """Take the first targets with copies in a state, and draw the units; return whether they suffice."""
+        self.draft = None
+        wanted = min(self.targets, left)
+        self._make_room(HEAD + 2 * wanted * (1 + self.width))
+        top = self.top
+        to = top + HEAD
+        base = d * self.targets
+        for i in range(self.targets):
+            n = self.order[i]
+            if state == THEN:
+                copies = self.row[n]
+            else:
+                copies = self.copies[base + n]
+                if copies and state == REST:
+                    copies = self._host(d, n, REST)
+            if copies > 0:
+                copies = min(copies, left)
+                self.store[to] = n
+                self.number[to - top - HEAD] = copies
+                to += 1
+                left -= copies
+                if left == 0:
+                    break
+        if left > 0:
+            return False
+        count = to - top - HEAD
+        self.store[top + 1], self.store[top + 2] = count, 0
+        if self.whole[d]:
+            self.store[top + 2] = count
+            for i in range(count):
+                self.store[to + i] = self.store[top + HEAD + i]
+            to += count
+        count = self._draw(d, count, to, state)
+        self.store[top + 3] = count
+        for i in range(count):
+            self.store[to + count + i] = self.given[i]
+        self.store[top] = to + 2 * count - top
+        return True
+
+    def placement(self) -> tuple[Integers, Integers, Integers]:
+        """Return the targets of the last placement, its leaf pools, and the units of each."""
+        claim = self.all_claims[self.top : self.top + self.store[self.top]].copy()
+        stop = HEAD + self.store[self.top + 1]
+        pools = self.store[self.top + 3]
+        return (
+            claim[HEAD:stop],
+            claim[len(claim) - 2 * pools : len(claim) - pools],
+            claim[len(claim) - pools :],
+        )
+
+    def _draw(self, d: int, count: int, begin: int, state: int) -> int:
+        """Draw the units of a placement on `count` targets; return the number of leaf pools.
+
+        They are written to `store` from a place on, and the units of each to `given`.
+        """
+        to = 0
+        first = self.begin[d]
+        for i in range(first, self.begin[d + 1]):
+            t, per = self.type[i], self.per[i]
+            self.part[i - first] = to
+            for place in range(count):
+                base = self.store[self.top + HEAD + place] * self.width
+                low, high = base + self.column[t], base + self.column[t + 1]
+                left = per * self.number[place]
+                if self.last:  # what the leaf pools behind do not give
+                    for at in range(low, high):
+                        if self.leaf[at] >= 0:
+                            left -= self._free(self.leaf[at], state)
+                for at in range(low, high):
+                    cell = self.leaf[at]
+                    if cell < 0:
+                        continue
+                    have = self._free(cell, state)
+                    if self.last:
+                        left += have
+                    units = have if self.whole[d] or left > have else left
+                    if units > 0:
+                        self.store[begin + to], self.given[to] = cell, units
+                        to += 1
+                    if not self.last:
+                        left -= have
+        self.part[self.begin[d + 1] - first] = to
+        return to
+
+    def _make_room(self, size: int) -> None:
+        """See that a claim of a length can be written behind the others; they are moved together for it."""
+        if self.top + size <= len(self.store):
+            return
+        old = self.store
+        used = size + sum([old[at] for at in self.claims.values() if at >= 0])
+        self.all_claims, self.top = np.zeros(max(len(old), 2 * used), dtype=np.int64), 0
+        self.store = _view(self.all_claims)
+        for job, at in self.claims.items():
+            if at >= 0:
+                self.claims[job] = self.top
+                self.top = self._move(old, at, at + old[at], self.top)
+
+    def _move(self, old: memoryview[int], begin: int, stop: int, to: int) -> int:
+        for i in range(begin, stop):
+            self.store[to] = old[i]
+            to += 1
+        return to
+
+    # --- running jobs ---------------------------------------------------------------------------
+
+    def start(self, job: int, selection: Any) -> None:
+        """Note the claim of a job that starts."""
+        if selection.shared:
+            self.claims[job] = -1
+        else:
+            if selection is not self.draft:
+                self._write(selection)
+            self.claims[job] = self.top
+            self.top += self.store[self.top]
+        self.draft = None
+        self.epoch += 1
+
+    def _write(self, selection: Any) -> None:
+        """Write the claim of a selection behind the others."""
+        held = [hold for hold in selection.holds if hold.type == self.target_type and hold.exclusive]
+        whole = np.concatenate([np.zeros(0, np.int64), *(hold.ordinals for hold in held)])
+        cells = [draw.pools + self.places[draw.type] for draw in selection.held]
+        units = [np.broadcast_to(draw.units, len(draw.pools)) for draw in selection.held]
+        head = [0, len(selection.targets), len(whole), sum(map(len, cells))]
+        claim = np.concatenate([np.array(head), selection.targets, whole, *cells, *units])
+        claim[0] = len(claim)
+        self.draft = None
+        self._make_room(len(claim))
+        self._move(_view(claim), 0, len(claim), self.top)
+
+    def end(self, job: int) -> None:
+        """Forget the claim of a job that ends."""
+        self.claims.pop(job, None)
+        self.epoch += 1
+
+    # --- the shadow time ------------------------------------------------------------------------
+
+    def shadow(self, kind: int, now: float, ends: list[float], jobs: list[int]) -> int:
+        """Return how many jobs have ended at the earliest start of a kind that does not fit now.
+
+        `ends` are the expected ends of the running jobs in order; one that has passed counts as now. -1: the
+        kind does not fit even when all have ended; -2: numbers do not tell.
+        """
+        d = self.demand[kind]
+        self.first = kind
+        self.then[:] = self.units
+        self.use_then[:] = self.use
+        self.held_then[:] = self.held
+        self.row[:] = self.copies[d * self.targets : (d + 1) * self.targets]
+        self.spare = self.total[d] - self.amount[kind]
+        self.epoch += 1
+        time = now
+        r = 0
+        # All that has ended by that time is free then.
+        while r < len(ends) and (self.spare < 0 or (r > 0 and ends[r] <= time)):
+            if self.spare < 0 and ends[r] > time:
+                time = ends[r]
+            at = self.claims[jobs[r]]
+            if at < 0:
+                return -2
+            self._shift(at, 1)
+            r += 1
+        return r if self.spare >= 0 else -1
+
+    def _shift(self, at: int, sign: int) -> None:
+        """Release (1) or make (-1) a claim at the shadow time."""
+        d = self.demand[self.first]
+        targets = at + HEAD
+        whole = targets + self.store[at + 1]
+        cells = whole + self.store[at + 2]
+        pools = self.store[at + 3]
+        for i in range(cells, cells + pools):
+            self.then[self.store[i]] += sign * self.store[i + pools]
+        for i in range(whole, cells):
+            self.held_then[self.store[i]] = sign < 0
+        for i in range(targets, whole):
+            self.use_then[self.store[i]] -= sign
+        for i in range(targets, cells):
+            n = self.store[i]
+            copies = self._host(d, n, THEN)
+            self.spare += copies - self.row[n]
+            self.row[n] = copies
+
+    def beside(self, kind: int) -> bool:
+        """Place a kind now and claim the place at the shadow time, if the first job still fits then.
+
+        If the first choice is in its way, the units that the first job leaves are tried.
+        """
+        d = self.demand[kind]
+        if not self.place(kind):
+            return False
+        if self._lets():
+            return True
+        if self.left != self.epoch:
+            self._set_aside()
+        if self._place(d, self.amount[kind], REST) and self._lets():
+            return True
+        self.refused[kind] = self.epoch
+        return False
+
+    def lets(self, selection: Any) -> bool:
+        """Claim a selection at the shadow time if the first job still fits then; return whether it does."""
+        self._write(selection)
+        return self._lets()
+
+    def _lets(self) -> bool:
+        """Make the claim that is written last at the shadow time, if the first job still fits then."""
+        self._shift(self.top, -1)
+        if self.spare >= 0:
+            self.epoch += 1
+            return True
+        self._shift(self.top, 1)
+        return False
+
+    def _set_aside(self) -> None:
+        """Choose the units of the first job at the shadow time."""
+        d = self.demand[self.first]
+        self.mine[:] = self.no_units
+        self.mark[:] = self.no_targets
+        self._place(d, self.amount[self.first], THEN)
+        targets = self.top + HEAD
+        whole = targets + self.store[self.top + 1]
+        cells = whole + self.store[self.top + 2]
+        pools = self.store[self.top + 3]
+        for i in range(targets, whole):
+            self.mark[self.store[i]] = 2 if self.whole[d] else 1
+        for i in range(cells, cells + pools):
+            self.mine[self.store[i]] = self.store[i + pools]
+        self.bare = pools == 0
+        self.left = self.epoch
+
+    def is_refused(self, kind: int) -> bool:
+        """Whether a kind is known to be in the first job's way."""
+        return self.refused[kind] == self.epoch
+
+    def refuse(self, kind: int) -> None:
+        """Note that a kind is in the first job's way, until something changes."""
+        self.refused[kind] = self.epoch
+
+    # --- many jobs ------------------------------------------------------------------------------
+
+    def next(self, jobs: Any, at: int, kinds: Any, judged: Any, now: float, time: float) -> int:
+        """Return the place of the first of some jobs, from a place on, that may start now.
+
+        Its kind fits, or is not counted, and it ends by the shadow time, or its kind is not known to be in
+        the way. `kinds` and `judged` are the kind and the seconds of each job. Without such a job: their
+        number.
+        """
+        while at < len(jobs):
+            job = jobs[at]
+            kind = kinds[job]
+            d = self.demand[kind]
+            fits = d < 0 or self.total[d] >= self.amount[kind]
+            if fits and (self.refused[kind] != self.epoch or now + judged[job] <= time):
+                return at
+            at += 1
+        return at
+
+
+def shift(numbers: Any, places: Any, amounts: Any, sign: int) -> None:
+    """Add amounts to some of the numbers of an array, or with sign -1 take them away."""
+    for i in range(len(places)):
+        numbers[places[i]] += sign * amounts[i]
+
+
+def _view(array: Any) -> memoryview[int]:
+    """Return an array as single numbers of Python."""
+    return memoryview(array)
+
+
+def _row(numbers: Any) -> memoryview[int]:
+    return _view(np.array(numbers, dtype=np.int64).reshape(-1))
+
+
+def _zeros(size: int) -> memoryview[int]:
+    return _view(np.zeros(size, dtype=np.int64))

@@ -1,0 +1,90 @@
+"""The kernel, compiled and interpreted: one source, one answer."""
+
+from __future__ import annotations
+
+import json
+import random
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import simsched as ss
+from simsched._version import kernel_is_compiled
+from simsched.match import counted_kinds, kernel
+from simsched.simulation.simulate import simulate
+from tests.schedule.test_mixed_sites import drawn_cluster, drawn_options, drawn_workload, records
+
+CORE = "slot=1/[core;memory=1{unit:GB}]"
+
+
+def source():
+    """The kernel as its source is interpreted."""
+    path = Path(kernel.__file__).with_name("kernel.py")
+    spec = spec_from_file_location("simsched.match.interpreted_kernel", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(not kernel_is_compiled(), reason="the kernel is not compiled")
+@pytest.mark.parametrize("seed", range(500, 520))
+def test_a_compiled_run_equals_an_interpreted_one(seed, tmp_path, monkeypatch):
+    rng = random.Random(seed)
+    cluster, workload = drawn_cluster(rng, tmp_path), drawn_workload(rng, 60)
+    options = drawn_options(rng, cluster, workload)
+    compiled = records(simulate(cluster, workload, **options))
+    monkeypatch.setattr(counted_kinds, "Kernel", source().Kernel)
+    assert records(simulate(cluster, workload, **options)) == compiled
+
+
+@pytest.fixture
+def site(tmp_path):
+    path = tmp_path / "site.yaml"
+    path.write_text("groups:\n  - {name: n, count: 3, sockets: 2, cores: 4, memory: 16 GiB}\n")
+    return ss.load_cluster(path)
+
+
+def run(site, *rows, policy="easy"):
+    """A run of jobs (submit, shape, seconds)."""
+    jobs = [
+        ss.Job(
+            id=number,
+            submit=submit,
+            runtime=seconds,
+            duration=seconds,
+            jobspec=ss.Jobspec.from_shape(shape, duration=seconds),
+        )
+        for number, (submit, shape, seconds) in enumerate(rows)
+    ]
+    return simulate(site, ss.Workload(jobs=tuple(jobs)), policy)
+
+
+BESIDE_THE_FIRST = (
+    (0, "slot=1/node", 100),
+    (1, "slot=3/node", 50),  # waits until 100 for all nodes
+    (2, "slot=1/node", 500),  # would be on one of them
+    (3, CORE, 97),  # ends by then
+    (4, CORE, 97),  # does not
+)
+
+
+def test_jobs_pass_the_first_if_they_end_in_time(site):
+    assert run(site, *BESIDE_THE_FIRST).jobs["start"].tolist() == [0, 100, 150, 3, 150]
+    assert run(site, *BESIDE_THE_FIRST, policy="fcfs").jobs["start"].tolist() == [0, 100, 150, 150, 150]
+
+
+def test_a_job_gets_the_units_that_the_first_job_leaves(site):
+    """The first free core is on a node that the first job needs whole; one on the third node is not."""
+    found = run(
+        site,
+        (0, "slot=1/node", 100),
+        (0, "slot=1/node", 2),
+        (1, "slot=2/[core;memory=4{unit:GB}]", 1000),  # on the third node
+        (3, "slot=2/node", 50),  # the first and the second node, at 100
+        (4, CORE, 500),
+    )
+    assert found.jobs["start"].tolist() == [0, 0, 1, 100, 4]
+    lines = [json.loads(line) for line in found.log.text().splitlines()]
+    (last,) = [line for line in lines if (str(line["id"]), line["event"]) == ("4", "alloc")]
+    assert last["R"]["execution"]["R_lite"][0]["rank"] == "2"
