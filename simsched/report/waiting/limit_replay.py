@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Request
     from simsched.report.data.column_arrays import Arrays
-    from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Scope, ScopeLimits
+    from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Place, ScopeLimit
     from simsched.workload.job import Job
 
     Floats = npt.NDArray[np.float64]
@@ -116,7 +116,7 @@ class LimitReplay:
         quantities = {quantity for rule in self.rules for quantity, _ in rule.most}
         self.timed = not quantities.isdisjoint({*SPENT, *AHEAD, DURATION})
         self._ahead = not quantities.isdisjoint(AHEAD)
-        self._steps: dict[object, Any] = {}
+        self._steps: dict[Place, Any] = {}
         self._breaches: dict[object, LimitBreach | None] = {}
 
     def key(self, job: Job) -> object:
@@ -138,9 +138,9 @@ class LimitReplay:
             return
         demand = self._demand(job, duration)
         for found, at, most in self._limits_of(job):
-            over = (codes < 0) & (self._use(found.scope, at, starts) + demand[at] > most)
+            over = (codes < 0) & (self._use(found, at, starts) + demand[at] > most)
             if over.any():
-                codes[over] = self._causes.code(f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}")
+                codes[over] = self._causes.code(_cause(found))
 
     def is_over(self, job: Job, duration: float, time: float) -> bool:
         """Whether a job is over a limit at a time."""
@@ -154,10 +154,10 @@ class LimitReplay:
         if not self._ahead:
             return found
         demand = self._demand(job, duration)
-        for limits, at, most in self._limits_of(job):
+        for limit, at, most in self._limits_of(job):
             if at < FIRST_AHEAD:
                 continue
-            product, rate = self._steps_of(limits.scope, at)
+            product, rate = self._steps_of(limit, at)
             times = np.union1d(np.concatenate((product.times, rate.times)), [begin, end])
             for low, high in zip(times[:-1].tolist(), times[1:].tolist(), strict=True):
                 used, slope = float(product.at(low)), float(rate.at(low))
@@ -170,39 +170,41 @@ class LimitReplay:
     def state_of(self, cause: str, job: Job, duration: float, time: float) -> LimitState | None:
         """Return the state of the limit that is the cause of a wait at a time."""
         demand = self._demand(job, duration)
-        for found, at, _ in self._limits_of(job):
-            if cause == f"{LIMIT} {MEASURES[at]} of {scope_text(found.scope)}":
-                counter = self._counter_at(found, time)
-                users = [user or NAMELESS for user in self._causes.table["user"]]
-                using = sorted(counter.running, key=lambda row: -counter.running[row][0][at])
-                room = dict(counter.limits)[at] - counter.in_use(at, time)
-                jobs = tuple((row, counter.running[row][0][at]) for row in using)
-                return LimitState(
-                    counter.reason(at, time, users).removeprefix("limit: ")
-                    + f"; the job asks for {amount_text(MEASURES[at], demand[at])}",
-                    MEASURES[at],
-                    room,
-                    jobs,
-                )
-        return None
+        counters = (
+            self._counter_at(found, at, time)
+            for found, at, _ in self._limits_of(job)
+            if cause == _cause(found)
+        )
+        # a rule with a level and one without may limit the same
+        counter = min(counters, key=lambda one: one.most - one.in_use(time), default=None)
+        if counter is None:
+            return None
+        users = [user or NAMELESS for user in self._causes.table["user"]]
+        using = [(row, counter.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
+        quantity = counter.limit.quantity
+        return LimitState(
+            counter.reason(time, users).removeprefix("limit: ")
+            + f"; the job asks for {amount_text(quantity, counter.asks(demand))}",
+            quantity,
+            counter.most - counter.in_use(time),
+            tuple(sorted(using, key=lambda one: -one[1])),
+        )
 
     def submitted_text(self, job: Job) -> str:
         """Return the limits on the submitted jobs of which this is one."""
         return " and ".join(
-            f"{scope_text(found.scope)} may have {amount_text(SUBMITTED, limit.most)} submitted at a time"
-            for found in self._table.of(self._table.names_of(job))
-            for limit in found.limits
-            if limit.quantity == SUBMITTED
+            f"{scope_text(scope)} may have {amount_text(SUBMITTED, limit.most)} submitted at a time"
+            for scope, limit, _, binds in self._table.of(self._table.names_of(job))
+            if limit.quantity == SUBMITTED and binds
         )
 
     # --- sums over the jobs that ran ----------------------------------------------------------------
 
-    def _limits_of(self, job: Job) -> Iterator[tuple[ScopeLimits, int, float]]:
-        """Yield each limit on running jobs that counts for a job: its scope, place and most."""
+    def _limits_of(self, job: Job) -> Iterator[tuple[ScopeLimit, int, float]]:
+        """Yield each limit on running jobs that binds a job, its place and most."""
         for found in self._table.of(self._table.names_of(job)):
-            if not found.per_job:
-                for at, most in LimitCounter(0, found).limits:
-                    yield found, at, most + (ROUNDING if at >= FIRST_AHEAD else 0)
+            if found.binds and not found.per_job and (at := found.at) is not None:
+                yield found, at, LimitCounter(0, found).most + (ROUNDING if at >= FIRST_AHEAD else 0)
 
     def _demand(self, job: Job, seconds: float) -> Demand:
         """Return the amounts of a job: what it got, or the least that it may get if it never started."""
@@ -215,10 +217,11 @@ class LimitReplay:
         return demand_of((*got, least[MEASURES.index("memory")]), seconds)
 
     @cached_property
-    def _runs(self) -> tuple[dict[Scope, list[int]], list[tuple[int, float, float, float]], list[Demand]]:
-        """Scope → places in the times that jobs ran (row, start, end, requested end), and their demands."""
-        causes, by_scope = self._causes, dict[Any, list[int]]()
-        known: dict[object, list[Scope]] = {}
+    def _runs(self) -> tuple[dict[Place, list[int]], list[tuple[int, float, float, float]], list[Demand]]:
+        """Limit → places in the times that jobs ran (row, start, end, requested end), and their demands."""
+        causes = self._causes
+        by_limit: dict[Place, list[int]] = {}
+        known: dict[object, list[Place]] = {}
         runs: list[tuple[int, float, float, float]] = []
         demands: list[Demand] = []
         durations, ids = causes.table["duration"], causes.table["id"]
@@ -228,30 +231,30 @@ class LimitReplay:
                 continue
             names = self._table.names_of(job)
             if names not in known:
-                known[names] = [found.scope for found in self._table.of(names) if not found.per_job]
-            for scope in known[names]:
-                by_scope.setdefault(scope, []).append(len(runs))
+                known[names] = [found.place for found in self._table.of(names) if not found.per_job]
+            for place in known[names]:
+                by_limit.setdefault(place, []).append(len(runs))
             runs.append((row, start, end, start + float(durations[row])))
             demands.append(self._demand(job, float(durations[row])))
-        return by_scope, runs, demands
+        return by_limit, runs, demands
 
-    def _use(self, scope: Scope, at: int, times: Floats) -> Floats:
-        steps = self._steps_of(scope, at)
+    def _use(self, limit: ScopeLimit, at: int, times: Floats) -> Floats:
+        steps = self._steps_of(limit, at)
         if isinstance(steps, _Steps):
             return steps.at(times)
         product, rate = steps
         left: Floats = product.at(times) - rate.at(times) * times
         return left
 
-    def _steps_of(self, scope: Scope, at: int) -> Any:
-        """Return the use of a quantity in a scope as steps.
+    def _steps_of(self, limit: ScopeLimit, at: int) -> Any:
+        """Return the use of a limit as steps.
 
         What running jobs have ahead falls as time passes: it is the first of two sums less time × the second.
         """
-        found = self._steps.get((scope, at))
+        found = self._steps.get(limit.place)
         if found is None:
-            by_scope, runs, demands = self._runs
-            places = by_scope.get(scope, [])
+            by_limit, runs, demands = self._runs
+            places = by_limit.get(limit.place, [])
             _, start, end, asked = (np.array(column, dtype=np.float64) for column in zip(
                 *(runs[place] for place in places), strict=True)) if places else np.zeros((4, 0))  # fmt: skip
             amounts = np.array([demands[place] for place in places]).reshape(len(places), len(MEASURES))
@@ -275,18 +278,21 @@ class LimitReplay:
                     _Steps.of(np.concatenate((start, until[stops])), np.concatenate((sums, -sums[stops])))
                     for sums in (product, units)
                 )
-            self._steps[scope, at] = found
+            self._steps[limit.place] = found
         return found
 
-    def _counter_at(self, found: ScopeLimits, time: float) -> LimitCounter:
-        """Return the counter of a scope with the running jobs, by row, and the use of a time."""
+    def _counter_at(self, found: ScopeLimit, at: int, time: float) -> LimitCounter:
+        """Return the counter of a limit with the running jobs, by row, and the use of a time."""
         counter = LimitCounter(0, found)
-        by_scope, runs, demands = self._runs
-        for place in by_scope.get(found.scope, ()):
+        by_limit, runs, demands = self._runs
+        for place in by_limit.get(found.place, ()):
             row, start, end, asked = runs[place]
             if start <= time < end:
                 counter.running[row] = (demands[place], start, asked)
-        for at, _ in counter.limits:
-            if at < FIRST_AHEAD:
-                counter.used[at] = float(self._use(found.scope, at, np.array([time]))[0])
+        if not counter.decays:
+            counter.used = float(self._use(found, at, np.array([time]))[0])
         return counter
+
+
+def _cause(found: ScopeLimit) -> str:
+    return f"{LIMIT} {found.limit.quantity} of {scope_text(found.scope)}"

@@ -50,7 +50,7 @@ def wrong_row(
     for column, value in expected.items():
         if column in row and _unlike(known(row[column]), value):
             yield f"the table has {column} {known(row[column])!r}, the workload {value!r}"
-    yield from _runtime(row)
+    yield from _spans(row)
 
 
 def _unlike(found: Any, expected: Any) -> bool:
@@ -76,13 +76,17 @@ def _shape(job: Job, shapes: dict[int, str | None]) -> str | None:
     return shapes[key]
 
 
-def _runtime(row: Mapping[str, Any]) -> Iterator[str]:
-    start, end, runtime = (known(row.get(name)) for name in ("start", "end", "runtime"))
-    if "runtime" not in row:
-        return
-    ran = None if start is None or end is None else end - start
-    if (ran is None) != (runtime is None) or (ran is not None and differs(ran, runtime)):
-        yield f"the table has a run time of {runtime} s, from start to end it is {ran} s"
+def _spans(row: Mapping[str, Any]) -> Iterator[str]:
+    for column, name, first, last in (
+        ("runtime", "run time", "start", "end"),
+        ("wait", "wait", "submit", "start"),
+    ):
+        begin, end, given = (known(row.get(name)) for name in (first, last, column))
+        took = None if begin is None or end is None else end - begin
+        if column in row and (
+            (took is None) != (given is None) or (took is not None and differs(took, given))
+        ):
+            yield f"the table has a {name} of {given} s, from {first} to {last} it is {took} s"
 
 
 def wrong_zeros(row: Mapping[str, Any]) -> Iterator[str]:

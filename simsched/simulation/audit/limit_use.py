@@ -12,7 +12,7 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_in_force, memory_in
+from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on, memory_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,12 +103,13 @@ def check_limits(
 
 
 class _Bound(NamedTuple):
-    """The most of a quantity for the jobs with one `key`."""
+    """The most of a quantity for the jobs with one `key`; a job that it does not bind counts, too."""
 
     key: tuple[Any, ...]
     quantity: str
     most: float
     names: str
+    binds: bool
 
 
 @dataclass(slots=True)
@@ -168,7 +169,7 @@ class LimitAudit:
                 break
             seconds = _seconds(rows.get(name, {}))
             units = self._amounts(name, start, rows)
-            for key in {bound.key for bound in self._bounds[name]}:
+            for key, *_ in self._bounds[name]:
                 use = uses.setdefault(key, _Use())
                 if starts:
                     use.running[name] = (start + seconds, seconds, units)
@@ -182,8 +183,8 @@ class LimitAudit:
     def _exceeded(
         self, name: str, time: float, uses: Mapping[tuple[Any, ...], _Use]
     ) -> Iterator[tuple[str, str]]:
-        for key, quantity, most, names in self._bounds[name]:
-            if key[0] == "job" or quantity in ("submitted-jobs", "duration"):
+        for key, quantity, most, names, binds in self._bounds[name]:
+            if key[0] == "job" or not binds or quantity == "submitted-jobs":
                 continue
             total = uses[key].total(quantity, time)
             if total > most + (0 if quantity in _ONE else _SLACK + 1e-9 * most):
@@ -194,7 +195,7 @@ class LimitAudit:
     ) -> Iterator[tuple[str, str]]:
         """Yield the jobs that started although they exceed a limit on single jobs."""
         for name, start, _ in attempts:
-            for key, quantity, most, names in self._bounds.get(name, ()):
+            for key, quantity, most, names, _ in self._bounds.get(name, ()):
                 if key[0] != "job":
                     continue
                 seconds = _seconds(rows.get(name, {}))
@@ -221,11 +222,11 @@ class LimitAudit:
                 events += [(begin, 1, name), (end, 0, name)]
         present: dict[tuple[Any, ...], int] = {}
         for time, comes, name in sorted(events):
-            for key, quantity, most, names in self._bounds[name]:
+            for key, quantity, most, names, binds in self._bounds[name]:
                 if quantity != "submitted-jobs":
                     continue
                 present[key] = present.get(key, 0) + (1 if comes else -1)
-                if comes and present[key] > most and time < inf:
+                if comes and binds and present[key] > most and time < inf:
                     yield name, f"is job {present[key]} of {names}, of {most:g} that may be submitted"
 
     def _holds(self, job: Job) -> bool:
@@ -233,23 +234,25 @@ class LimitAudit:
         return any(rule.over == "hold" for rule in about)
 
     def _bounds_of(self, job: Job) -> Iterator[_Bound]:
-        """Yield the limits of a job."""
-        chosen: dict[tuple[Any, ...], float] = {}
+        """Yield the limits that count a job; on single jobs only those that bind it."""
+        chosen: dict[tuple[Any, ...], tuple[float, bool]] = {}
         names = {dimension: name_of(job) for dimension, name_of in _NAMES.items()}
-        for rule, scope, quantity, value in limits_in_force(self._rules, names):
+        for rule, scope, quantity, value, binds in limits_on(self._rules, names):
             if quantity == "memory" and self._memory is None:
                 continue
             most = inf if value == -1 else memory_in(value, self._memory or "", rule.where)
-            place = ("job" if rule.is_single(quantity) else "together", scope, quantity)
-            chosen[place] = min(chosen.get(place, inf), most)
+            kind = "job" if rule.is_single(quantity) else "together"
+            if binds or kind == "together":
+                place = kind, scope, quantity, rule.level
+                chosen[place] = min(chosen.get(place, (inf, binds)), (most, binds))
         task = job.array_task
         if self._arrays and task is not None and task.limit is not None:
-            place = ("together", (("array", task.array),), "running-jobs")
-            chosen[place] = min(chosen.get(place, inf), task.limit)
-        for (kind, scope, quantity), most in chosen.items():
-            whose = ", ".join(f"{name} {value}" for name, value in scope) or "all jobs"
+            place = "together", (("array", task.array),), "running-jobs", None
+            chosen[place] = min(chosen.get(place, (inf, True)), (task.limit, True))
+        for key, (most, binds) in chosen.items():
+            whose = ", ".join(f"{name} {value}" for name, value in key[1]) or "all jobs"
             if most < inf:
-                yield _Bound((kind, scope), quantity, most, whose)
+                yield _Bound(key, key[2], most, whose, binds)
 
     def _amounts(self, name: str, start: float, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         found: dict[str, float] = dict(

@@ -1,15 +1,14 @@
 """The limits that count for a job, and the counters of their use.
 
-A counter belongs to one scope: a user, a user in a queue, all jobs.  Rules with the same dimensions share
-it, and of several values for one quantity that of the rule with the most names counts.  A job counts with its
+A counter belongs to one quantity in one scope: a user, a user in a queue, all jobs.  Rules with the same
+dimensions share it, and of their values that of the rule with the most names counts.  A job counts with its
 allocation: before its start with the least that its request takes (`jobs.sizes`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.duration import format_duration
@@ -21,12 +20,13 @@ from simsched.simulation.limits.limit_rules import (
     DURATION,
     GPU_TYPE,
     NO_LIMIT,
+    QUANTITIES,
     RUNNING,
     SPENT,
     SUBMITTED,
     UNITS,
     LimitRule,
-    limits_in_force,
+    limits_on,
     memory_in,
 )
 
@@ -58,6 +58,10 @@ Scope = tuple[tuple[str, str], ...]
 """The (dimension, name) pairs of a counter."""
 
 
+Place = tuple[Scope, str, int | None]
+"""The scope, the quantity and the level of a limit: what has one counter."""
+
+
 class Limit(NamedTuple):
     """The most of a quantity in a scope, and the rule that says so; hours are given in unit-seconds."""
 
@@ -66,13 +70,26 @@ class Limit(NamedTuple):
     rule: LimitRule
 
 
-@dataclass(frozen=True, slots=True)
-class ScopeLimits:
-    """The limits of one scope; `per_job` if they are on its single jobs."""
+class ScopeLimit(NamedTuple):
+    """A limit in one scope; `per_job` if it is on its single jobs.
+
+    A job for which it does not bind is counted, and not held.
+    """
 
     scope: Scope
-    limits: tuple[Limit, ...]
+    limit: Limit
     per_job: bool
+    binds: bool
+
+    @property
+    def at(self) -> int | None:
+        """The place of its quantity in `MEASURES`; None if a job has no amount of it."""
+        return MEASURES.index(self.limit.quantity) if self.limit.quantity in MEASURES else None
+
+    @property
+    def place(self) -> Place:
+        """What has the same counter."""
+        return self.scope, self.limit.quantity, self.limit.rule.level
 
 
 class LimitBreach(NamedTuple):
@@ -122,7 +139,7 @@ class LimitTable:
         self._by_gpu_type = any(GPU_TYPE in rule.scope for rule in rules)
         tasks = [job.array_task for job in jobs if job.array_task is not None]
         self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
-        self._known: dict[tuple[str | None, ...], tuple[ScopeLimits, ...]] = {}
+        self._known: dict[tuple[str | None, ...], tuple[ScopeLimit, ...]] = {}
         self._units: dict[int, tuple[Extent, ...]] = {}
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
@@ -133,8 +150,8 @@ class LimitTable:
         kind = gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None
         return job.user, job.bank, job.queue, job.qos, array, kind
 
-    def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimits, ...]:
-        """Return the limits for a job with these names in `DIMENSIONS`, the broadest scopes first.
+    def of(self, names: tuple[str | None, ...]) -> tuple[ScopeLimit, ...]:
+        """Return the limits that count a job with these names in `DIMENSIONS`, the broadest scopes first.
 
         A rule that counts users apart is not about a job without a user.
         """
@@ -143,18 +160,23 @@ class LimitTable:
             found = self._known[names] = tuple(self._limits(dict(zip(DIMENSIONS, names, strict=True))))
         return found
 
-    def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimits]:
-        best: dict[tuple[bool, Scope], dict[str, tuple[float, LimitRule]]] = {}
+    def _limits(self, names: Mapping[str, str | None]) -> Iterator[ScopeLimit]:
+        best: dict[tuple[bool, Place], ScopeLimit] = {}
         rules = (*self.rules, *self._own_rule(names["array"]))
-        for rule, scope, quantity, value in limits_in_force(rules, names):
-            mine = best.setdefault((rule.is_single(quantity), scope), {})
-            most = self._amount(quantity, value, rule)
-            if quantity not in mine or most < mine[quantity][0]:
-                mine[quantity] = (most, rule)
-        for (per_job, scope), chosen in sorted(best.items(), key=lambda item: (len(item[0][1]), item[0])):
-            limits = [Limit(key, most, rule) for key, (most, rule) in chosen.items() if most < float("inf")]
-            if limits:
-                yield ScopeLimits(scope, tuple(limits), per_job)
+        for rule, scope, quantity, value, binds in limits_on(rules, names):
+            limit = Limit(quantity, self._amount(quantity, value, rule), rule)
+            found = ScopeLimit(scope, limit, rule.is_single(quantity), binds)
+            place = found.per_job, found.place
+            if place not in best or limit.most < best[place].limit.most:
+                best[place] = found
+        order = [*QUANTITIES]
+
+        def breadth(one: ScopeLimit) -> tuple[Any, ...]:
+            return len(one.scope), one.per_job, one.scope, order.index(one.limit.quantity)
+
+        for found in sorted(best.values(), key=breadth):
+            if found.limit.most < inf and (found.binds or not found.per_job):
+                yield found
 
     def _own_rule(self, array: str | None) -> tuple[LimitRule, ...]:
         """Return the rule for the limit of tasks at a time that an array states itself, if it does."""
@@ -194,88 +216,73 @@ class LimitTable:
         demand = self.demand(request, duration)
         units = (request.demand.get(type_, 0) for type_ in ("core", "gpu", "memory"))
         named = demand_of((self.sizes.named_nodes(request), *units), duration)
-        for scope, limits, per_job in (
-            (found.scope, found.limits, found.per_job) for found in self.of(names)
-        ):
-            for limit in limits:
-                quantity = limit.quantity
-                if quantity == SUBMITTED:
-                    asked = 1.0
-                elif quantity == DURATION:
-                    asked = duration
-                else:
-                    asked = demand[MEASURES.index(quantity)]
-                if asked > limit.most + (SLACK if quantity in (*SPENT, *AHEAD) else 0):
-                    at = MEASURES.index(quantity) if quantity in MEASURES else 0
-                    yield LimitBreach(scope, limit, asked, per_job, named[at] if at else inf)
+        for found in self.of(names):
+            limit, at = found.limit, found.at
+            asked = demand[at] if at is not None else 1 if limit.quantity == SUBMITTED else duration
+            if found.binds and asked > limit.most + (SLACK if at is not None and at >= FIRST_SPENT else 0):
+                yield LimitBreach(found.scope, limit, asked, found.per_job, named[at] if at else inf)
 
 
 class LimitCounter:
-    """The use of the limits of one scope.
+    """The use of one limit in its scope.
 
     Attributes
     ----------
-    limits : (place in `MEASURES`, most) of the limits on running jobs.
-    rules : place in `MEASURES` → rule.
-    submitted : the limit on jobs that wait or run, or None; `inside` is how many do.
-    used : the amounts of running jobs and of hours that were spent, by their places in `MEASURES`.
-    running : running job → (amounts, start, expected end); times in seconds.
-    shown : the cohorts of waiting jobs in view that are counted here.
-    held : the cohorts of waiting jobs that are barred by a limit of this scope.
-    cohorts : how many cohorts are counted here.
-    decays : whether the use of a limit falls while jobs run.
-    free_until : (place, use up to which every cohort is below the limit), for a quick answer.
+    at : the place of its quantity in `MEASURES`; None for a limit on jobs that wait or run.
+    inside : how many jobs wait or run, for a limit on these.
+    used : the amounts of running jobs, or the hours that were spent; not for a use that falls with time.
+    running : running job → (amounts, start, expected end), for a use that falls; times in seconds.
+    shown : the cohorts of waiting jobs in view that the limit binds.
+    held : the cohorts of waiting jobs that are barred by it.
+    cohorts : how many cohorts it binds.
+    decays : whether the use falls while jobs run.
+    free : the use up to which every cohort is below the limit, for a quick answer.
     """
 
     __slots__ = (
-        *("cohorts", "decays", "free_until", "held", "inside", "limits", "number", "rules"),
-        *("running", "scope", "shown", "submitted", "used"),
+        *("at", "cohorts", "decays", "free", "held", "inside", "limit", "most", "number"),
+        *("running", "scope", "shown", "used"),
     )
 
-    def __init__(self, number: int, found: ScopeLimits) -> None:
+    def __init__(self, number: int, found: ScopeLimit) -> None:
         self.number = number
         self.scope = found.scope
-        self.submitted = next((limit for limit in found.limits if limit.quantity == SUBMITTED), None)
+        self.limit = found.limit
+        self.at = found.at
         self.inside = 0
-        chosen = [limit for limit in found.limits if limit.quantity in MEASURES]
-        self.rules = {MEASURES.index(limit.quantity): limit.rule for limit in chosen}
-        self.limits = tuple(
-            (at, most + SLACK if at >= FIRST_SPENT else most)
-            for at, most in sorted((MEASURES.index(limit.quantity), limit.most) for limit in chosen)
-        )
+        self.most = found.limit.most + (SLACK if self.at is not None and self.at >= FIRST_SPENT else 0)
         self.cohorts = 0
-        self.decays = any(at >= FIRST_AHEAD for at, _ in self.limits)
-        self.free_until: list[tuple[int, float]] = list(self.limits)
-        self.used: list[float] = [0] * len(MEASURES)
+        self.decays = self.at is not None and self.at >= FIRST_AHEAD
+        self.free = self.most
+        self.used: float = 0
         self.running: dict[int, tuple[Demand, float, float]] = {}
         self.shown: dict[Cohort, None] = {}
         self.held: dict[Cohort, None] = {}
 
-    def note_demand(self, demand: Demand) -> None:
-        """Note the amounts of a cohort that is counted here."""
-        self.cohorts += 1
-        most = dict(self.limits)
-        self.free_until = [(at, min(use, most[at] - demand[at])) for at, use in self.free_until]
+    def asks(self, demand: Demand) -> float:
+        """Return the amount of a job of what is limited while it runs."""
+        assert self.at is not None
+        return demand[self.at]
 
-    def in_use(self, at: int, now: float) -> float:
-        """Return the use of a quantity at a time (seconds)."""
-        if at < FIRST_AHEAD:
-            return self.used[at]
-        units = at - FIRST_AHEAD + 1
+    def in_use(self, now: float) -> float:
+        """Return the use at a time (seconds)."""
+        if not self.decays:
+            return self.used
+        assert self.at is not None
+        units = self.at - FIRST_AHEAD + 1
         return sum(demand[units] * max(0, end - now) for demand, _, end in self.running.values())
 
-    def first_over(self, demand: Demand, now: float) -> int | None:
-        """Return the place of the first limit that a job would exceed now, or None."""
-        used = self.used
-        for at, most in self.limits:
-            if (self.in_use(at, now) if at >= FIRST_AHEAD else used[at]) + demand[at] > most:
-                return at
-        return None
+    def is_over(self, demand: Demand, now: float) -> bool:
+        """Whether a job would exceed the limit now."""
+        return self.in_use(now) + self.asks(demand) > self.most
 
-    def falls_at(self, demand: Demand, at: int, now: float) -> float:
-        """Return the first whole second at which a job is below a limit by the passage of time, or inf."""
-        units = at - FIRST_AHEAD + 1
-        room = dict(self.limits)[at] - demand[at]
+    def falls_at(self, demand: Demand, now: float) -> float:
+        """Return the first whole second at which a job is below the limit by the passage of time, or inf."""
+        if not self.decays:
+            return inf
+        assert self.at is not None
+        units = self.at - FIRST_AHEAD + 1
+        room = self.most - self.asks(demand)
         left = [(amounts[units], end) for amounts, _, end in self.running.values() if now < end < inf]
         before = now
         for end in sorted({end for _, end in left}):
@@ -286,14 +293,14 @@ class LimitCounter:
             before = end
         return inf
 
-    def reason(self, at: int, now: float, users: Sequence[str]) -> str:
-        """Return a sentence on a limit that is used up, and on the users who use it."""
-        quantity = MEASURES[at]
-        most, used = (amount_text(quantity, value) for value in (dict(self.limits)[at], self.in_use(at, now)))
+    def reason(self, now: float, users: Sequence[str]) -> str:
+        """Return a sentence on the limit when it is used up, and on the users who use it."""
+        quantity = self.limit.quantity
+        most, used = (amount_text(quantity, value) for value in (self.most, self.in_use(now)))
         verb, is_used = ("run", "run") if quantity == RUNNING else ("use", "are used")
         shares: dict[str, float] = {}
         for job, (demand, _, _) in self.running.items():
-            shares[users[job]] = shares.get(users[job], 0) + demand[at]
+            shares[users[job]] = shares.get(users[job], 0) + self.asks(demand)
         ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
         named = ", ".join(f"{user} {amount_text(quantity, amount)}" for user, amount in ranked[:NAMED])
         more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
@@ -306,13 +313,14 @@ class Cohort:
 
     Attributes
     ----------
+    counters : those that count the jobs.
+    binding : those of them whose limits bind the jobs.
     jobs : those that wait, in view or barred.
     queue : the queue in which they wait.
-    over : the counter and the place of the limit that they wait for; None if they are in view.
-    steps : (use of a counter, place, amount, use up to which no cohort is over the limit, counter) of each
-        limit that counts a job while it runs; `prepare` finds them.
-    returns : (use, place, amount) of each limit on what is in use at a time.
-    spends : (use, place, units, requested unit-seconds) of each limit on hours in all.
+    over : the counter of the limit that they wait for; None if they are in view.
+    steps : (counter, place, amount) of each counter whose use a start raises.
+    returns : the steps of limits on what is in use at a time.
+    spends : (counter, place of the units, place of their hours) of each limit on hours in all.
     decaying : the counters whose use falls while jobs run.
     varies : places of the amounts that limits count and that depend on the placement.
     own : (scope, limit, place) of limits on single jobs whose amounts depend on the placement.
@@ -321,53 +329,54 @@ class Cohort:
     """
 
     __slots__ = (
-        *("counters", "decaying", "demand", "entered", "jobs", "over", "own"),
+        *("binding", "counters", "decaying", "demand", "entered", "jobs", "over", "own"),
         *("queue", "returns", "spends", "stays", "steps", "varies"),
     )
 
     def __init__(
         self,
         counters: tuple[LimitCounter, ...],
+        binding: tuple[LimitCounter, ...],
         demand: Demand,
         varies: frozenset[int] = frozenset(),
         own: tuple[tuple[Scope, Limit, int], ...] = (),
     ) -> None:
         self.counters = counters
+        self.binding = binding
         self.demand = demand
         self.varies = varies
         self.own = own
         self.jobs: set[int] = set()
         self.queue: WaitingQueue | None = None
-        self.over: tuple[LimitCounter, int] | None = None
-        self.steps: tuple[tuple[list[float], int, float, float, LimitCounter], ...] = ()
-        self.returns: tuple[tuple[list[float], int, float], ...] = ()
-        self.spends: tuple[tuple[list[float], int, float, float], ...] = ()
+        self.over: LimitCounter | None = None
+        for counter in binding:
+            counter.cohorts += 1
+            counter.free = min(counter.free, counter.most - counter.asks(demand))
         self.decaying = tuple(counter for counter in counters if counter.decays)
+        places = [(c, c.at) for c in counters if c.at is not None and not c.decays]
+        self.steps = tuple((counter, at, demand[at]) for counter, at in places)
+        self.returns = tuple(step for step in self.steps if step[1] < FIRST_SPENT)
+        self.spends = tuple(
+            (counter, at - FIRST_SPENT + 1, at) for counter, at in places if at >= FIRST_SPENT
+        )
         self.entered = self.stays = False
 
     def prepare(self) -> None:
-        """Find the steps by which a start and an end change the use, once all cohorts are known."""
-        demand = self.demand
-        self.stays = not self.decaying and all(counter.cohorts <= FEW for counter in self.counters)
-        places = [(c, at, free) for c in self.counters for at, free in c.free_until if at < FIRST_AHEAD]
-        self.steps = tuple((c.used, at, demand[at], free, c) for c, at, free in places)
-        self.returns = tuple((used, at, amount) for used, at, amount, *_ in self.steps if at < FIRST_SPENT)
-        self.spends = tuple(
-            (c.used, at, demand[at - FIRST_SPENT + 1], demand[at]) for c, at, _ in places if at >= FIRST_SPENT
-        )
+        """Find whether the counters always know the cohort, once all cohorts are known."""
+        self.stays = not self.decaying and all(counter.cohorts <= FEW for counter in self.binding)
 
-    def enter(self, queue: WaitingQueue, over: tuple[LimitCounter, int] | None) -> None:
+    def enter(self, queue: WaitingQueue, over: LimitCounter | None) -> None:
         """Note that a first job waits, in view or for a limit."""
         self.queue = queue
         self.over = over
         self.entered = True
         if over is None:
-            for counter in self.counters:
+            for counter in self.binding:
                 counter.shown[self] = None
         else:
-            over[0].held[self] = None
+            over.held[self] = None
 
-    def wait_for(self, over: tuple[LimitCounter, int] | None) -> None:
+    def wait_for(self, over: LimitCounter | None) -> None:
         """Note which limit the jobs wait for from now on; None: they are in view."""
         self.leave()
         assert self.queue is not None
@@ -383,10 +392,10 @@ class Cohort:
         """Note that none of the jobs waits."""
         self.entered = False
         if self.over is None:
-            for counter in self.counters:
+            for counter in self.binding:
                 counter.shown.pop(self, None)
         else:
-            self.over[0].held.pop(self, None)
+            self.over.held.pop(self, None)
 
 
 def demand_of(units: Sequence[float], duration: float) -> Demand:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.limits.limit_counters import (
-    FIRST_AHEAD,
     FIRST_SPENT,
     MEASURES,
     SLACK,
@@ -69,13 +68,11 @@ class LimitKeeper:
 
     def submit(self, job: int) -> str | None:
         """Take in a submitted job, or note that it waits outside; return why it is rejected, if it is."""
-        mine = self._jobs.submitted.get(job, ())
-        full = next((counter for counter in mine if self._is_full(counter)), None)
+        full = self._first_full(job)
         if full is None:
             self._take_in(job)
             return None
-        assert full.submitted is not None
-        if full.submitted.rule.over == "reject":
+        if full.limit.rule.over == "reject":
             return f"rejected: {self._full_text(full)}"
         self._outside[job] = full.number
         self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
@@ -91,11 +88,11 @@ class LimitKeeper:
         if job not in self.inside:
             return []
         self.inside.discard(job)
-        for counter in self._jobs.submitted[job]:
+        for counter, _ in self._jobs.submitted[job]:
             counter.inside -= 1
         admitted = []
         for waiting in list(self._outside):
-            if not any(map(self._is_full, self._jobs.submitted[waiting])):
+            if self._first_full(waiting) is None:
                 del self._outside[waiting]
                 self._engine.recorder.reasons.pop(waiting, None)
                 self._take_in(waiting)
@@ -110,17 +107,17 @@ class LimitKeeper:
         mine = self._jobs.submitted.get(job, ())
         if mine:
             self.inside.add(job)
-        for counter in mine:
+        for counter, _ in mine:
             counter.inside += 1
 
-    @staticmethod
-    def _is_full(counter: LimitCounter) -> bool:
-        return counter.submitted is not None and counter.inside + 1 > counter.submitted.most
+    def _first_full(self, job: int) -> LimitCounter | None:
+        """Return a counter of submitted jobs that has no place for a job."""
+        mine = self._jobs.submitted.get(job, ())
+        return next((counter for counter, binds in mine if binds and counter.inside + 1 > counter.most), None)
 
     @staticmethod
     def _full_text(counter: LimitCounter) -> str:
-        assert counter.submitted is not None
-        most = amount_text(counter.submitted.quantity, counter.submitted.most)
+        most = amount_text(counter.limit.quantity, counter.most)
         return f"{scope_text(counter.scope)} may have {most} submitted at a time"
 
     # -- the queue ----------------------------------------------------------------------------
@@ -177,11 +174,10 @@ class LimitKeeper:
             return True
         amounts = self._amounts(job, selection)
         falls = inf
-        for counter in cohort.counters:
-            at = counter.first_over(amounts, now)
-            if at is not None:
-                text = counter.reason(at, now, self._jobs.users)
-                falls = counter.falls_at(amounts, at, now) if at >= FIRST_AHEAD else inf
+        for counter in cohort.binding:
+            if counter.is_over(amounts, now):
+                text, falls = counter.reason(now, self._jobs.users), counter.falls_at(amounts, now)
+                quantity, amount = counter.limit.quantity, counter.asks(amounts)
                 break
         else:
             slack = {at: SLACK if at >= FIRST_SPENT else 0 for at in cohort.varies}
@@ -191,7 +187,8 @@ class LimitKeeper:
                 return True
             scope, limit, at = over[0]
             text = f"limit: {LimitBreach(scope, limit, limit.most, per_job=True).may}"
-        text = f"{text}, the free resources for the job have {amount_text(MEASURES[at], amounts[at])}"
+            quantity, amount = limit.quantity, amounts[at]
+        text = f"{text}, the free resources for the job have {amount_text(quantity, amount)}"
         self.refused[job] = text, falls
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
@@ -233,8 +230,7 @@ class LimitKeeper:
 
     def _bar_over(self, counter: LimitCounter, now: float) -> None:
         """Bar the waiting jobs in view that are over a limit of a counter."""
-        places = [(other, counter.first_over(other.demand, now)) for other in counter.shown]
-        over = [(other, at) for other, at in places if at is not None]
+        over = [other for other in counter.shown if counter.is_over(other.demand, now)]
         if over:
             self._bar(over, counter)
 
@@ -253,9 +249,9 @@ class LimitKeeper:
         mine = self._allocated.get(job, cohort.demand) if cohort.varies else cohort.demand
         for counter in near:
             counter.running[job] = (mine, now, end)
-        for used, at, amount, free, counter in cohort.steps:
-            used[at] = total = used[at] + (mine[at] if cohort.varies else amount)
-            if total > free and counter not in near:
+        for counter, at, amount in cohort.steps:
+            counter.used += mine[at] if cohort.varies else amount
+            if counter.used > counter.free:
                 near = (*near, counter)
         return near
 
@@ -265,16 +261,14 @@ class LimitKeeper:
         if cohort is None:
             return
         start, _ = self._running.pop(job)
-        mine, overran = self._allocated.pop(job, None), False
-        for used, at, amount in cohort.returns:
-            used[at] -= amount if mine is None else mine[at]
-        for used, at, units, asked in cohort.spends:  # hours that were requested become hours that were used
-            per_second, requested = (units, asked) if mine is None else (mine[at - FIRST_SPENT + 1], mine[at])
-            more = per_second * (now - start) - requested
-            used[at] += more
-            overran = overran or more > 0
-        if overran:  # it used more hours than it had requested
-            for counter in cohort.counters:
+        mine = self._allocated.pop(job, None)
+        amounts = cohort.demand if mine is None else mine
+        for counter, at, amount in cohort.returns:
+            counter.used -= amount if mine is None else mine[at]
+        for counter, units, at in cohort.spends:  # hours that were requested become hours that were used
+            more = amounts[units] * (now - start) - amounts[at]
+            counter.used += more
+            if more > 0:  # it used more hours than it had requested
                 self._bar_over(counter, now)
         for counter in cohort.decaying:
             del counter.running[job]
@@ -293,46 +287,37 @@ class LimitKeeper:
             barred = self._engine.queues.group_of(job).queue.barred
             if any(name_of(other) == name_of(job) for other in barred if self._is_blocking(other)):
                 return False
-        for counter in cohort.counters if cohort is not None else ():
+        for counter in cohort.binding if cohort is not None else ():
             assert cohort is not None
             more = [self._jobs.of[other] for other in others]
             demands = [other.demand for other in more if other is not None and counter in other.counters]
             total = tuple(map(sum, zip(cohort.demand, *demands, strict=True)))
-            if counter.first_over(total, self._engine.now) is not None:
+            if counter.is_over(total, self._engine.now):
                 return False
         return True
 
     # -- barring ------------------------------------------------------------------------------
 
-    def _first_over(self, cohort: Cohort) -> tuple[LimitCounter, int] | None:
-        if not cohort.decaying:
-            for used, place, _, free, _ in cohort.steps:
-                if used[place] > free:
-                    break
-            else:
-                return None  # no cohort is over a limit of these counters
-        now, demand = self._engine.now, cohort.demand
-        for counter in cohort.counters:
-            at = counter.first_over(demand, now)
-            if at is not None:
-                return counter, at
-        return None
+    def _first_over(self, cohort: Cohort) -> LimitCounter | None:
+        if not cohort.decaying and not any(step[0].used > step[0].free for step in cohort.steps):
+            return None  # no cohort is over a limit of these counters
+        now = self._engine.now
+        return next((counter for counter in cohort.binding if counter.is_over(cohort.demand, now)), None)
 
-    def _bar(self, cohorts: Sequence[tuple[Cohort, int]], counter: LimitCounter) -> None:
-        """Take all jobs of cohorts that are over a limit of a counter, each with its place, out of view."""
-        for cohort, at in cohorts:
-            cohort.wait_for((counter, at))
+    def _bar(self, cohorts: Sequence[Cohort], counter: LimitCounter) -> None:
+        """Take all jobs of cohorts that are over a limit out of view."""
+        for cohort in cohorts:
+            cohort.wait_for(counter)
             self.gone |= cohort.jobs
-            if at >= FIRST_AHEAD:
-                self._expect_fall(cohort)
-        for queue, jobs in _by_queue([cohort for cohort, _ in cohorts]):
+            self._expect_fall(cohort)
+        for queue, jobs in _by_queue(cohorts):
             shown = jobs - self._behind if self._behind else jobs
             for job in self.refused.keys() & shown:
                 del self.refused[job]
                 self._engine.queues.barred -= 1
             queue.bar(shown)
             self._engine.queues.barred += len(shown)
-        if self._queue is not None and any(counter.rules[at].blocks for _, at in cohorts):
+        if self._queue is not None and counter.limit.rule.blocks:
             self._hide_behind(self._queue)
 
     def _release(self, counter: LimitCounter) -> bool:
@@ -360,8 +345,7 @@ class LimitKeeper:
         cohort = self._jobs.of[job]
         if cohort is None or cohort.over is None:
             return False
-        counter, at = cohort.over
-        return counter.rules[at].blocks
+        return cohort.over.limit.rule.blocks
 
     def _hide_behind(self, queue: WaitingQueue) -> None:
         """Take the jobs behind a barred one out of view where its limit blocks."""
@@ -383,9 +367,8 @@ class LimitKeeper:
     def _expect_fall(self, cohort: Cohort) -> None:
         """Enter a pass for the time at which running jobs have used enough of their hours."""
         assert cohort.over is not None
-        counter, at = cohort.over
-        if at >= FIRST_AHEAD:
-            self._wake_at(counter.falls_at(cohort.demand, at, self._engine.now))
+        if cohort.over.decays:
+            self._wake_at(cohort.over.falls_at(cohort.demand, self._engine.now))
 
     def _wake_at(self, time: float) -> None:
         if self._engine.now < time < self._wake:
@@ -422,9 +405,8 @@ class LimitKeeper:
             return self.refused[job][0]
         if cohort is None or cohort.over is None or job not in cohort.jobs:
             return None
-        counter, at = cohort.over
-        counter.running = self._running_in(counter)
-        return counter.reason(at, self._engine.now, self._jobs.users)
+        cohort.over.running = self._running_in(cohort.over)
+        return cohort.over.reason(self._engine.now, self._jobs.users)
 
     def _running_in(self, counter: LimitCounter) -> dict[int, tuple[Demand, float, float]]:
         """Return the running jobs that are counted in a counter."""
@@ -440,19 +422,19 @@ class LimitKeeper:
     def state(self) -> dict[str, Any]:
         """Return the use of the limits and the barred jobs, as plain values."""
         counters = self._jobs.counters
-        over: dict[int, tuple[int, int]] = {}
+        over: dict[int, int] = {}
         for group in self._engine.queues:
             for job in group.queue.barred:
                 cohort = self._jobs.of[job]
                 if cohort is not None and cohort.over is not None:
-                    over[job] = (cohort.over[0].number, cohort.over[1])
+                    over[job] = cohort.over.number
         return {
-            "used": [list(counter.used) for counter in counters],
+            "used": [counter.used for counter in counters],
             "running": [
                 [(job, start, end) for job, (_, start, end) in self._running_in(counter).items()]
                 for counter in counters
             ],
-            "barred": [(job, *over[job]) for job in sorted(over)],
+            "barred": sorted(over.items()),
             "outside": list(self._outside.items()),
             "inside": sorted(self.inside),
             "wake": self._wake,
@@ -467,16 +449,16 @@ class LimitKeeper:
         self._allocated = {job: tuple(amounts) for job, amounts in state.get("allocated", ())}
         self._begun = state.get("begun", True)
         for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
-            counter.used[:] = used  # the cohorts hold the list
+            counter.used = used
             for job, start, end in running:
                 cohort = self._jobs.of[job]
                 assert cohort is not None
                 self._running[job] = (start, end)
                 if counter.decays:
                     counter.running[job] = (self._allocated.get(job, cohort.demand), start, end)
-        for job, number, at in state["barred"]:
+        for job, number in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
-            self._enter_waiting(job, (counters[number], at))
+            self._enter_waiting(job, counters[number])
         for group in queues:
             for job in group.queue:
                 self._enter_waiting(job, None)
@@ -490,7 +472,7 @@ class LimitKeeper:
             self._take_in(job)
         self._wake = state["wake"]
 
-    def _enter_waiting(self, job: int, over: tuple[LimitCounter, int] | None) -> None:
+    def _enter_waiting(self, job: int, over: LimitCounter | None) -> None:
         cohort = self._jobs.of[job]
         if cohort is not None:
             if not cohort.jobs and not cohort.entered:

@@ -323,13 +323,15 @@ def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
             seen[place] = rule.where
 
 
-def limits_in_force(
+def limits_on(
     rules: Sequence[LimitRule], names: Mapping[str, str | None]
-) -> Iterator[tuple[LimitRule, tuple[tuple[str, str], ...], str, float | str]]:
-    """Yield (rule, scope, quantity, most) for each limit that counts for a job with these names.
+) -> Iterator[tuple[LimitRule, tuple[tuple[str, str], ...], str, float | str, bool]]:
+    """Yield (rule, scope, quantity, most, whether it binds) for each limit that counts a job.
 
-    Several rules may limit one quantity in one scope: then all of them count.  With `ANY` among the names, a
-    limit is left out of whose place another may take for some job.
+    Several rules may limit one quantity in one scope: then all of them bind.  Where a rule with a lower level
+    takes the place of another for a job, the other does not bind it, and counts it: the job uses up what is
+    left for the jobs that it does bind.  With `ANY` among the names, a limit does not bind if another may
+    take its place for some job.
     """
     about = [(rule, scope) for rule in rules if (scope := rule.scope_of(names)) is not None]
     if ANY in names.values():
@@ -338,13 +340,14 @@ def limits_in_force(
         others = list(about)
     for rule, scope in about:
         for quantity, most in rule.most:
-            replaced = any(
-                other.goes_before(rule, quantity)
-                and (other.level != rule.level or place is None or place == scope)
+            before = [
+                other
                 for other, place in others
-            )
-            if not replaced:
-                yield rule, scope, quantity, most
+                if other.goes_before(rule, quantity)
+                and (other.level != rule.level or place is None or place == scope)
+            ]
+            if all(other.level != rule.level for other in before):
+                yield rule, scope, quantity, most, not before
 
 
 def refuse_closed(rules: Sequence[LimitRule]) -> None:

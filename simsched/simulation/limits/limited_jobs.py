@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
     FIRST_SPENT,
-    MEASURES,
     Cohort,
     Demand,
     Limit,
     LimitCounter,
     LimitTable,
+    Place,
     Scope,
-    ScopeLimits,
+    ScopeLimit,
 )
 from simsched.simulation.limits.limit_rules import RUNNING, SUBMITTED, UNITS
 from simsched.simulation.record.recorder import FAILED
@@ -45,14 +45,14 @@ class LimitedJobs:
     ----------
     counters : all counters; the place of a counter is its number.
     of : the cohort of each job; None if no limit counts it while it runs.
-    submitted : job → the counters with a limit on submitted jobs.
+    submitted : job → the counters of submitted jobs that count it, and whether each of them binds it.
     held : job → why no limit can ever allow it, for those that wait for ever.
     users : the name of each job's user, for messages.
     """
 
     counters: Sequence[LimitCounter]
     of: list[Cohort | None]
-    submitted: dict[int, tuple[LimitCounter, ...]]
+    submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]]
     held: dict[int, str]
     users: list[str]
 
@@ -79,7 +79,7 @@ def limit_jobs(
     table = LimitTable(rules, index, jobs, whole=whole)
     finder = _Finder(table, prepared, groups)
     rejected: dict[int, tuple[int, str]] = {}
-    submitted: dict[int, tuple[LimitCounter, ...]] = {}
+    submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]] = {}
     held: dict[int, str] = {}
     of: list[Cohort | None] = []
     rejected_before, requests = prepared.rejected, prepared.table.requests
@@ -161,7 +161,7 @@ class _Verdict(NamedTuple):
     """The result for jobs with the same names, request and duration."""
 
     cohort: Cohort | None
-    submitted: tuple[LimitCounter, ...]
+    submitted: tuple[tuple[LimitCounter, bool], ...]
     held: str | None = None
     rejected: str | None = None
 
@@ -174,8 +174,9 @@ class _Finder:
         self.prepared = prepared
         self.groups = groups
         self.counters: list[LimitCounter] = []
-        self._by_scope: dict[tuple[tuple[str, str], ...], LimitCounter] = {}
-        self._by_names: dict[tuple[str | None, ...], tuple[LimitCounter, ...]] = {}
+        self._by_place: dict[Place, LimitCounter] = {}
+        self._by_names: dict[tuple[str | None, ...], tuple[tuple[LimitCounter, bool], ...]] = {}
+        """Names → the counters of a job, and whether each of them binds it."""
         self._counted: dict[tuple[int, ...], frozenset[int]] = {}
         """Numbers of counters → the places of the amounts that they count."""
         self._reads: dict[tuple[str | None, ...], int] = {}
@@ -214,33 +215,36 @@ class _Finder:
             return _Verdict(None, ())
         mine = self._by_names.get(names)
         if mine is None:
-            mine = self._by_names[names] = tuple(self._counter(one) for one in limits if not one.per_job)
+            mine = self._by_names[names] = tuple(
+                (self._counter(one), one.binds) for one in limits if not one.per_job
+            )
         request, duration = self.prepared.table.requests[number], self.prepared.table.durations[number]
         assert request is not None
         breaches = list(self.table.breaches(names, request, duration))
         for breach in breaches:
             if breach.limit.rule.over == "reject":
                 return _Verdict(None, (), rejected=breach.text)
-        submitted = tuple(counter for counter in mine if counter.submitted is not None)
+        submitted = tuple(one for one in mine if one[0].at is None)
         if breaches:
             return _Verdict(None, submitted, held=f"held for ever: {breaches[0].text}")
-        running = tuple(counter for counter in mine if counter.limits)
+        running = tuple(counter for counter, _ in mine if counter.at is not None)
+        binding = tuple(counter for counter, binds in mine if binds and counter.at is not None)
         varies, demand = frozenset[int](), self.table.demand(request, duration)
         if max(map(_reads, limits)) > NAMES:
             varies = self.table.varies(request)
-        places = (
-            (found.scope, limit, MEASURES.index(limit.quantity))
-            for found in limits if found.per_job
-            for limit in found.limits if limit.quantity in MEASURES
-        )  # fmt: skip
-        own = tuple(place for place in places if place[2] in varies)
+        own = tuple(
+            (one.scope, one.limit, one.at)
+            for one in limits
+            if one.per_job and one.at is not None and one.at in varies
+        )
         if not running and not own:
             return _Verdict(None, submitted)
-        return _Verdict(self._cohort(running, demand, varies, own, group), submitted)
+        return _Verdict(self._cohort(running, binding, demand, varies, own, group), submitted)
 
     def _cohort(
         self,
         counters: tuple[LimitCounter, ...],
+        binding: tuple[LimitCounter, ...],
         demand: Demand,
         varies: frozenset[int],
         own: tuple[tuple[Scope, Limit, int], ...],
@@ -253,33 +257,30 @@ class _Finder:
             counted = self._counted[numbers] = _counted(counters)
         amounts = tuple(amount if at in counted else 0 for at, amount in enumerate(demand))
         varies &= counted.union(at for _, _, at in own)
-        key = (numbers, amounts, varies, own, group)
+        key = (numbers, tuple(counter.number for counter in binding), amounts, varies, own, group)
         cohort = self._cohorts.get(key)
         if cohort is None:
-            cohort = self._cohorts[key] = Cohort(counters, amounts, varies, own)
-            for counter in counters:
-                counter.note_demand(amounts)
+            cohort = self._cohorts[key] = Cohort(counters, binding, amounts, varies, own)
         return cohort
 
-    def _counter(self, limits: ScopeLimits) -> LimitCounter:
-        counter = self._by_scope.get(limits.scope)
+    def _counter(self, found: ScopeLimit) -> LimitCounter:
+        counter = self._by_place.get(found.place)
         if counter is None:
-            counter = self._by_scope[limits.scope] = LimitCounter(len(self.counters), limits)
+            counter = self._by_place[found.place] = LimitCounter(len(self.counters), found)
             self.counters.append(counter)
         return counter
 
 
-def _reads(found: ScopeLimits) -> int:
-    """Return what the limits of a scope read of a job: `NAMES`, `REQUEST` or `TIME`."""
-    quantities = {limit.quantity for limit in found.limits}
-    if quantities <= {RUNNING, SUBMITTED}:
+def _reads(found: ScopeLimit) -> int:
+    """Return what a limit reads of a job: `NAMES`, `REQUEST` or `TIME`."""
+    if found.limit.quantity in (RUNNING, SUBMITTED):
         return NAMES
-    return REQUEST if quantities <= {RUNNING, SUBMITTED, *UNITS} else TIME
+    return REQUEST if found.limit.quantity in UNITS else TIME
 
 
 def _counted(counters: Iterable[LimitCounter]) -> frozenset[int]:
     """Return the places of the amounts that counters read."""
-    counted = {at for counter in counters for at, _ in counter.limits}
+    counted = {counter.at for counter in counters if counter.at is not None}
     ahead = {at - FIRST_AHEAD + 1 for at in counted if at >= FIRST_AHEAD}
     spent = {at - FIRST_SPENT + 1 for at in counted if FIRST_SPENT <= at < FIRST_AHEAD}
     return frozenset(counted | ahead | spent)

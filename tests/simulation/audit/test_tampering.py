@@ -189,7 +189,7 @@ def put(document, path, change):
 @pytest.mark.parametrize("change", [changed, None], ids=["changed", "removed"])
 def test_each_field_of_a_record_and_its_R_is_found(run, audited, tmp_path, change):
     lines = [json.loads(line) for line in (run / "allocations.jsonl").read_text().splitlines()]
-    at = next(n for n, line in enumerate(lines) if line["id"] == 3 and line["event"] == "alloc")
+    at = next(n for n, line in enumerate(lines) if line["id"] == "3" and line["event"] == "alloc")
     for number, path in enumerate(leaves(lines[at])):
         record = json.loads(json.dumps(lines[at]))
         put(record, path, change)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import simsched as ss
+from simsched.report.run_views import load_run
+from simsched.report.waiting.job_wait import why
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.forecast.start_times import forecast
 from tests.simulation.limits.test_against_limited import some_jobs, workload_of
@@ -40,6 +44,33 @@ def test_the_rule_with_a_name_goes_before_the_rule_for_each():
     found = starts(run(machine(8), *ALICE, *bobs, limits=limits))
     assert [found[name] for name in ("a0", "a1", "a2")] == [0, 10, 20]
     assert [found[name] for name in ("b0", "b1", "b2")] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "slurm"])
+def test_a_limit_of_a_higher_level_counts_the_jobs_that_it_does_not_bind(policy, tmp_path):
+    """As the association of a user in Slurm, which counts the jobs of all QOS."""
+
+    def ran(own, *jobs):
+        cluster = machine(4, 8)
+        jobs = [
+            job(name, at, f"slot={cores}/core", 10, user="u", qos="high" if name in "hi" else None)
+            for at, (name, cores) in enumerate(jobs)
+        ]
+        high = {"cores": 100, "running-jobs": 5, "submitted-jobs": 9}
+        rules = [{"qos": "high", "each": "user", "level": 1, **high}, {"each": "user", "level": 2, **own}]
+        found = run(cluster, *jobs, policy=policy, limits=rules)
+        found.save(tmp_path / jobs[0].id)
+        assert audit_run(tmp_path / jobs[0].id, cluster, found.workload)
+        return found
+
+    own = {"cores": 5, "running-jobs": 3}
+    found = ran(own, ("h", 2), ("b", 4), ("i", 2))
+    assert starts(found) == {"h": 0, "b": 12, "i": 2}
+    answer = why(load_run(tmp_path / "h"), "b", machine(4, 8), found.workload)
+    assert {period.cause for period in answer.periods} == {"limit cores of user u"}
+    assert starts(ran(own, ("a", 4), ("b", 2), ("h", 6))) == {"a": 0, "b": 12, "h": 2}
+    found = ran({"submitted-jobs": 1, "running-jobs": 1}, ("i", 1), ("b", 1), ("h", 1))
+    assert results(found) == {"i": "COMPLETED", "b": "FAILED", "h": "COMPLETED"}
 
 
 def test_submitted_jobs_beyond_the_limit_are_rejected_or_wait_outside():
@@ -154,10 +185,12 @@ def test_dynamic_limits_hold_under_a_limited_queue_depth():
 )
 def test_the_audit_finds_limits_that_were_exceeded(rule, tmp_path):
     given = workload_of(some_jobs(np.random.default_rng(0)))
-    found = ss.simulate(machine(12), given)
-    found.meta["config"]["limits"] = [rule]
-    found.save(tmp_path / "run")
-    assert {fault.law for fault in audit_run(tmp_path / "run", machine(12), given).faults} == {"L1"}
+    ss.simulate(machine(12), given).save(tmp_path / "run")
+    meta = json.loads((tmp_path / "run/run.json").read_text())
+    meta["config"]["limits"] = [rule]
+    (tmp_path / "run/run.json").write_text(json.dumps(meta))
+    laws = {fault.law for fault in audit_run(tmp_path / "run", machine(12), given).faults}
+    assert laws == {"L1", "A10"}, "the digest of run.json is another one, too"
 
 
 def preemptible(name):
