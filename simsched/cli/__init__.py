@@ -185,7 +185,7 @@ def _run(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return EXIT_BAD_INPUT
     _refuse_two_stdins(args)
-    quiet = QUIET.set(bool(vars(args).get("quiet")))
+    quiet = QUIET.set(bool(getattr(args, "quiet", False)))
     try:
         status = function(args) or 0
     finally:

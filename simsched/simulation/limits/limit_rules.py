@@ -329,7 +329,7 @@ def limits_in_force(
     """Yield (rule, scope, quantity, most) for each limit that counts for a job with these names.
 
     Several rules may limit one quantity in one scope: then all of them count.  With `ANY` among the names, a
-    limit is left out of whose place another may take for some job.
+    limit is left out of whose place one that allows more may take for some job.
     """
     about = [(rule, scope) for rule in rules if (scope := rule.scope_of(names)) is not None]
     if ANY in names.values():
@@ -341,10 +341,18 @@ def limits_in_force(
             replaced = any(
                 other.goes_before(rule, quantity)
                 and (other.level != rule.level or place is None or place == scope)
+                and (place is not None or _allows_more(dict(other.most)[quantity], most))
                 for other, place in others
             )
             if not replaced:
                 yield rule, scope, quantity, most
+
+
+def _allows_more(most: float | str, than: float | str) -> bool:
+    """Whether a limit allows more than another, or may: an amount of memory may have a unit."""
+    if isinstance(most, str) or isinstance(than, str):
+        return most != than
+    return than != NO_LIMIT and (most == NO_LIMIT or most > than)
 
 
 def refuse_closed(rules: Sequence[LimitRule]) -> None:
