@@ -74,20 +74,12 @@ def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: 
     usual = _time(values, "defaulttime", notes, where)
     if usual is not None and longest is not None and usual > longest:
         # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
-        stated_, allowed = (
-            "UNLIMITED" if time == inf else format_duration(time) for time in (usual, longest)
-        )
-        notes.assumed(
-            f"partition {name}: DefaultTime ({stated_}) is above MaxTime ({allowed}), which is the default",
-            where,
-        )
+        given = "UNLIMITED" if usual == inf else format_duration(usual)
+        text = f"DefaultTime ({given}) is above MaxTime ({format_duration(longest)}), which is the default"
+        notes.assumed(f"partition {name}: {text}", where)
         usual = longest
     if usual is not None:
         policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
-        if longest is not None and usual > longest:
-            given = stated(values, "defaulttime")
-            text = f"partition {name}: DefaultTime={given} is above MaxTime, which counts"
-            notes.assumed(text, where)
     if policy:
         queue["policy"] = policy
     state = stated(values, "state").upper()
