@@ -371,7 +371,8 @@ DOCUMENT = json.dumps(
     {
         "associations": [
             {"cluster": cluster, "account": account, "user": user, "partition": partition,
-             "shares_raw": int(share), "max": {"jobs": {"active": {"set": bool(most), "number": int(most or 0)}}}}
+             "shares_raw": int(share),
+             "max": {"jobs": {"active": {"set": bool(most), "number": int(most or 0)}}}}
             for cluster, account, user, partition, share, most in (
                 line.split("|") for line in TABLE.splitlines()[1:]
             )
