@@ -22,7 +22,7 @@ from simsched.simulation.outages.outages import Outage, read_outages
 from simsched.site.site_folder import load_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
@@ -38,8 +38,9 @@ _FLUX = ("resource", "rabbit")
 
 @dataclass(frozen=True, slots=True)
 class SiteConfig:
-    """A configuration: its place and content, its queues or the fault in them, and the lines of its keys.
+    """A configuration: its place and content, its queues or the fault in them.
 
+    places : the file and line of each path in it, if they are known.
     withheld : the hosts that it excludes, if it is a configuration of Flux that also lists all nodes.
     """
 
@@ -48,15 +49,14 @@ class SiteConfig:
     queues: Queues | None = None
     fault: SimschedError | None = None
     outages: tuple[Outage, ...] = ()
-    lines: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
     withheld: tuple[str, ...] | None = None
 
     def place(self, path: str) -> str:
         """Return the place of a key by its path, ``queues.debug.requires``, with its line if it is known."""
         keys = path.split(".")
         known = (".".join(keys[:n]) for n in range(len(keys), 0, -1))
-        line = next((self.lines[key] for key in known if key in self.lines), None)
-        return f"{self.where}: {path}" if line is None else f"{self.where}:{line}: {path}"
+        return f"{next((self.places[key] for key in known if key in self.places), self.where)}: {path}"
 
     @property
     def excluded(self) -> str:
@@ -134,8 +134,14 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
         _add_folder(found, Path(site))
     elif site is not None:
         _add_site(found, site)
-    for path in paths:
-        _add_file(found, path)
+    texts = [(path, *_text_of(path)) for path in paths]
+    configs = [(path, where, text) for path, where, text in texts if _is_toml(text, where)]
+    together = [config for config in configs if len(configs) == 1 or _is_flux(*config[1:])]
+    for path, where, text in texts:
+        if (path, where, text) not in together:
+            _add_file(found, path, where, text)
+        elif (path, where, text) == together[0]:
+            _add_toml(found, together)
     if not found.files:
         raise ConfigError("there is nothing to check", where="check", expected="FILE…, or --site DIR")
     found.excluded_hosts = frozenset(_excluded_hosts(found))
@@ -155,15 +161,13 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
     from simsched.formats.text.input_files import read_text
-    from simsched.formats.text.toml_text import load_toml, toml_lines
 
     files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != SITE_QUEUES:
         load_site(folder)  # raises the error that names the missing file
     machine, queues = files
-    _add_file(found, machine)
-    text, where = read_text(queues), str(queues)
-    _add_config_file(found, load_toml(text, where), where, None, toml_lines(text))
+    _add_file(found, machine, *_text_of(machine))
+    _add_toml(found, [(queues, str(queues), read_text(queues))])
     with suppress(SimschedError):  # a fault of the configuration is found by its rule
         found.notes += load_site(folder).notes
 
@@ -175,19 +179,26 @@ def _add_site(found: SiteFiles, site: Site) -> None:
     found.notes += site.notes
 
 
-def _add_file(found: SiteFiles, path: str | Path) -> None:
-    from simsched.formats.machines.read import describe_document, describe_text
-    from simsched.formats.machines.recognition import CLUSTER, unrecognised
-    from simsched.formats.text.documents import load_document, name_of, read_text
-    from simsched.formats.text.input_files import opener
+def _text_of(path: str | Path) -> tuple[str, str]:
+    """Return the name and the text of a file, or of a bundled cluster."""
+    from simsched.formats.text.documents import name_of, read_text
 
     if str(path) in bundled("clusters") and not Path(path).exists():
         path = bundled("clusters")[str(path)]
     where, text = name_of(path), read_text(path)
     if not text.strip():
         raise FormatError("the file is empty", where=where, expected=EXPECTED)
+    return where, text
+
+
+def _add_file(found: SiteFiles, path: str | Path, where: str, text: str) -> None:
+    from simsched.formats.machines.read import describe_document, describe_text
+    from simsched.formats.machines.recognition import CLUSTER, unrecognised
+    from simsched.formats.text.documents import load_document
+    from simsched.formats.text.input_files import opener
+
     if _is_toml(text, where):
-        _add_toml(found, text, path)
+        _add_toml(found, [(path, where, text)])
         return
     if text.lstrip("\ufeff \t\r\n")[:1] != "{":
         described = describe_text(text, where, open_file=opener(path))
@@ -207,6 +218,7 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
         described = (
             describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
         )
+        found.files.append((where, "configuration"))
         _add_config_file(found, document, where, described)
     elif not _add_document(found, document, where):
         described = describe_document(document, where, open_file=opener(path))
@@ -216,18 +228,29 @@ def _add_file(found: SiteFiles, path: str | Path) -> None:
         _add_description(found, described, where)
 
 
-def _add_toml(found: SiteFiles, text: str, path: str | Path) -> None:
-    from simsched.formats.machines.read import describe_text
-    from simsched.formats.text.documents import name_of
+def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
+    """Add the TOML files (path, name, text) of one configuration."""
+    from simsched.formats.machines.flux_config import merged_tables, read_flux_configs
+    from simsched.formats.machines.shared.note_collector import NoteCollector
     from simsched.formats.text.input_files import opener
-    from simsched.formats.text.toml_text import load_toml, toml_lines
 
-    where = name_of(path)
-    document = load_toml(text, where)
+    document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
+    names = ", ".join(where for _, where, _ in files)
     if not _is_config(document):
-        raise FormatError("this is not a configuration", where=where, expected=EXPECTED)
-    described = describe_text(text, where, open_file=opener(path)) if _has_nodes(document) else None
-    _add_config_file(found, document, where, described, toml_lines(text))
+        raise FormatError("this is not a configuration", where=names, expected=EXPECTED)
+    described = None
+    if _has_nodes(document):
+        described = read_flux_configs([(where, text, opener(path)) for path, where, text in files])
+    found.files += [(where, "configuration") for _, where, _ in files]
+    _add_config_file(found, document, names, described, places)
+
+
+def _is_flux(where: str, text: str) -> bool:
+    """Whether a TOML file has tables of Flux alone, so that it may be a part of a configuration of Flux."""
+    from simsched.formats.machines.flux_config import TABLES
+    from simsched.formats.text.toml_text import load_toml
+
+    return load_toml(text, where).keys() <= set(TABLES)
 
 
 def _is_config(document: Any) -> bool:
@@ -248,14 +271,13 @@ def _add_config_file(
     document: Mapping[str, Any],
     where: str,
     described: MachineDescription | None,
-    lines: Mapping[str, int] | None = None,
+    places: Mapping[str, str] | None = None,
 ) -> None:
     """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
-    found.files.append((where, "configuration"))
     if described is not None:
         _add_nodes(found, described, where)
     withheld = None if described is None or not described.recipe.groups else described.excluded
-    _add_config(found, document, where, lines, withheld)
+    _add_config(found, document, where, places, withheld)
 
 
 def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
@@ -298,10 +320,10 @@ def _add_config(
     found: SiteFiles,
     document: Mapping[str, Any],
     where: str,
-    lines: Mapping[str, int] | None = None,
+    places: Mapping[str, str] | None = None,
     withheld: tuple[str, ...] | None = None,
 ) -> None:
-    config = SiteConfig(where, document, lines=lines or {}, withheld=withheld)
+    config = SiteConfig(where, document, places=places or {}, withheld=withheld)
     try:
         options = from_document(queue_document(document), where)
     except SimschedError as error:

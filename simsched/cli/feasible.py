@@ -86,7 +86,7 @@ def _answer_each(args: argparse.Namespace) -> int:
     clusters, words = (args.clusters, args.words) if args.clusters else split(args.words, site)
     ask = queue_question(args, site)
     answers: dict[str, list[tuple[NamedRequest, Outcome]]] = {}
-    requests = list(read_requests(words, args.constraint, lenient=args.lenient))
+    requests = list(read_requests(words, args.constraint, site, lenient=args.lenient))
     for cluster in clusters:
         question = _question(cluster, args, ask)
         answers[cluster] = [(request, outcome_of(request, question)) for request in requests]

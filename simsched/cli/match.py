@@ -65,11 +65,12 @@ def run_match(args: argparse.Namespace) -> int:
     from simsched.match.matcher import Matcher
     from simsched.match.policies.policy import find_policy
 
-    (cluster,), words = split(args.words, site_of(args))
+    site = site_of(args)
+    (cluster,), words = split(args.words, site)
     matcher = Matcher(load_cluster(cluster), policy=args.policy, seed=args.seed)
     outcomes = [
         (request, outcome_of(request, matcher.match))
-        for request in read_requests(words, args.constraint, lenient=args.lenient)
+        for request in read_requests(words, args.constraint, site, lenient=args.lenient)
     ]
     for request, outcome in outcomes:
         if not outcome:

@@ -1,7 +1,7 @@
 """Requests in the words of a resource manager: ``#SBATCH`` scripts, sbatch, srun and ``flux submit`` lines.
 
 The options of sbatch(1) and flux-submit(1) that request resources become a shape; all others are noted.
-A CPU of Slurm is a core here.
+A CPU of Slurm is a core here, unless a site says how many are one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from simsched.formats.machines.slurm.notation import gres_of, time_limit
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_COUNT = 10**9
 _COMMAND = re.compile(
@@ -59,6 +59,23 @@ class CommandRequest(NamedTuple):
     notes: tuple[str, ...]
 
 
+class SlurmUnits(NamedTuple):
+    """What the options of Slurm count on a machine.
+
+    cpus_per_core : hardware threads, which are Slurm's CPUs, per core.
+    gpu_types : type of gpu in lower case → the property of its gpus (``a100@gpu``), or the type of resource
+        that it is (``mig-1g.5gb``); None: not known, so that gpus of any type are requested.
+    has_memory : whether jobs request memory.
+    """
+
+    cpus_per_core: int = 1
+    gpu_types: Mapping[str, str] | None = None
+    has_memory: bool = True
+
+
+ANY_UNITS = SlurmUnits()
+
+
 def is_command(text: str) -> bool:
     """Whether a text is a command that submits a job.
 
@@ -68,8 +85,10 @@ def is_command(text: str) -> bool:
     return _COMMAND.match(text) is not None
 
 
-def command_requests(text: str, where: str) -> list[CommandRequest] | None:
+def command_requests(text: str, where: str, units: SlurmUnits = ANY_UNITS) -> list[CommandRequest] | None:
     """Return the requests of a script with directives, or of commands, one per line; None for other texts.
+
+    `units` are those of the machine, for commands of Slurm.
 
     Raises
     ------
@@ -92,7 +111,8 @@ def command_requests(text: str, where: str) -> list[CommandRequest] | None:
             for part in _split(rest, f"{where}:{number}")
         ]
         notes = [f"{where}:{number}: a directive of another resource manager" for number in other]
-        return [_request(words, where, where, notes, flux=word != "SBATCH", is_script=True)]
+        options = _Options(notes, None if word != "SBATCH" else units)
+        return [_request(options, words, where, where, is_script=True)]
     commands = [
         (number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")
     ]
@@ -104,7 +124,8 @@ def command_requests(text: str, where: str) -> list[CommandRequest] | None:
         match = _COMMAND.match(line)
         assert match is not None
         words = [(part, place) for part in _split(line[match.end() :], place)]
-        found.append(_request(words, line.strip(), place, [], flux=match[1].startswith("flux")))
+        options = _Options([], None if match[1].startswith("flux") else units)
+        found.append(_request(options, words, line.strip(), place))
     return found
 
 
@@ -127,15 +148,8 @@ def _split(text: str, where: str) -> list[str]:
 
 
 def _request(
-    words: Sequence[tuple[str, str]],
-    label: str,
-    where: str,
-    notes: list[str],
-    *,
-    flux: bool,
-    is_script: bool = False,
+    options: _Options, words: Sequence[tuple[str, str]], label: str, where: str, *, is_script: bool = False
 ) -> CommandRequest:
-    options = _Options(notes, flux=flux)
     options.take(words, is_script=is_script)
     try:
         jobspec = Jobspec.from_shape(
@@ -149,12 +163,18 @@ def _request(
 
 
 class _Options:
-    """The options of one command; those that are read are taken out, and the rest is noted."""
+    """The options of one command; those that are read are taken out, and the rest is noted.
 
-    def __init__(self, notes: list[str], *, flux: bool) -> None:
+    units : None for a command of Flux.
+    """
+
+    def __init__(self, notes: list[str], units: SlurmUnits | None) -> None:
         self.notes = notes
-        self.flux = flux
-        self._names = _FLUX if flux else _SLURM
+        self.flux = units is None
+        self._units = units or ANY_UNITS
+        self._gpu = "gpu"
+        self._kinds: dict[str, None] = {}
+        self._names = _FLUX if self.flux else _SLURM
         self._given: dict[str, tuple[str, str]] = {}
 
     def take(self, words: Sequence[tuple[str, str]], *, is_script: bool) -> None:
@@ -212,20 +232,22 @@ class _Options:
             raise error.at(place) from None
 
     def constraint(self) -> str | None:
-        """Return the constraint in RFC 35; one of Slurm with counts or brackets is noted."""
+        """Return the constraint in RFC 35, with the types of gpus; one with counts or brackets is noted."""
         if self.flux:
             return self.text("requires")
         value = self._given.get("constraint", ("", ""))[0]
-        if not value or re.search(r"[\[\]*()!\s]", value):
-            return None
-        del self._given["constraint"]
-        either = [re.split(r"[&,]", part) for part in value.split("|")]
-        return " or ".join(" and ".join(map(property_name, names)) for names in either)
+        parts = list(self._kinds)
+        if value and not re.search(r"[\[\]*()!\s]", value):
+            del self._given["constraint"]
+            either = [re.split(r"[&,]", part) for part in value.split("|")]
+            features = " or ".join(" and ".join(map(property_name, names)) for names in either)
+            parts.insert(0, f"({features})" if parts else features)
+        return " and ".join(parts) or None
 
     def megabytes(self, name: str) -> int:
         """Return an amount of memory in MiB; 0 without one, and for Slurm's 0, all memory of a node."""
         value, place = self._given.get(name, ("", ""))
-        if not value or value == "0":
+        if not value or value == "0" or not self._units.has_memory:  # the rest is noted
             return 0
         del self._given[name]
         found = _MEMORY.fullmatch(value)
@@ -250,15 +272,28 @@ class _Options:
             if entry.name != "gpu":
                 self.notes.append(f"--{name}={clip(part)} is not requested")
                 continue
-            if entry.type:
+            if entry.type and self._units.gpu_types is None:
                 self.notes.append(f"--{name}: gpus of any type are requested, not only {clip(entry.type)}")
+            elif entry.type:
+                self._take_kind(entry.type, place)
             total += entry.count
         return total
+
+    def _take_kind(self, name: str, where: str) -> None:
+        """Request gpus of a type: by a property of them, or as the resource that slices of gpus are."""
+        kind = (self._units.gpu_types or {}).get(name.lower(), f"{property_name(name)}@gpu")
+        unit = "gpu" if "@" in kind else kind
+        if self._kinds.keys() - {kind} or self._gpu not in ("gpu", unit):
+            message = f"gpus of several types, one of them {clip(name)}"
+            raise FormatError(message, where=where, expected="gpus of one type, or a shape")
+        self._gpu = unit
+        if unit == "gpu":
+            self._kinds[kind] = None
 
     def shape(self) -> str:
         """Return the shape of the resources."""
         nodes, tasks, per_node = self.count("nodes"), self.count("ntasks"), self.count("ntasks-per-node")
-        cores = self.count("cpus-per-task") or 1
+        cpus, per_core = self.count("cpus-per-task") or 1, self._cpus_per_core()
         exclusive = self._given.pop("exclusive", None) is not None
         gpus_of_task, gpus_of_node, gpus = (self.gpus(f"gpus{end}") for end in ("-per-task", "-per-node", ""))
         gpus_of_node += self.gpus("gres")
@@ -275,27 +310,39 @@ class _Options:
             if gpus and gpus % tasks:  # they are anywhere
                 raise FormatError(f"{gpus} gpus for {tasks} tasks", expected="--nodes or --gpus-per-task")
             own = gpus_of_task or gpus // tasks
-            return f"slot={tasks}/{_inside(cores, own, of_core * cores + of_gpu * own)}"
+            if not own and cpus % per_core:  # tasks share cores
+                tasks, cpus = -(-tasks * cpus // per_core), per_core
+            return f"slot={tasks}/{self._inside(-(-cpus // per_core), own, of_core * cpus + of_gpu * own)}"
         tasks = tasks or nodes * (per_node or 1)
         each = per_node or -(-tasks // nodes)
         if each * nodes != tasks:
             self.notes.append(f"{tasks} tasks on {nodes} nodes: {each} on each of them are requested")
         own = gpus_of_node or gpus_of_task * each or -(-gpus // nodes)
-        memory = memory or of_core * cores * each + of_gpu * own
+        memory = memory or of_core * cpus * each + of_gpu * own
         whole = "{exclusive:true}" if exclusive else ""
-        return f"node={nodes}{whole}/slot=1/{_inside(cores * each, own, memory)}"
+        return f"node={nodes}{whole}/slot=1/{self._inside(-(-cpus * each // per_core), own, memory)}"
+
+    def _cpus_per_core(self) -> int:
+        """Return the CPUs of a core; with one thread per core, as a job may request it, a CPU is a core."""
+        per_core = self._units.cpus_per_core
+        for name, value in (("hint", "nomultithread"), ("threads-per-core", "1")):
+            if per_core > 1 and self._given.get(name, ("", ""))[0] == value:
+                del self._given[name]
+                return 1
+        if per_core > 1:
+            self.notes.append(f"{per_core} CPUs are a core")
+        return per_core
+
+    def _inside(self, cores: int, gpus: int, memory: int) -> str:
+        parts = [f"core={cores}"]
+        if gpus:
+            parts.append(f"{self._gpu}={gpus}")
+        if memory:
+            parts.append(f"memory={memory}{{unit:MiB}}")
+        return parts[0] if len(parts) == 1 else f"[{';'.join(parts)}]"
 
     def note_rest(self) -> None:
         """Note the options that are not used."""
         for name, (value, _) in self._given.items():
             shown = f"{'-' if len(name) == 1 else '--'}{name}{f'={clip(value, 60)}' if value else ''}"
             self.notes.append(f"{shown} is not used")
-
-
-def _inside(cores: int, gpus: int, memory: int) -> str:
-    parts = [f"core={cores}"]
-    if gpus:
-        parts.append(f"gpu={gpus}")
-    if memory:
-        parts.append(f"memory={memory}{{unit:MiB}}")
-    return parts[0] if len(parts) == 1 else f"[{';'.join(parts)}]"

@@ -90,10 +90,12 @@ def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> Ma
     if priority is None or "fair-share" not in priority["factors"]:
         note = Note("left out", "accounts: the priority of jobs has no fair share", where)
         return replace(description, notes=(*description.notes, note))
-    rows = plain_rows(read_accounts(paths))
+    left: list[str] = []
+    rows = plain_rows(read_accounts(paths, description.recipe.name or "", left.append))
     users = sum("user" in row for row in rows)
     note = Note("assumed", f"fair share: {users:,} users in {len(rows) - users:,} accounts", where)
     notes = [text for text in description.notes if not text.text.startswith("fair share: ")]
+    notes += [Note("left out", text, where) for text in left]
     config = {**description.config, "priority": {**priority, "accounts": rows}}
     return replace(description, config=config, notes=(*notes, note))
 

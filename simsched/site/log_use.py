@@ -15,6 +15,7 @@ import numpy as np
 from simsched.formats.machines.slurm.node_records import SLICES
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.units import UNITS, unit_of
+from simsched.formats.submit_commands import SlurmUnits
 from simsched.workload.readers.gather import LEAVES_OUT
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ def reading_on(site: Site) -> dict[str, Any]:
         found["limits"] = {name: seconds for name, seconds in limits.items() if seconds is not None}
         found["default_queue"] = queues.default
     return found
+
+
+def slurm_units(site: Site) -> SlurmUnits:
+    """Return what the options of Slurm's commands count on a site."""
+    index = site.cluster.index
+    return SlurmUnits(site.cpus_per_core, gpu_types(index), "memory" in index.pool_types)
 
 
 def gpu_types(index: Index) -> dict[str, str]:

@@ -104,7 +104,13 @@ def limit_rows(site: Site) -> list[tuple[str, ...]]:
 def _options(values: dict[str, Any]) -> str:
     parts = []
     for key, value in values.items():
-        inside = f"({_options(value)})" if isinstance(value, dict) else str(value)
+        inside = (
+            f"({_options(value)})"
+            if isinstance(value, dict)
+            else ", ".join(map(str, value))
+            if isinstance(value, list)
+            else str(value)
+        )
         parts.append(f"{key} {inside}")
     return ", ".join(parts) or MISSING
 

@@ -451,3 +451,21 @@ def test_a_site_without_queues_can_be_checked(tmp_path, text):
     assert (result.findings, result.summary) == ((), "3 nodes, 12 cores; 2 files")
     (tmp_path / "site" / "queues.toml").write_text(text)
     assert bool(check_files([], tmp_path / "site")) is True
+
+
+def test_files_of_one_flux_configuration_are_merged_first(tmp_path):
+    """A default in one file is above the limit in another, and a third lists the nodes."""
+    nodes = '[[resource.config]]\nhosts = "n[1-4]"\ncores = "0-3"\nproperties = ["batch"]\n'
+    limit = '[queues.q]\nrequires = ["batch"]\npolicy.limits.duration = "4h"\n'
+    default = '[policy.jobspec.defaults.system]\nduration = "6h"\n'
+    files = {
+        "a_toml": default,
+        "b_toml": limit,
+        "c_toml": nodes,
+        "d_toml": "[access]\nallow-guest-user = true\n",
+    }
+    for names in (list(files), list(reversed(files))):
+        codes, result = findings(tmp_path, **{name: files[name] for name in names})
+        assert codes == ["default-above-limit"]
+        assert result.findings[0].where.endswith("b.toml:3: queues.q.policy.limits.duration")
+        assert result.summary == "4 nodes, 16 cores; 1 queue; 4 files"

@@ -118,3 +118,39 @@ def test_where_it_is_no_request_the_message_says_what_takes_it(tmp_path, capsys,
     err = capsys.readouterr().err
     assert "a batch script or a command that submits a job: simsched feasible and match take it" in err
     assert err.count("\n") == 1
+
+
+CONF = """\
+ClusterName=moor
+SelectTypeParameters=CR_Core
+NodeName=n[1-2] Sockets=1 CoresPerSocket=8 ThreadsPerCore=2 RealMemory=9000 \\
+  Gres=gpu:A100:2,gpu:h100:2,gpu:1g.5gb:3
+PartitionName=p Nodes=ALL Default=YES MaxTime=60
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "shape", "words"),
+    [
+        ("-n 16", "slot=8/core", "yes"),
+        ("-n 3 -c 3", "slot=5/core", "yes"),
+        ("-N 1 -c 16 --mem=90G", "node/slot/core=8", "yes"),  # the site has no memory to request
+        ("-N 1 -c 18", "node/slot/core=9", "would fit with: core=8"),
+        ("-N 1 -n 8 --hint=nomultithread", "node/slot/core=8", "yes"),
+        ("-N 1 --gres=gpu:a100:2", "node/slot/[core;gpu=2]", "yes"),
+        ("-N 1 --gres=gpu:a100:3", "node/slot/[core;gpu=3]", "gpu=2 instead of 3"),
+        ("-n 2 --gpus-per-task=v100:1", "slot=2/[core;gpu]", "no node has the property v100@gpu"),
+        ("-N 1 --gres=gpu:3", "node/slot/[core;gpu=3]", "yes"),
+        ("-N 1 --gres=gpu:1g.5gb:4", "node/slot/[core;mig-1g.5gb=4]", "mig-1g.5gb=3 instead of 4"),
+    ],
+)
+def test_commands_of_slurm_count_as_their_site_does(tmp_path, capsys, options, shape, words):
+    """Two threads are a core, gpus have types, slices are a resource of their own, memory does not count."""
+    (tmp_path / "slurm.conf").write_text(CONF)
+    assert main(["site", "import", str(tmp_path / "slurm.conf"), "-o", str(tmp_path / "site")]) == 0
+    capsys.readouterr()
+    status = main(["feasible", "--site", str(tmp_path / "site"), f"sbatch {options} job"])
+    out, err = capsys.readouterr()
+    assert f"read as {shape}\n" in err
+    assert (status == 0) == (words == "yes")
+    assert words in out

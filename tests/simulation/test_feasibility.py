@@ -388,6 +388,20 @@ def test_a_request_that_no_limit_ever_allows():
     assert ss.feasible("tiny", ss.Jobspec.from_shape("slot=2/node"), config=config, queue="debug")
 
 
+@pytest.mark.parametrize(
+    ("first", "asked", "code"), [(600, 900, "limit-scope"), (1800, 900, None), (600, 500, None)]
+)
+def test_a_limit_of_whose_place_only_a_stricter_one_may_take_counts(first, asked, code):
+    """The QOS of a job is not known, and one of them has a limit that goes before that of the queue."""
+    limits = [
+        {"qos": "x", "each": "job", "level": 1, "duration": first},
+        {"queue": "q", "each": "job", "level": 2, "duration": 600},
+    ]
+    spec = ss.Jobspec.from_shape("slot=1/core", duration=asked)
+    answer = ss.feasible("tiny", spec, config={"queues": {"q": {}}, "limits": limits}, queue="q")
+    assert [reason.code for reason in answer.reasons.coded] == ([code] if code else [])
+
+
 BY_DEFAULT = "queue {} allows 30m, and the default duration is {}"
 
 

@@ -316,7 +316,7 @@ ODD_ASSOC = "Cluster|Account|User|MaxJobs\nc|bio||-1\nelsewhere|bio|tom|1\n"
 @pytest.mark.parametrize(
     "said",
     [
-        "3.txt:3: 1 associations of other clusters than c: elsewhere",
+        "3.txt:3: associations of clusters other than c: elsewhere (1)",
         "0.txt:8: KillWait=30 (",
         "0.txt: 1 setting that does not affect the schedule here: ControlMachine",
         "0.txt:5: SelectTypeParameters=CR_SOCKET_MEMORY: jobs have whole sockets",
@@ -324,7 +324,7 @@ ODD_ASSOC = "Cluster|Account|User|MaxJobs\nc|bio||-1\nelsewhere|bio|tom|1\n"
         "0.txt:10: TRESWeights=CPU=1 (",
         "0.txt:11: sockets: '=2' is not valid",
         "0.txt:12: partition a: MinNodes=2 of 1 nodes: no job can run",
-        "0.txt:12: partition a: DefaultTime=2-0 is above MaxTime",
+        "0.txt:12: partition a: DefaultTime (2d) is above MaxTime (1d), which is",
         "0.txt:12: partition a: DefMemPerNode=8000, and none of its nodes has so much memory",
         "0.txt:12: partition a: OverSubscribe=FORCE:4 (",
         "0.txt:13: partition b: TRESBillingWeights=CPU=1 (",
@@ -347,3 +347,55 @@ def test_what_is_read_and_not_used_leaves_a_note(tmp_path, said):
     assert {"account": "bio", "each": "job", "cores": 6, "over": "hold", "level": 5} in site.config["limits"]
     assert any(table.get("memory") == "1536 MiB" for table in site.config["limits"])
     assert site.config["priority"]["factors"]["gpus"]["weight"] == 0.03
+
+
+# --- associations of several clusters, and of partitions -----------------------------------------
+
+FAIR = """\
+ClusterName=OWN
+AccountingStorageEnforce=limits
+PriorityType=priority/multifactor
+PriorityWeightFairshare=1
+NodeName=n1 CPUs=8
+PartitionName=p Nodes=n1
+"""
+TABLE = """\
+Cluster|Account|User|Partition|Share|MaxJobs
+far|bio|||9|9
+far|bio|ann||9|9
+own|bio|||2|3
+own|bio|ann||4|
+own|bio|ann|p|8|2
+"""
+DOCUMENT = json.dumps(
+    {
+        "associations": [
+            {"cluster": cluster, "account": account, "user": user, "partition": partition,
+             "shares_raw": int(share),
+             "max": {"jobs": {"active": {"set": bool(most), "number": int(most or 0)}}}}
+            for cluster, account, user, partition, share, most in (
+                line.split("|") for line in TABLE.splitlines()[1:]
+            )
+        ]
+    }
+)  # fmt: skip
+FAR = "those of the cluster far count"
+DUMPED = "Cluster - '{}':Fairshare=1\nParent - 'root'\nAccount - 'bio':Fairshare={}:MaxJobs={}\n"
+
+
+@pytest.mark.parametrize(
+    ("conf", "text", "shares", "most", "said"),
+    [
+        (FAIR, TABLE, [2, 4], {2, 3}, "associations of clusters other than own: far (2)"),
+        (FAIR, DOCUMENT, [2, 4], {2, 3}, "shares of associations with a partition: ann (1)"),
+        (FAIR, DUMPED.format("own", 5, 7), [5], {7}, None),
+        (FAIR, DUMPED.format("far", 5, 7), [5], {7}, f"no association is of own: {FAR}"),
+        (FAIR.partition("\n")[2], TABLE, [9, 9], {9}, f"no file states ClusterName: {FAR}"),
+    ],
+)  # fmt: skip
+def test_associations_of_one_cluster_count(tmp_path, conf, text, shares, most, said):
+    site = imported(tmp_path, conf, text)
+    assert [row["shares"] for row in site.config["priority"]["accounts"]] == shares
+    assert {table["running-jobs"] for table in site.config["limits"]} == most
+    found = [note.text for note in site.notes if " of the cluster " in note.text or note.kind == "left out"]
+    assert said in found or said is None

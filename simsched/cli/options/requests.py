@@ -66,11 +66,12 @@ def split(words: Sequence[str], site: Site | None = None) -> tuple[list[str], Se
 
 
 def read_requests(
-    arguments: Sequence[str], constraint: str | None, *, lenient: bool = False
+    arguments: Sequence[str], constraint: str | None, site: Site | None = None, *, lenient: bool = False
 ) -> Iterator[NamedRequest]:
     """Yield the requests of the command line: files in their order, shapes as they are.
 
-    `lenient` accepts tasks without a slot, with a warning.
+    Commands of Slurm count the CPUs and gpus of the site.  `lenient` accepts tasks without a slot, with a
+    warning.
 
     Raises
     ------
@@ -79,9 +80,9 @@ def read_requests(
     """
     for argument in arguments:
         found = (
-            _from_file(argument, lenient=lenient)
+            _from_file(argument, site, lenient=lenient)
             if is_request_file(argument)
-            else from_command(argument, argument) or [_from_shape(argument)]
+            else from_command(argument, argument, site) or [_from_shape(argument)]
         )
         for request in found:
             yield NamedRequest(request.label, _constrained(request.jobspec, constraint))
@@ -105,7 +106,7 @@ def _exists(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
-def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
+def _from_file(argument: str, site: Site | None, *, lenient: bool) -> list[NamedRequest]:
     from simsched.formats.request_files import jobspecs_of
     from simsched.formats.text.documents import name_of, read_text
     from simsched.formats.text.sniffing import looks_like_shapes, read_shapes
@@ -113,7 +114,7 @@ def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
     text, where = read_text(argument), name_of(argument)
     if not text.strip():
         raise ConfigError("the file has no request", where=where, expected="jobspecs, or shapes one per line")
-    commands = from_command(text, where)
+    commands = from_command(text, where, site)
     if commands is not None:
         return commands
     if looks_like_shapes(text):
@@ -127,11 +128,15 @@ def _from_file(argument: str, *, lenient: bool) -> list[NamedRequest]:
     return [NamedRequest(f"{name}[{number}]", jobspec) for number, jobspec in enumerate(jobspecs)]
 
 
-def from_command(text: str, where: str) -> list[NamedRequest] | None:
+def from_command(text: str, where: str, site: Site | None = None) -> list[NamedRequest] | None:
     """Return the requests of a batch script or of commands that submit jobs; None for other texts."""
     from simsched.formats.submit_commands import command_requests
 
     found = command_requests(text, where)
+    if found is not None and site is not None:
+        from simsched.site.log_use import slurm_units
+
+        found = command_requests(text, where, slurm_units(site))
     for request in found or ():
         note(f"{request.label}: read as {request.jobspec.to_shape()}")
         for text_of_note in request.notes:

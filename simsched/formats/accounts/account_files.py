@@ -25,11 +25,12 @@ from simsched.formats.accounts.account_rows import (
 )
 from simsched.formats.accounts.sacctmgr_dump import is_dump, read_dump
 from simsched.formats.text.documents import load_document
+from simsched.formats.text.excerpts import clip
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_outline import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 KNOWN = (
     "accounts.csv with the columns account, parent, user, shares, usage; sshare; sacctmgr dump; "
@@ -45,13 +46,21 @@ NAMES: dict[str, tuple[str, ...]] = {
     "default": ("default", "defaultbank", "defacct"),
     "priority": ("priority",),
     "active": ("active",),
+    "cluster": ("cluster",),
+    "partition": ("partition",),
 }
 _MARKS = re.compile(r"[^a-z]")
 _DASHES = re.compile(r"-+")
 
 
-def read_accounts(paths: str | Path | Sequence[str | Path]) -> tuple[AccountRow, ...]:
+def read_accounts(
+    paths: str | Path | Sequence[str | Path], cluster: str = "", note: Callable[[str], None] | None = None
+) -> tuple[AccountRow, ...]:
     """Return the rows of one file, or of several, such as the two tables of flux-accounting.
+
+    Of the associations of several clusters of Slurm, those of `cluster` count, or without any those of the
+    first; of several of one user in one account, that of no partition, or the first.  `note` hears of the
+    others.
 
     Raises
     ------
@@ -62,7 +71,19 @@ def read_accounts(paths: str | Path | Sequence[str | Path]) -> tuple[AccountRow,
     found: list[AccountRow] = []
     for path in listed:
         found += accounts_of_text(read_text(path), name_of(path))
-    return tuple(found)
+    clusters = dict.fromkeys(row.cluster.lower() for row in found if row.cluster)
+    cluster = cluster.lower() if cluster.lower() in clusters else next(iter(clusters), "")
+    others = {row.cluster for row in found if row.cluster.lower() not in ("", cluster)}
+    if others and note:
+        note(f"accounts of clusters other than {cluster}: {clip(', '.join(sorted(others)))}")
+    found = [row for row in found if row.cluster not in others]
+    chosen = {(row.account, row.user): row for row in reversed(found) if row.partition}
+    chosen |= {(row.account, row.user): row for row in found if not row.partition}
+    apart = [row for row in found if row.partition and chosen[row.account, row.user] is not row]
+    if apart and note:
+        names = ", ".join(dict.fromkeys(row.user or "" for row in apart))
+        note(f"shares of associations with a partition: {clip(names)} ({len(apart):,})")
+    return tuple(row for row in found if not row.partition or chosen[row.account, row.user] is row)
 
 
 def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
@@ -128,19 +149,17 @@ _OF_PARENT = 0x7FFFFFFF
 
 
 def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
-    """Yield the rows of ``sacctmgr show assoc --json``; those of partitions have no shares of their own."""
+    """Yield the rows of ``sacctmgr show assoc --json``."""
     for at, item in enumerate(items):
         place = f"{where}: associations[{at}]"
         names = (
-            [item.get(key) or "" for key in ("account", "user", "parent_account")]
+            [item.get(key) or "" for key in ("account", "user", "parent_account", "cluster", "partition")]
             if isinstance(item, dict)
             else []
         )
         if not names or not names[0] or not all(isinstance(name, str) for name in names):
             raise FormatError("this is not an association", where=place, expected="account, user, shares_raw")
-        account, user, parent = names
-        if item.get("partition"):
-            continue
+        account, user, parent, cluster, partition = names
         given = item.get("shares_raw", 1)
         number = given.get("number", 1) if isinstance(given, dict) else given
         shares = shares_of("parent" if number == _OF_PARENT else number, f"{place}.shares_raw")
@@ -151,6 +170,8 @@ def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
             shares,
             default=bool(user) and item.get("is_default") is True,
             where=place,
+            cluster=cluster,
+            partition=partition,
         )
 
 
@@ -225,6 +246,8 @@ def _table_row(cells: Mapping[str, str], tree: _Tree, where: str) -> AccountRow 
         default.lower() in ("1", "true", "yes") or default == account.strip(),
         _value(finite, priority, where, "priority") if priority else None,
         where,
+        cells.get("cluster", "").strip(),
+        cells.get("partition", "").strip(),
     )
 
 

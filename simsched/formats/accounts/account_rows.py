@@ -32,6 +32,7 @@ class AccountRow:
     default : whether jobs of the user that name no account are charged to this one.
     priority : the priority of an account or association, for the factor ``account``.
     where : the place of the row, for messages.
+    cluster, partition : those of an association of Slurm; empty: any.
     """
 
     account: str
@@ -42,11 +43,13 @@ class AccountRow:
     default: bool = False
     priority: float | None = None
     where: str = ""
+    cluster: str = ""
+    partition: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as plain data, without values that are the usual ones."""
         usual = {"parent": None, "user": None, "usage": 0.0, "default": False, "priority": None}
-        plain = {name: value for name, value in asdict(self).items() if name != "where"}
+        plain = {name: value for name, value in asdict(self).items() if name in COLUMNS}
         return {name: value for name, value in plain.items() if name not in usual or usual[name] != value}
 
 

@@ -14,6 +14,7 @@ Accounts and users belong to the last ``Parent`` before them.  Its limits are no
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, SimschedError
@@ -46,7 +47,7 @@ def read_dump(text: str, where: str) -> Iterator[AccountRow]:
     FormatError, ConfigError
         For a line of another form, or shares or a priority that are not numbers; with the line.
     """
-    parent = ROOT
+    cluster, parent = "", ROOT
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
         if not bare or bare.startswith("#"):
@@ -59,9 +60,11 @@ def read_dump(text: str, where: str) -> Iterator[AccountRow]:
         options = _options(found[5] or "", place)
         if kind == "parent":
             parent = name
+        elif kind in ("cluster", "clustername"):
+            cluster = name
         elif kind in ("account", "user"):
             try:
-                yield _row(kind, name, parent, options, place)
+                yield replace(_row(kind, name, parent, options, place), cluster=cluster)
             except SimschedError as error:
                 raise error.at(place) from None
 

@@ -69,13 +69,27 @@ def read_flux_configs(
         if a file is not TOML; under `strict` for the first part that is not understood.
     """
     notes = NoteCollector(strict=strict)
-    merged: dict[str, Any] = {}
-    places: dict[str, str] = {}
-    for where, text, _ in files:
-        _merge(merged, load_toml(text, where), where, "", notes)
-        places |= {path: f"{where}:{line}" for path, line in toml_lines(text).items()}
+    merged, places = merged_tables([(where, text) for where, text, _ in files], notes)
     names = ", ".join(where for where, _, _ in files)
     return _Reader(names, places, files[-1][2] if files else None, notes).description(merged)
+
+
+def merged_tables(
+    files: Sequence[tuple[str, str]], notes: NoteCollector
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the tables of the files (name, text) as one document, and the file and line of each path in it.
+
+    Raises
+    ------
+    FormatError
+        if a file is not TOML.
+    """
+    merged: dict[str, Any] = {}
+    places: dict[str, str] = {}
+    for where, text in files:
+        _merge(merged, load_toml(text, where), where, "", notes)
+        places |= {path: f"{where}:{line}" for path, line in toml_lines(text).items()}
+    return merged, places
 
 
 def read_flux_document(

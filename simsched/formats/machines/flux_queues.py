@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError
@@ -11,7 +12,7 @@ from simsched.formats.rfc.duration import parse_time
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from simsched.formats.machines.shared.note_collector import NoteCollector
 
@@ -82,9 +83,20 @@ class _Queues:
             "duration" in row.get("policy", {}).get("limits", {})
             for row in (*found.values(), {"policy": common})
         )
+        for name, row in found.items():
+            self._note_default(name, (row.get("policy", {}), common))
         # Flux refuses a job that has neither a duration nor a default where there is a limit
         strict = {"no-limit": "reject"} if limited else {}
         return {**strict, "queues": found, **({"policy": common} if common else {})}
+
+    def _note_default(self, name: str, policies: Sequence[dict[str, Any]]) -> None:
+        """Note a default duration above the limit; the first policy that states one counts for each."""
+        limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
+        usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
+        if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
+            above = f"the default duration {usual[0]} is above the limit {limits[0]}"
+            text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
+            self.notes.assumed(text, self.at(f"queues.{name}"))
 
     def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
         path = f"queues.{name}"

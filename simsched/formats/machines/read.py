@@ -309,7 +309,15 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
             clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
         )
         raise lacking(parts, where)
-    return on_known_nodes(merge(parts, notes), NoteCollector(strict=strict))
+    whole = merge(parts, notes)
+    more = NoteCollector(strict=strict)
+    if configs:  # that the partitions of Slurm have nodes is known with their own places
+        for name, queue in whole.config.get("queues", {}).items():
+            wanted = set(queue.get("requires", ()))
+            if not any(wanted <= set(group.properties) for group in whole.recipe.groups):
+                text = f"queue {clip(name)}: no node has {', '.join(sorted(wanted))}: its jobs never start"
+                more.assumed(text)
+    return on_known_nodes(replace(whole, notes=(*whole.notes, *more.notes())), NoteCollector(strict=strict))
 
 
 def _noting(path: Path, taken: set[Path]) -> OpenFile | None:

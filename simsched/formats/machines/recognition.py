@@ -92,7 +92,7 @@ def unrecognised(text: str, where: str | None, wanted: str, known: str) -> Forma
     `known` lists the accepted formats.
     """
     look = look_of(text, first=wanted)
-    if look is not None and look.role == wanted and not look.advice:
+    if look is not None and wanted and look.role == wanted and not look.advice:
         return None
     if look is None:
         if detect_kind(text) != "text" or not text[:HEAD].strip("\ufeff \t\r\n"):
@@ -445,8 +445,24 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         ("a PBS accounting log", WORKLOAD, r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];"),
         ("LSF accounting (lsb.acct)", WORKLOAD, r'"[A-Z_]+" "\d+(?:\.\d+)*" \d{9,}'),
         ("SGE accounting", WORKLOAD, r"(?:#[^\n]*\n)*(?:[^:\n]*:){5}\d+:(?:[^:\n]*:){30}"),
-        ("squeue's table", "", r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b"),
-        ("sinfo's table", "", r"\s*(?:PARTITION|NODELIST)\b[^\n]*\b(?:AVAIL|STATE|NODES)\b"),
+        (
+            "squeue's table",
+            "",
+            r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b",
+            "simsched forecast takes what squeue --json or scontrol show job prints",
+        ),
+        (
+            "sinfo's table",
+            "",
+            r"\s*(?:PARTITION|NODELIST|HOSTNAMES)\b[^\n]*\b(?:AVAIL|STATE|NODES|CPUS|GRES)\b",
+            "scontrol show node and scontrol show partition print what is read",
+        ),
+        (
+            "a batch script of PBS or LSF",
+            "",
+            r"(?s)(?:#![^\n]*\n)?(?:[ \t]*(?:#[^\n]*)?\n){0,50}?#(?:PBS|BSUB)[ \t]+-",
+            "scripts of Slurm and Flux (#SBATCH, #FLUX:) are read",
+        ),
         (
             "a table of sacctmgr in columns",
             "",
@@ -484,11 +500,13 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|\b(?:COMPLETED|FAILED|TIMEO
 
 
 def _headless(head: str) -> Look | None:
-    """Recognise a table with times or states of Slurm and without a header."""
+    """Recognise a table of Slurm without a header: of jobs by its times or states."""
     line = head.lstrip().partition("\n")[0]
     if "|" in line and _STAMP.search(line):
         advice = "name its columns with --columns JobIDRaw,Submit,…"
         return Look("a Slurm dump without its header line", advice=advice)
+    if re.match(r"\w*(?:\|[^|]*){4}", line) and re.search(r"\|(?:\||\d)", line):
+        return Look("a table of Slurm without its header line", advice="print it without -n (--noheader)")
     return None
 
 

@@ -1,6 +1,6 @@
 """The form of a text by its beginning: JSON, JSON Lines, YAML, XML, shapes.
 
-`formats.recognition` decides which format of that form a text is.
+`formats.machines.recognition` decides which format of that form a text is.
 """
 
 from __future__ import annotations

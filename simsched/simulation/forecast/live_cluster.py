@@ -189,15 +189,13 @@ class _Stage:
         for number, _ in jobs:
             if engine.recorder.start[number] == at:
                 yield forecast_of(engine, workload, number, at)
-        yield from forecast_queue(engine, workload, at)
-        queued = {number for group in engine.queues for number in group.queue}
+        listed = set()
+        for found in forecast_queue(engine, workload, at):  # with those that a limit holds
+            listed.add(found.id)
+            yield found
         for number, waits in jobs:
-            if number not in queued and engine.progress.states[number] not in (
-                JobState.RUN,
-                JobState.CLEANUP,
-            ):
-                if engine.recorder.start[number] == engine.recorder.start[number]:  # it ran and is done
-                    continue
+            has_run = engine.recorder.start[number] == engine.recorder.start[number]
+            if not has_run and str(waits.job.id) not in listed:
                 reason = waits.reason or self._why(number)
                 yield forecast_of(engine, workload, number, NEVER, reason=reason)
 

@@ -330,8 +330,8 @@ def limits_on(
 
     Several rules may limit one quantity in one scope: then all of them bind.  Where a rule with a lower level
     takes the place of another for a job, the other does not bind it, and counts it: the job uses up what is
-    left for the jobs that it does bind.  With `ANY` among the names, a limit does not bind if another may
-    take its place for some job.
+    left for the jobs that it does bind.  With `ANY` among the names, a limit does not bind if another that
+    allows more may take its place for some job.
     """
     about = [(rule, scope) for rule in rules if (scope := rule.scope_of(names)) is not None]
     if ANY in names.values():
@@ -345,9 +345,17 @@ def limits_on(
                 for other, place in others
                 if other.goes_before(rule, quantity)
                 and (other.level != rule.level or place is None or place == scope)
+                and (place is not None or _allows_more(dict(other.most)[quantity], most))
             ]
             if all(other.level != rule.level for other in before):
                 yield rule, scope, quantity, most, not before
+
+
+def _allows_more(most: float | str, than: float | str) -> bool:
+    """Whether a limit allows more than another, or may: an amount of memory may have a unit."""
+    if isinstance(most, str) or isinstance(than, str):
+        return most != than
+    return than != NO_LIMIT and (most == NO_LIMIT or most > than)
 
 
 def refuse_closed(rules: Sequence[LimitRule]) -> None:

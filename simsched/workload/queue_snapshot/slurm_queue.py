@@ -133,7 +133,7 @@ class _Reader:
             return [WaitingJob(made, place, reason or missing)]
         array = positive(job.array_job_id)
         most = positive(job.array_max_tasks)
-        text = tasks.partition("%")[0] + ("" if most is None else f"%{most:.0f}")
+        text = tasks if most is None else f"{tasks.partition('%')[0]}%{most:.0f}"
         if "." in text:
             raise WorkloadError(
                 "the list of tasks of a job array is cut short", expected="scontrol show job --json"

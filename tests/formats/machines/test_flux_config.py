@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import simsched as ss
 from simsched.errors import FormatError, LimitError
 from simsched.formats.machines.flux_config import read_flux_config, read_flux_configs, read_flux_document
 from simsched.simulation.options.run_config import from_document
@@ -256,3 +257,18 @@ def test_a_parameter_of_the_other_table_is_noted():
     found = read_flux_config(text, "f")
     assert found.config["policy-options"] == {"queue-depth": 32, "hybrid": {"depth": 8}}
     assert "the parameter queue-depth, which belongs to queue-params" in [note.text for note in found.notes]
+
+
+def test_what_a_queue_refuses_is_noted(tmp_path):
+    """A default above the limit, of which either may be that of all queues, and a queue without nodes."""
+    path = tmp_path / "flux.toml"
+    path.write_text(
+        '[[resource.config]]\nhosts = "n1"\ncores = "0-3"\n[policy.limits]\nduration = "1h"\n'
+        '[queues.a.policy.jobspec.defaults.system]\nduration = "2h"\n'
+        '[queues.b.policy.jobspec.defaults.system]\nduration = "30m"\n[queues.c]\nrequires = ["fast"]\n'
+    )
+    notes = {note.text for note in ss.import_site(path).notes}
+    assert notes == {
+        "queue a: the default duration 2h is above the limit 1h: jobs without a duration are rejected",
+        "queue c: no node has fast: its jobs never start",
+    }

@@ -127,6 +127,22 @@ def test_a_list_of_tasks_that_is_cut_short_is_an_error(tmp_path):
         load_queue_snapshot(written(tmp_path, [cut]))
 
 
+def test_a_job_that_a_limit_holds_is_listed_once(tmp_path, capsys):
+    """The limit on the tasks of an array, which JSON states as a number and scontrol with the tasks."""
+    (tmp_path / "job.txt").write_text(
+        "JobId=1 ArrayJobId=1 ArrayTaskId=1-3%2 JobName=a UserId=ada(1) Partition=batch JobState=PENDING "
+        "Reason=Priority TimeLimit=01:00:00 SubmitTime=2026-01-01T00:00:00 NumNodes=1 NumCPUs=4 "
+        "TRES=cpu=4,node=1\n"
+    )
+    queue = entry(1, "PENDING", array_job_id=number(1), array_task_string="1-3%2", array_max_tasks=number(2))
+    for path in (tmp_path / "job.txt", written(tmp_path, [queue])):
+        assert main(["forecast", "tiny", str(path), "--format", "json", "--quiet"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [job["id"] for job in found] == ["1_1", "1_2", "1_3"]
+        assert [job["reason"] is None for job in found] == [True, True, False]
+        assert found[2]["reason"].startswith("limit: array 1 may run 2 jobs")
+
+
 SITE = """\
 ClusterName=elm
 NodeName=n[1-2] Sockets=1 CoresPerSocket=8 ThreadsPerCore=2 RealMemory=16000 Gres=gpu:2
@@ -153,6 +169,9 @@ def test_a_queue_on_its_site(tmp_path, capsys):
     assert main(["forecast", *arguments, "--queue-policy", "conservative"]) == 0
     out, err = capsys.readouterr()
     assert "2 processors are a core" in err
+    assert main(["forecast", *arguments, "--queue-policy", "conservative", "--quiet"]) == 0
+    again, err = capsys.readouterr()
+    assert (again, "processors" in err, "not used" in err) == (out, False, False)
     found = {job["id"]: (job["start"], job["shape"]) for job in json.loads(out)}
     now = 2000
     assert found["3"] == (now, "slot=4/core")

@@ -80,7 +80,7 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
     """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
     notes = NoteCollector(strict=strict)
     reader = _Reader(notes)
-    parent = ""
+    cluster = parent = ""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
         if not line or line.startswith("#"):
@@ -97,9 +97,12 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
         if kind == "Parent":
             parent = name
             continue
+        if kind == "Cluster":
+            cluster = name
         names = {"Cluster": ("root", ""), "Account": (name, ""), "User": (parent, name)}[kind]
         above = {"parentname": parent} if kind == "Account" else {}
-        reader.take(_normal({**values, **above, "account": names[0], "user": names[1]}), place)
+        own = {"cluster": cluster, "account": names[0], "user": names[1]}
+        reader.take(_normal({**values, **above, **own}), place)
     return reader.description()
 
 
@@ -122,7 +125,9 @@ def read_limits_document(
             elif name == "name":
                 reader.take(_qos_values(item), place)
             else:
-                texts = {key: item[key] for key in ("account", "user", "partition") if item.get(key)}
+                texts = {
+                    key: item[key] for key in ("cluster", "account", "user", "partition") if item.get(key)
+                }
                 parent = item.get("parent_account")
                 if any(not isinstance(text, str) for text in (*texts.values(), parent or "")):
                     notes.fault("an association with a name that is not a text", place)

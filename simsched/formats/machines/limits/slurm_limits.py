@@ -265,14 +265,20 @@ class SlurmLimits:
 
         Of a value that two files state, the first counts.
         """
-        name = self._records.settings.get("clustername")
         lines = self._records.associations
-        others = [line for line in lines if line.values.get("cluster", name).lower() not in ("", name)]
-        if name and others:
+        own = self._records.settings.get("clustername")
+        named = dict.fromkeys(line.values.get("cluster", "").lower() for line in lines)
+        named.pop("", None)
+        name = own if own in named or not named else next(iter(named))
+        if name != own and (own or len(named) > 1):
+            which = f"no association is of {own}" if own else "no file states ClusterName"
+            self._notes.assumed(f"{which}: those of the cluster {clip(name)} count", lines[0].where)
+        others = [line for line in lines if line.values.get("cluster", "").lower() not in ("", name)]
+        if others:
             names = ", ".join(sorted({line.values["cluster"] for line in others}))
-            text = f"{len(others):,} associations of other clusters than {name}: {clip(names)}"
+            text = f"associations of clusters other than {name}: {clip(names)} ({len(others):,})"
             self._notes.left_out(text, others[0].where)
-            lines = [line for line in lines if line.values.get("cluster", name).lower() in ("", name)]
+            lines = [line for line in lines if line.values.get("cluster", "").lower() in ("", name)]
         found: dict[tuple[str, str, str], Line] = {}
         for line in lines:
             values, place = line.values, line.where

@@ -41,9 +41,9 @@ WORDS = {
     "nodesalloc nodes nodesrequested nodesused nnumr numhosts workernum",
     "cores": "cores ncores numcores ncpus cpus cpusreq reqcpus cpusalloc alloccpus numcpus cpunum corecount "
     "processors procs nprocs processorsreq numcoresalloc numcoresreq coresrequested coresused cnumr "
-    "cpurequest requestednumberofresources res",
+    "cpurequest reqcpu cpureq requestedcpus requestedcores numproc ncore requestednumberofresources res",
     "gpus": "gpus ngpus numgpus gpunum gpucount reqgpus numgpu numgpusalloc numgpusreq "
-    "gpusrequested gpurequest",
+    "gpusrequested gpurequest reqgpu gpureq gpusreq gpusalloc requestedgpus",
     "memory": "memory mem reqmem memreq memalloc memoryreq memorymib memorygb maxmemgb requestedmemory",
     "user": "user username userid iduser usr uid owner userhash usernamegenid who",
     "group": "group groupname groupid idgroup gid",
