@@ -36,7 +36,7 @@ def test_a_malleable_job_shrinks_for_another_and_grows_again():
     assert ranks(wide) == ["0-7"]
     assert sim.audit(), sim.audit()
     log = sim.result().result.log.text().splitlines()
-    assert [('"id":1,' in line, '"event":"alloc"' in line) for line in log] == [
+    assert [('"id":"1",' in line, '"event":"alloc"' in line) for line in log] == [
         (True, True), (True, False), (True, True), (False, True), (False, False), (True, False),
         (True, True), (True, False)]  # fmt: skip
 
