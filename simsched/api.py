@@ -12,15 +12,16 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import check, check_callable, check_path, options_named, wrong
+from simsched.arguments import check, check_callable, check_path, options_of, wrong
 from simsched.errors import InputWarning
 from simsched.report.run_views import Run, load_run
+from simsched.simulation.options.run_rules import RunRules
 from simsched.simulation.record.run_directory import finite
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable
-    from typing import BinaryIO, Literal
+    from collections.abc import Callable
+    from typing import BinaryIO, Unpack
 
     import pandas as pd
     from simpy import Environment
@@ -28,19 +29,9 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster, ClusterLike
     from simsched.match.policies.policy import CandidateOrder, MatchPolicy
-    from simsched.schedule.orders.priority_rules import PriorityRules
-    from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.schedule.predictors.predictor import RunTimePredictor
     from simsched.simulation.engine import Engine
-    from simsched.simulation.licences.licence_pools import Licences
-    from simsched.simulation.limits.limit_rules import LimitRule
-    from simsched.simulation.outages.outages import Failures, Outage
-    from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
-    from simsched.simulation.preemption.preemption_rules import PreemptionRules
-    from simsched.simulation.queues import Queues
     from simsched.simulation.record.run_directory import RunResult
-    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
     from simsched.workload.job import Workload
     from simsched.workload.load import WorkloadLike
 
@@ -137,7 +128,7 @@ class SimulatedRun(Run):
         return self.path
 
 
-@options_named
+@options_of(RunRules)
 def simulate(
     cluster: ClusterLike,
     workload: WorkloadLike,
@@ -145,26 +136,6 @@ def simulate(
     match_policy: str | MatchPolicy | CandidateOrder | None = None,
     seed: int | None = None,
     *,
-    order: str | JobOrder | None = None,
-    queue_options: Mapping[str, Any] | None = None,
-    predictor: str | RunTimePredictor | None = None,
-    priority: PriorityRules | Mapping[str, Any] | None = None,
-    queues: Queues | Mapping[str, Any] | None = None,
-    limits: Iterable[LimitRule | Mapping[str, Any]] | None = None,
-    preemption: PreemptionRules | Mapping[str, Any] | None = None,
-    reservations: Iterable[AdvanceReservation | Mapping[str, Any]] | None = None,
-    licenses: Licences | Mapping[str, Any] | str | None = None,
-    outages: Iterable[Outage | Mapping[str, Any]] | None = None,
-    failures: Failures | str | None = None,
-    on_failure: Literal["requeue", "fail"] | None = None,
-    job_checkpoints: CheckpointRules | Mapping[str, Any] | None = None,
-    overrun: Literal["timeout", "allow"] | None = None,
-    kill_grace: float | str | None = None,
-    epilog: float | str | tuple[float, float] | None = None,
-    no_limit: Literal["queue", "reject"] | None = None,
-    think_times: Literal["ignore", "honour"] | None = None,
-    passes: Literal["instant", "event"] | None = None,
-    candidates: Literal["requested", "actual"] | None = None,
     allocations: bool = True,
     eventlog: bool = False,
     sink: BinaryIO | None = None,
@@ -176,6 +147,7 @@ def simulate(
     env: Environment | None = None,
     progress: Callable[[Engine], None] | None = None,
     stop: threading.Event | None = None,
+    **options: Unpack[RunRules],
 ) -> SimulatedRun:
     """Run a workload on a cluster.
 
@@ -191,30 +163,7 @@ def simulate(
     queue_policy, match_policy : names, which ``simsched run --help`` lists, or policies as objects; ``easy``
         and ``first``.
     seed : seed of every random choice; the same seed gives the same run; 0.
-    order : the job order, by name or as an object; ``fifo``, or ``multifactor`` with a `priority`.
-    queue_options : options of the queue policy; those of a site belong to the queue policy of the site.
-    predictor : the run times by which plans are made, by name or as an object; ``limit``, those requested.
-    priority : the factors of the order ``multifactor``.
-    queues : named queues with their limits and constraints (RFC 33); one queue for all.
-    limits : limits of users, accounts, queues, QoS and all jobs; none.
-    preemption : which jobs preempt others, and what becomes of the victims; none but ``preemptible-after``.
-    reservations : nodes that are kept at a time for the jobs that name them; none.
-    licenses : counted resources that are not on nodes; none.
-    outages : times at which targets fail, are drained or are kept free for maintenance; none.
-    failures : how targets fail by chance, such as ``mtbf=30d,mttr=4h``; not at all.
-    on_failure : whether a job on a target that fails is queued again (``requeue``) or ends there (``fail``).
-    job_checkpoints : the checkpoints from which jobs go on that were preempted or whose nodes failed; none.
-    overrun : ``timeout`` ends a job at its requested duration, ``allow`` lets it run on; ``timeout``, and
-        ``allow`` under the queue policy ``recorded``.
-    kill_grace : time for which a job may run on before ``timeout`` ends it; 0.
-    epilog : time that a target needs to clean up after a job, or the least and the most; 0.
-    no_limit : whether a job without a duration gets the limit of its ``queue``, or a ``reject``; ``queue``.
-    think_times : ``honour`` lets a job become eligible its think time after the job that precedes it ends
-        (SWF columns 17 and 18); ``ignore``.
-    passes : one scheduling pass after all events of an ``instant``, or after each ``event``; ``instant``, and
-        ``event`` if candidates are judged by their actual durations.
-    candidates : whether backfill candidates are judged by the ``requested`` durations or by the ``actual``
-        ones, which no scheduler can know; ``requested``.
+    options : the other rules, which are those of `RunRules`.
     allocations, eventlog : whether to record the allocations, as R, and the events (RFC 18 and 21).
     sink : a binary file that takes the allocations during the run; None keeps them in memory.
     inputs : the files of the ``cluster`` and the ``workload``, to be recorded with their digests.
@@ -245,15 +194,6 @@ def simulate(
     from simsched.site.log_use import reading_on, use_sentence
     from simsched.workload.load import as_workload
 
-    rules = {
-        "queue_policy": queue_policy, "match_policy": match_policy, "seed": seed, "order": order,
-        "queue_options": queue_options, "predictor": predictor, "priority": priority, "queues": queues,
-        "limits": limits, "preemption": preemption, "reservations": reservations, "licenses": licenses,
-        "outages": outages, "failures": failures, "on_failure": on_failure,
-        "job_checkpoints": job_checkpoints, "overrun": overrun, "kill_grace": kill_grace,
-        "epilog": epilog, "no_limit": no_limit, "think_times": think_times, "passes": passes,
-        "candidates": candidates,
-    }  # fmt: skip
     for name, given in (("inputs", inputs), ("checkpoints", checkpoints)):
         check(name, given, Mapping | None, "a mapping")
     for name, flag in (("allocations", allocations), ("eventlog", eventlog)):
@@ -264,7 +204,8 @@ def simulate(
     if env is not None and not hasattr(env, "schedule"):
         raise wrong("env", env, "a simpy.Environment")
     site = site_given(cluster)
-    chosen = rules_on(site, rules)
+    policies = {"queue_policy": queue_policy, "match_policy": match_policy, "seed": seed}
+    chosen = rules_on(site, {**policies, **options})
     machine = as_cluster(cluster if site is None else site)
     jobs = as_workload(workload, None if site is None else reading_on(site))
     files = _files_of(cluster if site is None else site.cluster_file, workload) | dict(inputs or {})

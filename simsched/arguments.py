@@ -5,8 +5,11 @@ Functions that users call begin with these checks.  Internal functions rely on t
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 from functools import wraps
+from inspect import Parameter
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -98,18 +101,41 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
     return found
 
 
-def options_named(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function raise ConfigError for an option that it does not have, with the name that was meant."""
-    code = function.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function name its options: a wrong one is a ConfigError with the name that was meant.
 
-    @wraps(function)
-    def call(*args: P.args, **options: P.kwargs) -> T:
-        for name in options:
-            if name not in known:
-                meant = did_you_mean(name, known)
-                listed = "" if meant else ", ".join(option for option in known if option != "self")
-                raise ConfigError(f"unknown option {name!r}{meant}", expected=listed)
-        return function(*args, **options)
+    `groups` are the typed dictionaries of its ``**options: Unpack[…]``.  Their keys are in the signature, for
+    completion, and their texts take the place of the line ``options : …`` of the docstring.
+    """
+    keys = {key: kind for group in groups for key, kind in group.__annotations__.items()}
 
-    return call
+    told = "".join(f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n" for group in groups)
+
+    def named(function: Callable[P, T]) -> Callable[P, T]:
+        own = inspect.signature(function)
+        fixed = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        known = {one.name: one for one in fixed}
+        for key, kind in keys.items():
+            text = getattr(kind, "__forward_arg__", kind)
+            default = None if str(text).endswith("None") else ...  # its value is in the text of the key
+            known.setdefault(key, Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=text))
+
+        @wraps(function)
+        def call(*args: P.args, **options: P.kwargs) -> T:
+            for name in options:
+                if name not in known:
+                    meant = did_you_mean(name, known)
+                    listed = "" if meant else ", ".join(option for option in known if option != "self")
+                    raise ConfigError(f"unknown option {name!r}{meant}", expected=listed)
+            return function(*args, **options)
+
+        call.__signature__ = own.replace(parameters=list(known.values()))  # type: ignore[attr-defined]
+        entry = re.compile(r"^options : .*\n(?: +.*\n)*", re.MULTILINE)
+        call.__doc__ = entry.sub(lambda found: told or found[0], inspect.getdoc(function) or "") or None
+        return call
+
+    return named
+
+
+options_named = options_of()
+"""Let a function raise ConfigError for an option that it does not have, with the name that was meant."""

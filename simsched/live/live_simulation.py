@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simsched.api import simulated_run
-from simsched.arguments import check, options_named, wrong
+from simsched.arguments import check, options_of, wrong
 from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
+from simsched.simulation.options.run_rules import RunRules
 from simsched.site.given_site import rules_on, site_given
 from simsched.text_table import html_table
 from simsched.workload.job import FIRST_JOBS, Job
@@ -17,26 +18,16 @@ from simsched.workload.load import as_workload
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
-    from typing import BinaryIO, Literal
+    from typing import BinaryIO, Unpack
 
     from simpy import Environment
 
     from simsched.api import SimulatedRun
     from simsched.graph.cluster import ClusterLike
     from simsched.match.policies.policy import CandidateOrder, MatchPolicy
-    from simsched.schedule.orders.priority_rules import PriorityRules
-    from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.schedule.predictors.predictor import RunTimePredictor
     from simsched.simulation.audit.audit_report import AuditReport
-    from simsched.simulation.licences.licence_pools import Licences
-    from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.simulation.live.live_job import LiveJob
-    from simsched.simulation.outages.outages import Failures, Outage
-    from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
-    from simsched.simulation.preemption.preemption_rules import PreemptionRules
-    from simsched.simulation.queues import Queues
-    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
     from simsched.workload.load import WorkloadLike
 
 __all__ = ["Simulation"]
@@ -69,7 +60,7 @@ class Simulation(OpenSimulation):
     (0, 3600, 'COMPLETED')
     """
 
-    @options_named
+    @options_of(RunRules)
     def __init__(
         self,
         cluster: ClusterLike,
@@ -77,26 +68,6 @@ class Simulation(OpenSimulation):
         match_policy: str | MatchPolicy | CandidateOrder | None = None,
         seed: int | None = None,
         *,
-        order: str | JobOrder | None = None,
-        queue_options: Mapping[str, Any] | None = None,
-        predictor: str | RunTimePredictor | None = None,
-        priority: PriorityRules | Mapping[str, Any] | None = None,
-        queues: Queues | Mapping[str, Any] | None = None,
-        limits: Iterable[LimitRule | Mapping[str, Any]] | None = None,
-        preemption: PreemptionRules | Mapping[str, Any] | None = None,
-        reservations: Iterable[AdvanceReservation | Mapping[str, Any]] | None = None,
-        licenses: Licences | Mapping[str, Any] | str | None = None,
-        outages: Iterable[Outage | Mapping[str, Any]] | None = None,
-        failures: Failures | str | None = None,
-        on_failure: Literal["requeue", "fail"] | None = None,
-        job_checkpoints: CheckpointRules | Mapping[str, Any] | None = None,
-        overrun: Literal["timeout", "allow"] | None = None,
-        kill_grace: float | str | None = None,
-        epilog: float | str | tuple[float, float] | None = None,
-        no_limit: Literal["queue", "reject"] | None = None,
-        think_times: Literal["ignore", "honour"] | None = None,
-        passes: Literal["instant", "event"] | None = None,
-        candidates: Literal["requested", "actual"] | None = None,
         allocations: bool = True,
         eventlog: bool = False,
         sink: BinaryIO | None = None,
@@ -105,25 +76,19 @@ class Simulation(OpenSimulation):
         expect: WorkloadLike = (),
         absent: int | str | Iterable[int] | None = None,
         name: str | None = None,
+        **options: Unpack[RunRules],
     ) -> None:
         if env is not None and not hasattr(env, "schedule"):
             raise wrong("env", env, "a simpy.Environment")
         for flag, given in (("allocations", allocations), ("eventlog", eventlog)):
             check(flag, given, bool, "True or False")
         site = site_given(cluster)
-        rules = {
-            "queue_policy": queue_policy, "match_policy": match_policy, "seed": seed, "order": order,
-            "queue_options": queue_options, "predictor": predictor, "priority": priority, "queues": queues,
-            "limits": limits, "preemption": preemption, "reservations": reservations, "licenses": licenses,
-            "outages": outages, "failures": failures, "on_failure": on_failure,
-            "job_checkpoints": job_checkpoints, "overrun": overrun, "kill_grace": kill_grace,
-            "epilog": epilog, "no_limit": no_limit, "think_times": think_times, "passes": passes,
-            "candidates": candidates,
-        }  # fmt: skip
+        policies = {"queue_policy": queue_policy, "match_policy": match_policy, "seed": seed}
+        rules = rules_on(site, {**policies, **options})
         machine = as_cluster(cluster if site is None else site)
         super().__init__(
             machine, env=env, expect=as_workload(expect) if expect != () else (), allocations=allocations,
-            eventlog=eventlog, sink=sink, inputs=inputs, absent=absent, name=name, **rules_on(site, rules),
+            eventlog=eventlog, sink=sink, inputs=inputs, absent=absent, name=name, **rules,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -145,7 +145,8 @@ class Matcher:
         """Allocate the jobspec's request as a whole (M9), or return the reasons against it.
 
         `starttime` (seconds) and the jobspec's duration become R's times, and give the expected end
-        of the allocation.
+        of the allocation.  A resource outside of a slot is shared (M4): a second ``node=4`` gets the same
+        nodes, a second ``slot=4/node`` others.
 
         Raises
         ------

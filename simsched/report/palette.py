@@ -31,7 +31,7 @@ TYPE = {"node": SKY, "core": BLUE, "gpu": ORANGE}
 #: the colour of each cause of a wait that is not a shortage, by its first word
 _CAUSE = {"dependency": GREY, "begin-time": GREY, "held": GREY, "not": GREY, "queue-stopped": "#6b6f76",
           "limit": ORANGE, "placement": GREEN, "unavailable": VERMILION, "maintenance": "#a9adb3",
-          "advance-reservation": "#7b61c4", "interrupted": VERMILION}  # fmt: skip
+          "advance-reservation": "#7b61c4", "interrupted": VERMILION, "blocked": ORANGE}  # fmt: skip
 
 
 def of_cause(cause: str) -> str:

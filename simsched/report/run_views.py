@@ -8,7 +8,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from simsched.arguments import wrong
+from simsched.arguments import options_named, wrong
 from simsched.errors import ConfigError
 from simsched.report.data.tables import RunTables
 from simsched.text_table import PAGE_WIDTH, html_table
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from simsched.formats.rfc.clock import When
     from simsched.graph.cluster import Cluster
     from simsched.report.compare import Comparison
     from simsched.report.data.arrow_table import ArrowTable
@@ -66,6 +67,7 @@ class Run(RunTables):
 
         return wait_table(self, find_causes(self, cluster, workload)[0])
 
+    @options_named
     def plot(
         self,
         kind: str = "gantt",
@@ -73,14 +75,20 @@ class Run(RunTables):
         dark: bool = False,
         paper: str | None = None,
         grey: bool = False,
-        **view: Any,
+        start: When | None = None,
+        end: When | None = None,
+        nodes: str | None = None,
+        users: str | Sequence[str] = (),
+        queues: str | Sequence[str] = (),
+        colour: str | None = None,
+        names: bool | None = None,
+        waits: bool = False,
     ) -> Any:
         """Draw a kind of figure of this run, beside `others` where it compares runs; a matplotlib Figure.
 
-        ``simsched plot list`` lists the kinds. Keywords that are fields of
-        `simsched.report.data.gantt_view.GanttView` (`start` and `end` in seconds or as durations, `nodes`,
-        `users`, `queues`, `colour`, `names`, `waits`) choose the part of a Gantt chart. `paper` is the
-        width of a column, ``single`` or ``double``.
+        ``simsched plot list`` lists the kinds. `paper` is the width of a column: ``single``, ``double`` or
+        a length. The keywords from `start` on choose the part of a Gantt chart, as the fields of
+        `simsched.report.data.gantt_view.GanttView` do; times are seconds, durations or dates.
 
         Raises
         ------
@@ -91,9 +99,11 @@ class Run(RunTables):
         """
         from simsched.report.figures.figures import draw
 
-        return draw(
-            kind, [self, *others], dark=dark, view=_view(view) if view else None, paper=paper, grey=grey
-        )
+        given = {"start": start, "end": end, "nodes": nodes, "users": users, "queues": queues,
+                 "colour": colour, "names": names, "waits": waits}  # fmt: skip
+        chosen = {name: value for name, value in given.items() if value not in (None, (), False)}
+        view = _view(chosen) if chosen else None
+        return draw(kind, [self, *others], dark=dark, view=view, paper=paper, grey=grey)
 
     def plot_wait(
         self, job: int | str, *, dark: bool = False, paper: str | None = None, grey: bool = False
@@ -185,15 +195,9 @@ def load_run(directory: str | Path, *, name: str | None = None) -> Run:
 
 
 def _view(given: dict[str, Any]) -> Any:
-    from dataclasses import fields
-
     from simsched.formats.rfc.duration import parse_time
     from simsched.report.data.gantt_view import GanttView
 
-    known = [field.name for field in fields(GanttView)]
-    odd = next((name for name in given if name not in known), None)
-    if odd is not None:
-        raise ConfigError(f"unknown option {odd!r} of a figure", expected=", ".join(known))
     for name in ("start", "end"):
         if isinstance(given.get(name), str):
             given[name] = parse_time(given[name], name)

@@ -9,25 +9,32 @@ import numpy as np
 from gymnasium import spaces
 from msgspec.structs import replace
 
-from simsched.arguments import check_whole
+from simsched.arguments import check_whole, options_of
 from simsched.errors import ConfigError, WorkloadError, did_you_mean
 from simsched.graph.cluster import as_cluster
 from simsched.live.live_simulation import Simulation
 from simsched.rl.chosen_jobs import KINDS, WITH_WAITING, ChosenJobs
 from simsched.rl.observation import Observer, shapes
 from simsched.rl.rewards import StartedJob, reward_of, rewarded
+from simsched.simulation.options.run_rules import RunRules
+from simsched.site.given_site import rules_on, site_given
+from simsched.site.site import Site
+from simsched.site.site_folder import load_site
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     import numpy.typing as npt
 
     from simsched.graph.cluster import ClusterLike
+    from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.rl.chosen_jobs import Choice
     from simsched.rl.rewards import Reward
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Job
+    from simsched.workload.load import WorkloadLike
 
     Observation = dict[str, npt.NDArray[np.float32]]
 
@@ -39,6 +46,19 @@ SHOWN = 10
 """Allowed actions that an error names."""
 
 
+class AgentRules(RunRules, total=False):
+    """The rules of a run beside those that the agent replaces.
+
+    Parameters
+    ----------
+    match_policy : the match policy, by name or as an object; ``first``.
+    absent : ranks of execution targets that the cluster does not have.
+    """
+
+    match_policy: str | MatchPolicy | CandidateOrder | None
+    absent: int | str | Iterable[int] | None
+
+
 class BackfillEnv(gymnasium.Env[Any, Any]):
     """An agent chooses which waiting job starts, or is the next to start, on a simulated cluster.
 
@@ -47,9 +67,8 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
 
     Parameters
     ----------
-    cluster : a value, a file or a bundled name.
-    workload : a value, a file or a bundled name.
-    site : a site or its folder, instead of a cluster: its queues and rules hold.
+    cluster, workload : as for `simulate`; a site brings its queues and rules.
+    site : a site or its folder, in place of the cluster.
     jobs : how many jobs an episode has (all of the workload, if it has fewer).
     visible : how many waiting jobs the agent sees, the first of the queue.
     actions : ``backfill``, ``start``, ``next`` or ``next-easy`` (`simsched.rl.chosen_jobs.KINDS`).
@@ -58,7 +77,8 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
     masked : ``first``: the first allowed action takes the place of a masked one, and
         ``info["replaced"]`` is true; ``error``: it is an error.
     records : whether `simulation` records allocations, for `Simulation.result` and `audit`.
-    options : further run options, as for `simulate`.
+    queue_policy, seed : none; the agent takes the place of the policy, and `reset` takes the seed.
+    options : further rules, as for `simulate`.
 
     Attributes
     ----------
@@ -73,19 +93,22 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as declared by Gymnasium)
 
+    @options_of(AgentRules, RunRules)
     def __init__(
         self,
         cluster: ClusterLike | None = None,
-        workload: Workload | str | Path | Iterable[Job] | None = None,
+        workload: WorkloadLike | None = None,
         *,
-        site: Any = None,
+        site: Site | str | Path | None = None,
         jobs: int = 256,
         visible: int = 128,
         actions: str = "backfill",
         reward: str | Reward = "bounded-slowdown",
         masked: str = REPLACE,
         records: bool = False,
-        **options: Any,
+        queue_policy: None = None,
+        seed: None = None,
+        **options: Unpack[AgentRules],
     ) -> None:
         check_whole("jobs", jobs, 1)
         check_whole("visible", visible, 1, MOST_VISIBLE)
@@ -94,8 +117,9 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
         if (cluster is None) == (site is None):
             raise ConfigError("neither a cluster nor a site" if site is None else "a cluster and a site",
                               expected="one of the two")  # fmt: skip
-        self._options = _rules(site, options)
-        self._cluster = as_cluster(cluster if site is None else _site(site).cluster)  # type: ignore[arg-type]
+        found = site_given(cluster) if site is None else site if isinstance(site, Site) else load_site(site)
+        self._options = _rules(found, {**options, "queue_policy": queue_policy, "seed": seed})
+        self._cluster = as_cluster(cluster if found is None else found)  # type: ignore[arg-type]
         if workload is None:
             raise ConfigError("there is no workload", expected="a workload, a file or a bundled name")
         self._log: Sequence[Job] = as_workload(workload).jobs
@@ -316,26 +340,16 @@ def _among(name: str, value: object, known: Iterable[str]) -> None:
         raise ConfigError(f"unknown value {value!r} of {name}{meant}", expected=", ".join(names))
 
 
-def _site(site: Any) -> Any:
-    """Return a site; a path is the folder of one."""
-    from simsched.site.site import Site
-    from simsched.site.site_folder import load_site
-
-    return site if isinstance(site, Site) else load_site(site)
-
-
-def _rules(site: Any, options: dict[str, Any]) -> dict[str, Any]:
+def _rules(site: Site | None, options: dict[str, Any]) -> dict[str, Any]:
     """Return the run options, those of a site included, without a queue policy: the agent takes its place."""
-    from simsched.simulation.options.run_config import from_document, make_config
+    from simsched.simulation.options.run_config import make_config
 
     for name in ("queue_policy", "queue_options"):
-        if name in options:
+        if options.get(name) is not None:
             raise ConfigError(f"the option {name} is given", expected="none: the agent takes its place")
-    if "seed" in options:
+    if options["seed"] is not None:
         raise ConfigError("the option seed is given", expected="reset(seed=…)")
-    rules = {} if site is None else from_document(dict(_site(site).config), "site")
-    rules = {name: value for name, value in rules.items() if name not in ("queue_policy", "queue_options")}
-    rules = {**rules, **options}
-    rules.pop("seed", None)
+    left_out = ("queue_policy", "queue_options", "seed")
+    rules = {name: value for name, value in rules_on(site, options).items() if name not in left_out}
     make_config(**{name: value for name, value in rules.items() if name != "absent"})
     return rules

@@ -20,7 +20,7 @@ from simsched.study.runs.study_folder import (
     place_of,
     write_json,
 )
-from simsched.study.runs.sweep_plan import is_shaken, log_uses
+from simsched.study.runs.sweep_plan import is_shaken, log_uses, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
 from simsched.study.spec.run_task import FILE
 from simsched.study.spec.study import Study
@@ -117,6 +117,7 @@ def sweep(
             write_json(folder.path / RECORD, record_of(study, state, complete=False))
             _perform(missing, opened, folder, state, retries, progress)
             state.reality = reality_of_study(tasks, opened)
+            warn_of_rules(tasks)
             _finish(folder, study, state, report=report)
     if earlier is not None and not state.failed:
         with earlier.writing():

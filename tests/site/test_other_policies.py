@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -108,15 +109,28 @@ def test_python(folder):
     site = ss.load_site("site")
     for policy, expected in STARTS.items():
         options = {**from_document(site.config), "queue_policy": policy}
-        if policy == "slurm":
-            run = ss.simulate(site.cluster, "jobs.yaml", **options)
-        else:
-            with pytest.warns(InputWarning, match=f"do not apply to {policy}"):
-                run = ss.simulate(site.cluster, "jobs.yaml", **options)
-        assert run.jobs["start"].tolist() == expected
         rules = merged(site.config, {"queue-policy": policy})
-        found = ss.size(site.cluster, "jobs.yaml", ["p95_wait<=1h"], workers=0, options=rules)
-        assert found
+        told = pytest.warns(InputWarning, match=f"do not apply to {policy}")
+        with nullcontext() if policy == "slurm" else told:
+            run = ss.simulate(site.cluster, "jobs.yaml", **options)
+        with nullcontext() if policy == "slurm" else told:
+            assert ss.size(site.cluster, "jobs.yaml", ["p95_wait<=1h"], workers=0, options=rules)
+        assert run.jobs["start"].tolist() == expected
+
+
+@pytest.mark.parametrize("search", [ss.size, ss.headroom])
+@pytest.mark.parametrize("given", ["folder", "value"])
+def test_a_search_takes_a_site_with_its_rules(folder, search, given):
+    site = "site" if given == "folder" else ss.load_site("site")
+    ask = {"targets": "p95_wait<=1h", "workers": 0, "seeds": 1, "queue_options": {"slurm": {"interval": 90}}}
+    own = search(site, "jobs.yaml", **ask).about["options"]
+    assert (own["queue-policy"], own["policy-options"]["slurm"]["interval"]) == ("slurm", 90)
+    assert own["queues"] == ss.load_site("site").config["queues"]
+    with pytest.warns(InputWarning, match="do not apply to easy"):
+        other = search(site, "jobs.yaml", **ask, queue_policy="easy").about["options"]
+    assert (other["queue-policy"], other["queues"]) == ("easy", own["queues"])
+    with pytest.raises(ConfigError, match=r"^order is <object .*expected a name or plain data"):
+        search(site, "jobs.yaml", **ask, order=object())
 
 
 def test_a_wrong_table_is_one_error():

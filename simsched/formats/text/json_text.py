@@ -209,9 +209,7 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
     except RecursionError:
         raise _depth_fault(raw.decode("utf-8", "replace"), where) from None
     except msgspec.ValidationError as error:
-        reason, _, spot = str(error).partition(" - at `")
-        message = f"{reason[:1].lower()}{reason[1:]}"
-        raise FormatError(f"{message} at {spot.rstrip('`')}" if spot else message, where=where) from None
+        raise FormatError(told(error), where=where) from None
     except UnicodeDecodeError:
         raise _not_utf8(bytes(raw), where) from None
     except msgspec.DecodeError as error:
@@ -222,6 +220,13 @@ def decode_json_bulk(data: str | bytes, where: str | None = None, *, kind: Any =
         reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", str(error))
         reason = f"{reason[:1].lower()}{reason[1:]}"
         raise FormatError(f"not JSON: {reason}", where=place(where, line, column)) from None
+
+
+def told(error: Exception) -> str:
+    """Return the text of a `ValidationError` of msgspec: ``expected `int`, got `str` at $.seed``."""
+    reason, _, spot = str(error).partition(" - at `")
+    message = f"{reason[:1].lower()}{reason[1:]}"
+    return f"{message} at {spot.rstrip('`')}" if spot else message
 
 
 _DIGITS = bytes(48 if 48 <= byte < 58 else 32 for byte in range(256))

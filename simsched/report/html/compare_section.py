@@ -54,14 +54,14 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: st
     moved = _moved(runs)
     drawn.add("cmp-moved", cdf_chart(moved, "wait less the first run's (h)", colours[1:], "linear"))
     charts.append(drawn.as_json("comparison"))
-    note = "Left of 0: the job waits less than in the first run. The outermost 1 % at each end is not shown."
+    moves = "Left of 0: the job waits less than in the first run. The outermost 1 % at each end is not shown."
     key = _key(runs, colours)
     panels = (
         markup.panel("Waits", "cmp-waits", f"Share of jobs that waited no longer. {key}"),
         markup.panel("Bounded slowdown", "cmp-slow", f"turnaround / max(run time, 10 s), at least 1. {key}"),
         markup.panel("Mean wait", "cmp-means"),
         markup.panel(
-            f"Job by job against {runs[0].name}", "cmp-moved", f"{note} {_key(runs[1:], colours[1:])}"
+            f"Job by job against {runs[0].name}", "cmp-moved", f"{moves} {_key(runs[1:], colours[1:])}"
         ),
     )
     return (

@@ -21,17 +21,28 @@ if TYPE_CHECKING:
     from simsched.report.html.islands import Islands
 
 
+MOST_CHANGES = 2_000_000
+"""Periods of all waits that a page has at most; under FCFS each end of a job may begin one in each wait."""
+
+
+def has_waits(run: RunTables) -> bool:
+    """Whether a page explains the waits of single jobs: it has the free units, and there is room."""
+    try:
+        causes, _ = find_causes(run)
+    except RunError:
+        return False
+    return sum(len(wait.codes) for wait in causes.waits) <= MOST_CHANGES
+
+
 def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any] | None:
     """Return the data by which the page explains waits: names, colours, and the packed columns of all jobs.
 
     `first` is the place of the first period of each job, and that behind the last one; `until` are the ends
-    of the periods since the submission, and `cause` their causes.  None if the timeline does not have the
-    free units.
+    of the periods since the submission, and `cause` their causes.  None if it has none (`has_waits`).
     """
-    try:
-        causes, reason = find_causes(run)
-    except RunError:
+    if not has_waits(run):
         return None
+    causes, reason = find_causes(run)
     count, rows = len(run.jobs), causes.waiting
     columns = {name: np.full(count, NEVER, dtype=np.int64) for name in ("wait", "run")}
     columns["wait"][rows] = ticks((causes.end - causes.submit)[rows], tick)

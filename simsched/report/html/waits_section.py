@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from simsched import human
 from simsched.errors import RunError
 from simsched.report.html import markup
+from simsched.report.html.job_section import has_waits
 from simsched.report.html.time_section import MOST_JOBS
 from simsched.report.waiting.job_answer import jobs_of
 from simsched.report.waiting.wait_totals import GROUPS, binding, totals_by, wait_table
@@ -77,7 +78,7 @@ def _longest(run: RunTables, done: pd.DataFrame, table: pd.DataFrame | None, pre
     columns = ["id", "user", "queue", "wait", "run_time", "duration", "nodes", "cores", "result"]
     texts = rows[columns].astype({"user": "object", "queue": "object"}).fillna({"user": "-", "queue": "-"})
     lines = texts.to_numpy(dtype=object).tolist()
-    linked = table is not None and len(run.jobs) <= MOST_JOBS  # the page has the waits of single jobs
+    linked = table is not None and len(run.jobs) <= MOST_JOBS and has_waits(run)
     if linked:
         head[0] = ("job", "link")
         for line in lines:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 DEPENDENCY, BEGIN, HELD_BACK, STOPPED = "dependency", "begin-time", "held", "queue-stopped"
 SHORT, PLACEMENT, UNAVAILABLE = "short", "placement", "unavailable"
 MAINTENANCE, RESERVATION, ORDER, IN_LOG = "maintenance", "reservation", "order", "recorded"
-ADVANCE, UNDECIDED, INTERRUPTED = "advance-reservation", "policy", "interrupted"
+ADVANCE, UNDECIDED, INTERRUPTED, BLOCKED = "advance-reservation", "policy", "interrupted", "blocked"
+OF_ALLOCATION = f"{LIMIT} of its allocation"
+"""The cause of a job that never started because the resources found for it are above a limit."""
 NOT_ELIGIBLE, POLICY = "not eligible", "policy or placement"
 """The causes of a run of which only the tables are available, besides shortages."""
 CAUSES: dict[str, str] = {
@@ -27,13 +29,14 @@ CAUSES: dict[str, str] = {
     BEGIN: "may not start before its begin-time",
     HELD_BACK: "is held (urgency 0)",
     STOPPED: "its queue is stopped",
-    LIMIT: "a limit of its user, account, queue, QoS or array is used up",
+    LIMIT: "a limit, its own or that of its user, account, queue, QoS or array, has no room for it",
     INTERRUPTED: "it ran, but was preempted or lost a node, and was queued again",
     SHORT: "fewer units of a type are free than it requests",
     PLACEMENT: "enough units are free, but not where and as it requests them",
     UNAVAILABLE: "enough units would be free if all nodes were up",
     MAINTENANCE: "it fits, but might still run when maintenance begins",
     ADVANCE: "it fits, but an advance reservation has the nodes, or its own does not admit it at that time",
+    BLOCKED: "it fits, but a job before it in its queue waits for a limit that blocks",
     RESERVATION: "it fits, but might delay a job with a reservation",
     ORDER: "it fits, but jobs before it in the queue have to start first",
     IN_LOG: "it fits, but the run plays a log that starts it later",
@@ -44,6 +47,7 @@ MOST_PERIODS = 25
 """Periods that are printed; a longer list is cut in the middle."""
 _WITH_A_JOB = {
     DEPENDENCY: "waited for job {}",
+    BLOCKED: "fitted, but job {} was before it and waited for a limit that blocks",
     RESERVATION: "fitted, but might have delayed job {}, which had the reservation",
     ORDER: "fitted, but job {} was before it in the queue",
 }

@@ -24,7 +24,9 @@ from simsched.report.columns import HELD
 from simsched.report.metrics.causes import NEVER
 from simsched.report.waiting.job_answer import (
     ADVANCE,
+    BLOCKED,
     MAINTENANCE,
+    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     RESERVATION,
@@ -157,6 +159,8 @@ class _Inquiry:
                     job = causes.before(self.row)[1]
                     if cause.startswith(f"{LIMIT} "):
                         detail = causes.limits.submitted_text(self.job)
+                elif cause == OF_ALLOCATION:
+                    detail = str(self.table["reason"][self.row]).removeprefix(f"{LIMIT}: ")
                 elif cause.startswith(f"{LIMIT} "):
                     state = causes.limits.state_of(cause, self.job, self.duration, start)
                     if state is not None:
@@ -168,6 +172,9 @@ class _Inquiry:
                     windows = causes.reserved_for(self.job).in_the_way((start + end) / 2, self.duration)
                     names = " and ".join(dict.fromkeys(name for name, _, _ in windows))
                     detail = f"fitted, but the advance reservation {names} is in the way" if names else ""
+                elif cause == BLOCKED:
+                    other = causes.blocker(self.row, start)
+                    job = None if other is None else self.table["id"][other]
                 elif cause in (RESERVATION, ORDER):
                     job = self._head_at(start)
                 yield WaitPeriod(start, end, cause, job, detail)

@@ -116,6 +116,8 @@ class LimitReplay:
         quantities = {quantity for rule in self.rules for quantity, _ in rule.most}
         self.timed = not quantities.isdisjoint({*SPENT, *AHEAD, DURATION})
         self._ahead = not quantities.isdisjoint(AHEAD)
+        self.blocking: set[int] = set()
+        """Codes of the limits that block the jobs behind one that waits for them."""
         self._steps: dict[Place, Any] = {}
         self._breaches: dict[object, LimitBreach | None] = {}
 
@@ -140,7 +142,10 @@ class LimitReplay:
         for found, at, most in self._limits_of(job):
             over = (codes < 0) & (self._use(found, at, starts) + demand[at] > most)
             if over.any():
-                codes[over] = self._causes.code(_cause(found))
+                code = self._causes.code(_cause(found))
+                codes[over] = code
+                if LimitCounter(0, found).rules[at].blocks:
+                    self.blocking.add(code)
 
     def is_over(self, job: Job, duration: float, time: float) -> bool:
         """Whether a job is over a limit at a time."""

@@ -36,12 +36,14 @@ from simsched.report.metrics.causes import NEVER, REJECTED
 from simsched.report.waiting.job_answer import (
     ADVANCE,
     BEGIN,
+    BLOCKED,
     DEPENDENCY,
     HELD_BACK,
     IN_LOG,
     INTERRUPTED,
     MAINTENANCE,
     NOT_ELIGIBLE,
+    OF_ALLOCATION,
     ORDER,
     PLACEMENT,
     POLICY,
@@ -337,6 +339,48 @@ class WaitCauses:
 
     def pieces(self, rows: Iterable[int]) -> Iterator[WaitPieces]:
         """Yield the wait of each job that waited: pieces without gaps, from submission to its end."""
+        held_back = {self.code(cause) for cause in (RESERVATION, ORDER, UNDECIDED)}
+        for wait in self._pieces(rows):
+            codes, row = wait.codes.copy(), wait.row
+            for at in np.flatnonzero(np.isin(codes, [*held_back])).tolist():
+                if self.blocker(row, float(wait.starts[at])) is not None:
+                    codes[at] = self.code(BLOCKED)
+            reason = self.table["reason"][row]
+            if isinstance(reason, str) and reason.startswith(f"{LIMIT}: ") and codes[-1] in held_back:
+                codes[-1] = self.code(OF_ALLOCATION)
+            yield wait._replace(codes=codes)
+
+    def blocker(self, row: int, time: float) -> int | None:
+        """Return the row of the job before another in its queue that waits for a limit that blocks."""
+        if not self._blockers:
+            return None
+        mine, queue = self._place_in_queue(row), self._queue_of(row)
+        known = self.config.get("order") == "fifo"  # else any of them may be before it
+        for of, place, other, start, end in self._blockers:
+            if of == queue and start <= time < end and other != row and (place < mine or not known):
+                return other
+        return None
+
+    @cached_property
+    def _blockers(self) -> list[tuple[str, tuple[float, ...], int, float, float]]:
+        """Queue, place, row, start and end of each wait for a limit that blocks."""
+        if self.cluster is None or not any(rule.blocks for rule in self.limits.rules):
+            return []
+        return [
+            (self._queue_of(wait.row), self._place_in_queue(wait.row), wait.row, start, end)
+            for wait in self._pieces(self.waiting.tolist())
+            for start, end, code in zip(*(column.tolist() for column in wait[1:]), strict=True)
+            if code in self.limits.blocking
+        ]
+
+    def _queue_of(self, row: int) -> str:
+        return self.table["queue"][row] or "" if self.config.get("queues") else ""
+
+    def _place_in_queue(self, row: int) -> tuple[float, ...]:
+        """Return the place of a job under the order fifo."""
+        return -float(self.table["urgency"][row]), float(self.submit[row]), row
+
+    def _pieces(self, rows: Iterable[int]) -> Iterator[WaitPieces]:
         whole: dict[int, int] = {}
         classes: dict[object, _Class] = {}
         for row in rows:

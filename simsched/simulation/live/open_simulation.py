@@ -15,7 +15,7 @@ import msgspec
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
-from simsched.arguments import check_path, check_real, check_whole
+from simsched.arguments import check_path, check_real, check_whole, options_of
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import seldom_collected
@@ -35,7 +35,7 @@ from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeComma
 from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
 from simsched.simulation.live.open_engine import OpenEngine, open_engine, waiting_reasons
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
-from simsched.simulation.live.submission import SubmissionReader, read_seconds
+from simsched.simulation.live.submission import JobFields, SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
@@ -49,7 +49,7 @@ from simsched.workload.job import Job, Workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
-    from typing import BinaryIO, Self
+    from typing import BinaryIO, Self, Unpack
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.cluster import Cluster
@@ -237,13 +237,14 @@ class OpenSimulation(NodeCommands, RunSession):
 
     # -- jobs -------------------------------------------------------------------------------------
 
+    @options_of(JobFields)
     def submit(
         self,
         request: str | Jobspec | Mapping[str, Any] | Job,
         duration: float | str | None = None,
         runtime: float | str | None = None,
         at: float | None = None,
-        **attributes: Any,
+        **options: Unpack[JobFields],
     ) -> LiveJob:
         """Submit a job now, or `at` a time to come.
 
@@ -252,7 +253,7 @@ class OpenSimulation(NodeCommands, RunSession):
         request : a shape, a jobspec (as an object or a document), or a job of a workload as it is.
         duration : requested seconds, or an RFC 23 duration; by default that of the jobspec, or unlimited.
         runtime : seconds that the job will run; by default it runs for its duration.
-        attributes : further fields of `Job`: `id`, `user`, `queue`, `urgency`, `dependencies` …
+        options : further fields of `Job`, which are those of `JobFields`.
 
         Raises
         ------
@@ -270,7 +271,7 @@ class OpenSimulation(NodeCommands, RunSession):
             self._check_time("at", at)
         elif not isinstance(request, Job):
             at = now
-        job = self._reader.read(request, duration, runtime, at, attributes)
+        job = self._reader.read(request, duration, runtime, at, options)
         if job.submit < now:
             self._check_time("at", job.submit)
         engine.growth.refuse(job)

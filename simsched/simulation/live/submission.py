@@ -2,19 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from simsched.arguments import check_real, check_whole, wrong
-from simsched.errors import ConfigError, FormatError, did_you_mean
+from simsched.errors import ConfigError, FormatError
 from simsched.formats.jobspec.jobspec import Jobspec, as_jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
 from simsched.workload.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-FIELDS = tuple(name for name in Job.__struct_fields__ if name not in ("submit", "jobspec", "array_task"))
+
+class JobFields(TypedDict, total=False):
+    """The fields of a `Job` that a submission may have beside its request and times.
+
+    Parameters
+    ----------
+    id, name : its own, a number by default; its name.
+    user, group, bank, queue, qos, partition : where it belongs; names.
+    urgency, priority : 0 to 31, 16 by default; that of another scheduler.
+    dependencies : RFC 26 dependencies.
+    preceding, think_time : the job that precedes it, and the seconds after the end of that job.
+    hold : whether it is held.
+    cancel_at, deadline : times (s) at which it is cancelled, and by which it should have ended.
+    procs, nodes, memory, energy, wait, status, nodelist : columns of a log.
+    """
+
+    id: int | str
+    user: str | None
+    group: str | None
+    queue: str | None
+    bank: str | None
+    name: str | None
+    urgency: int
+    priority: int | None
+    dependencies: str | Dependency | Sequence[str | Dependency]
+    preceding: int | str | None
+    think_time: float | None
+    procs: int | None
+    hold: bool
+    cancel_at: float | None
+    deadline: float | None
+    nodes: int | None
+    memory: int | None
+    energy: int | None
+    partition: str | None
+    wait: float | None
+    status: str | None
+    qos: str | None
+    nodelist: str | None
+
+
 TEXTS = frozenset({"user", "group", "queue", "bank", "name", "partition", "status"})
 SECONDS = frozenset({"think_time", "cancel_at", "deadline", "wait"})
 HIGHEST = 31
@@ -148,12 +188,9 @@ def _parsed(name: str, value: Any) -> float:
 
 
 def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the further fields of a job; ConfigError for an unknown name or a value of another type."""
+    """Return the further fields of a job; ConfigError for a value of another type."""
     found = dict(attributes)
     for name, value in attributes.items():
-        if name not in FIELDS:
-            raise ConfigError(f"unknown attribute {name!r} of a job{did_you_mean(name, FIELDS)}",
-                              expected=", ".join(FIELDS))  # fmt: skip
         if value is None:
             continue
         if name in TEXTS and not isinstance(value, str):

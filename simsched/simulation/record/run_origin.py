@@ -71,6 +71,7 @@ class Origin(msgspec.Struct):
     command: Command | None = None
     format: int = 1
     simsched: str | None = None
+    files: dict[str, str] = {}
 
 
 def read_origin(path: Path) -> Origin:

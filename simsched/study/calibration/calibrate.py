@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import check_whole, texts
+from simsched.arguments import check_whole, options_of, texts
 from simsched.errors import ConfigError
 from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import in_use
+from simsched.simulation.options.run_rules import PolicyRules, RunRules
+from simsched.site.given_site import site_given
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
 from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS
@@ -31,20 +33,24 @@ from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
 from simsched.study.calibration.trials import Trials
 from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
+from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchRequest, check_number, fields_given
+from simsched.study.search_request import SearchOptions, SearchRequest, check_number, fields_given
 from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 from simsched.study.stats import CONFIDENCE, check_confidence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
+    from simsched.site.site import Site
     from simsched.study.calibration.knobs import Knob, KnobSetting
     from simsched.study.calibration.trials import Choice, Trial
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Job
+    from simsched.workload.load import WorkloadLike
 
 #: a setting that takes this share of the error away may be kept without being beyond chance
 LARGE_GAIN = 0.05
@@ -52,20 +58,27 @@ LARGE_GAIN = 0.05
 MOST_BESIDE = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
-class CalibrationRequest(SearchRequest):
-    """The arguments of `calibrate` beside the machine and the log; see `SearchRequest` for the others.
+class CalibrationOptions(SearchOptions, total=False):
+    """The keywords of `calibrate` beside those of all searches; its rules are the baseline.
 
-    Its ``options`` are the baseline.
-
-    Attributes
+    Parameters
     ----------
     knobs : names of the knobs to try (`KNOBS`); all by default.
-    held_out : share of the blocks that test and do not choose; they are the last ones.
+    held_out : share of the blocks that test and do not choose; they are the last ones; 0.25.
     beside : number of settings of each knob that are tried beside others, those that are best by themselves;
         all by default.  Fewer are quicker, and may miss rules that help only together.
     progress : called after each run with the number of runs done, and of those known to come.
     """
+
+    knobs: Iterable[str]
+    held_out: float
+    beside: int | None
+    progress: Callable[[int, int], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRequest(SearchRequest):
+    """The values of `CalibrationOptions` with their defaults."""
 
     knobs: tuple[str, ...] = ()
     held_out: float = HELD_OUT
@@ -73,13 +86,17 @@ class CalibrationRequest(SearchRequest):
     progress: Callable[[int, int], None] | None = None
 
 
-def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: Any) -> Calibration:
+@options_of(CalibrationOptions, SearchOptions, PolicyRules, RunRules)
+def calibrate(
+    cluster: ClusterLike, workload: WorkloadLike, **options: Unpack[CalibrationOptions]
+) -> Calibration:
     """Search for the settings under which simulated waits are nearest to the recorded ones.
 
     Parameters
     ----------
-    cluster, workload : values, files or bundled names; the workload is a log with start times.
-    options : fields of `CalibrationRequest`, and keys of a configuration file such as ``queue_policy``.
+    cluster, workload : as for `simulate`; the workload is a log with start times.  A site brings its queues
+        and rules.
+    options : the keywords of `CalibrationOptions`, and the rules of the baseline, as for `simulate`.
 
     Returns
     -------
@@ -92,10 +109,11 @@ def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: 
     SimschedError
         for an option or an input that is not valid, and for a log without starts or too short to learn from.
     """
-    request = read_calibration(options)
+    site = site_given(cluster)
+    request = read_calibration(options, site)
     knobs = knobs_named(request.knobs)
     base = RunTask(
-        cluster_input(cluster),
+        cluster_input(cluster if site is None else site.cluster_file or site.cluster),
         workload_input(workload, request.reading),
         transforms=request.transforms,
         options=_spelt(request.options),
@@ -108,6 +126,7 @@ def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: 
             expected="the policy of a scheduler",
         )
     jobs = _jobs_of(base)
+    warn_of_rules([base])
     split = TimeSplit.of(np.array([job.submit for job in jobs], dtype=float), request.held_out)
     training = [job for job in jobs if job.wait is not None and job.submit < split.training_end()]
     facts = LogFacts.of(INPUTS.cluster(base.cluster), jobs, training)
@@ -117,9 +136,9 @@ def calibrate(cluster: ClusterLike, workload: Workload | str | Path, **options: 
         return _Search(trials, split, facts, knobs, request).run(about_of(base))
 
 
-def read_calibration(keywords: Mapping[str, Any]) -> CalibrationRequest:
-    """Return the request of a call with these keywords; ConfigError for one that does not exist or fit."""
-    given = fields_given(CalibrationRequest, keywords)
+def read_calibration(keywords: Mapping[str, Any], site: Site | None = None) -> CalibrationRequest:
+    """Return the request of a call with these keywords; ConfigError for one that does not fit."""
+    given = fields_given(CalibrationRequest, keywords, site)
     check_number("held_out", given.get("held_out", HELD_OUT))
     check_confidence(given.get("confidence", CONFIDENCE))
     share = given.get("held_out", HELD_OUT)

@@ -7,10 +7,12 @@ for all jobs.  A queue that grows later makes its runs slower than that.
 from __future__ import annotations
 
 import time
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import SimschedError
+from simsched.errors import InputWarning, SimschedError
 from simsched.formats.rfc.calls import parse_call
 from simsched.formats.text.documents import load_json
 from simsched.match.policies.policy import POLICIES
@@ -22,7 +24,7 @@ from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, can
 from simsched.workload.job import MAX_JOBS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.study.spec.study import Study
 
@@ -104,6 +106,25 @@ def log_uses(study: Study) -> tuple[str, ...]:
         if sentence:
             found[f"{source.name}: {sentence}"] = None
     return tuple(found)
+
+
+def warn_of_rules(tasks: Iterable[RunTask]) -> None:
+    """Warn of rules and requests of some runs that are probably wrong, as `simulate` does; once each."""
+    from simsched.simulation.options.rule_notes import notes_on_rules
+
+    found: dict[str, None] = {}
+    seen: set[str] = set()
+    for task in tasks:
+        source = task.workload
+        key = repr((source.sha256, sorted(source.reading.items()), task.options))
+        if source.kind == MODEL or key in seen or len(seen) >= MAX_COUNTED:
+            continue
+        seen.add(key)
+        with suppress(SimschedError):  # the run says what is wrong
+            workload = INPUTS.workload(task.changed(transforms=()))
+            found |= dict.fromkeys(notes_on_rules(options_of(task), workload))
+    if found:
+        warnings.warn(InputWarning("the options", tuple(found)), stacklevel=4)
 
 
 def _counts(study: Study) -> list[int]:

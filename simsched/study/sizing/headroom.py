@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from simsched.arguments import options_of
 from simsched.errors import ConfigError
+from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
-from simsched.study.search_request import check_number
+from simsched.study.search_request import SearchOptions, check_number
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Search, smallest
 from simsched.study.sizing.search_axis import LoadAxis
 from simsched.study.sizing.search_result import HEADROOM
 from simsched.study.sizing.sizing_request import (
+    SizingOptions,
     about_of,
     load_steps,
     log_use_of,
@@ -24,12 +27,12 @@ from simsched.study.sizing.sizing_request import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+    from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
-    from simsched.workload.job import Workload
+    from simsched.workload.load import WorkloadLike
 
 STEP = 0.01
 LEAST, MOST = 0.1, 10.0
@@ -37,15 +40,16 @@ LEAST, MOST = 0.1, 10.0
 STRIDE = 0.08
 
 
+@options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
 def headroom(
     cluster: ClusterLike,
-    workload: Workload | str | Path,
+    workload: WorkloadLike,
     targets: str | SizingTarget | Iterable[str | SizingTarget],
     *,
     step: float = STEP,
     least: float = LEAST,
     most: float = MOST,
-    **options: Any,
+    **options: Unpack[SizingOptions],
 ) -> Answer:
     """Search for the highest load under which a machine still meets the targets.
 
@@ -54,8 +58,7 @@ def headroom(
     cluster, workload, targets : as for `size`.
     step : precision of the load, as a multiple of today's: 0.01 is one per cent.
     least, most : the range, as multiples of the workload's load.
-    options : as for `size`; `load` is today's load, `by` is how load is scaled: by denser ``arrival``,
-        longer ``runtime``, more ``users`` or more ``jobs``.
+    options : as for `size`; `load` is today's load.
 
     Returns
     -------

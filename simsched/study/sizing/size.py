@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from simsched.arguments import options_of
 from simsched.errors import ConfigError
+from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
-from simsched.study.search_request import check_number
+from simsched.study.search_request import SearchOptions, check_number
 from simsched.study.sizing.answer import Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Scan, Search, smallest
 from simsched.study.sizing.search_result import SIZE
 from simsched.study.sizing.size_axis import NODES, size_axis_of
 from simsched.study.sizing.sizing_request import (
+    SizingOptions,
     about_of,
     load_steps,
     log_use_of,
@@ -23,37 +26,38 @@ from simsched.study.sizing.sizing_request import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+    from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
-    from simsched.workload.job import Workload
+    from simsched.workload.load import WorkloadLike
 
 #: multiple of today's size up to which a search goes by default
 REACH = 16
 MAX_SIZE = 1_000_000
 
 
+@options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
 def size(
     cluster: ClusterLike,
-    workload: Workload | str | Path,
+    workload: WorkloadLike,
     targets: str | SizingTarget | Iterable[str | SizingTarget],
     *,
     grow: str = NODES,
     least: int | None = None,
     most: int | None = None,
-    **options: Any,
+    **options: Unpack[SizingOptions],
 ) -> Answer:
     """Search for the smallest machine that meets the targets.
 
     Parameters
     ----------
-    cluster, workload : values, files or bundled names.
+    cluster, workload : as for `simulate`; a site brings its queues and rules.
     targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.sizing.target`).
     grow : the number that is varied: ``nodes``, a group of nodes, ``gpus`` … (see `size_axis_of`).
     least, most : the range; by default 1, and 16 times today's number.
-    options : fields of `SizingRequest`, and keys of a configuration file such as ``queue_policy``.
+    options : the keywords of `SizingOptions`, and the rules of the runs, as for `simulate`.
 
     Returns
     -------

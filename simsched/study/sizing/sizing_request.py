@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import check, check_callable, check_whole
 from simsched.errors import ConfigError
+from simsched.site.given_site import site_given
+from simsched.site.log_use import use_sentence
 from simsched.study.runs.input_cache import INPUTS
-from simsched.study.runs.sweep_plan import is_random_run
+from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchRequest, check_number, fields_given
+from simsched.study.search_request import SearchOptions, SearchRequest, check_number, fields_given
 from simsched.study.sizing.evaluation import (
     CRITERIA,
     EVERY,
@@ -33,11 +35,13 @@ from simsched.study.stats import check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Literal
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.sizing.evaluation import Evaluation
     from simsched.study.sizing.target import SizingTarget
     from simsched.workload.job import Workload
+    from simsched.workload.load import WorkloadLike
 
     EvaluatorFactory: TypeAlias = Callable[[Callable[[int, int], RunTask]], Evaluator]
 
@@ -52,27 +56,44 @@ UNITS = ("users", "sessions")
 """What seeds resample in place of blocks of time."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizingRequest(SearchRequest):
-    """The arguments that `size` and `headroom` share; see `SearchRequest` for the others.
+class SizingOptions(SearchOptions, total=False):
+    """The keywords of `size` and `headroom` beside those of all searches.
 
-    Attributes
+    Parameters
     ----------
-    load, by : multiple of today's load; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
-    seeds : number of seeds; `seed` is the first of them.
+    load, by : multiple of today's load, 1; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
+    seeds : number of seeds, 5; `seed` is the first of them.
     block : length of the blocks of resampled traces, such as ``7d``; or ``users`` or ``sessions``.
     shake : time by which seeds move submissions in place of resampling, such as ``1m``.
-    meet : criterion of the targets (``every`` seed, their ``mean``, ``confident``).
+    meet : criterion of the targets: ``every`` seed, their ``mean``, or ``confident``; ``every``.
     checks : numbers that are tried on each side of the answer; by default as the noise requires.
-    warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
-    allow_infeasible : ignore jobs that can never run.
+    warm_up, drain : times (s, or durations) of submissions that are ignored at the beginning and at the end.
+    allow_infeasible : whether to ignore jobs that can never run.
     progress : called after each evaluation.
     log_use : called once with the workload as it was read; returns the sentence on its use, which the
         answer records.
     """
 
+    load: float
+    by: Literal["arrival", "runtime", "users", "jobs"]
+    seeds: int
+    block: float | str | None
+    shake: float | str | None
+    meet: Literal["every", "mean", "confident"]
+    checks: int | None
+    warm_up: float | str
+    drain: float | str
+    allow_infeasible: bool
+    progress: Callable[[Evaluation], None] | None
+    log_use: Callable[[Workload], str] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SizingRequest(SearchRequest):
+    """The values of `SizingOptions` with their defaults, and the inputs."""
+
     cluster: ClusterLike
-    workload: Workload | str | Path
+    workload: WorkloadLike
     targets: str | SizingTarget | Iterable[str | SizingTarget]
     load: float = 1.0
     by: str = "arrival"
@@ -90,7 +111,7 @@ class SizingRequest(SearchRequest):
 
 def read_request(
     cluster: ClusterLike,
-    workload: Workload | str | Path,
+    workload: WorkloadLike,
     targets: str | SizingTarget | Iterable[str | SizingTarget],
     keywords: Mapping[str, Any],
 ) -> SizingRequest:
@@ -103,7 +124,11 @@ def read_request(
     """
     from simsched.formats.rfc.duration import parse_duration
 
-    given = fields_given(SizingRequest, keywords)
+    site = site_given(cluster)
+    given = fields_given(SizingRequest, keywords, site)
+    if site is not None:
+        cluster = site.cluster_file or site.cluster
+        given.setdefault("log_use", partial(use_sentence, site))
     check_number("seeds", given.get("seeds", 0), whole=True)
     check_number("load", given.get("load", 1.0))
     for name in ("warm_up", "drain"):
@@ -139,6 +164,7 @@ def open_search(request: SizingRequest) -> Iterator[tuple[RunTask, SearchSeeds, 
         measure=Measure(request.warm_up, request.drain, figures=wanted(rule.targets)),
     )
     seeds = _seeds(request, base)
+    warn_of_rules([base])
     with open_workers(**request.places) as workers:
         workers.send([base.cluster, base.workload])
         yield (
@@ -275,7 +301,7 @@ def cluster_input(cluster: ClusterLike) -> TaskInput:
     return TaskInput.of_text(json.dumps(cluster.to_dict("jgf", dialect="as-read")), f"{cluster.name}.json")
 
 
-def workload_input(workload: Workload | str | Path, reading: Mapping[str, Any]) -> TaskInput:
+def workload_input(workload: WorkloadLike, reading: Mapping[str, Any]) -> TaskInput:
     """Return a workload (a file, a model, a bundled name, ``-`` or a value) as the input of a task."""
     if not isinstance(workload, str | Path):
         from simsched.workload.load import as_workload

@@ -142,15 +142,38 @@ def test_a_foreign_directory(tmp_path):
         ('{"simsched": "9", "format": 9, "complete": true}', "run format 9 of simsched 9 is not known"),
         ('{"simsched": "1", "format": 1}', "the run did not finish"),
         ('{"simsched": "1", "format": 1, "complete": false}', "the run did not finish"),
-        ('{"simsched": "1", "format": 1, "complete": true, "cluster": 3}', "cluster is not an object"),
+        (
+            '{"simsched": "1", "format": 1, "complete": true, "cluster": 3}',
+            "got `int` at $.cluster",
+        ),
         ('{"simsched": "1", "format": 1, "complete": true}', "jobs.parquet is missing"),
-        ('{"simsched": "1", "complete": true, "cluster": {"totals": []}}', "cluster.totals is not an object"),
-        ('{"simsched": "1", "complete": true, "cluster": {"targets": -1}}', "cluster.targets is not a count"),
-        ('{"simsched": "1", "complete": true, "inputs": ["x"]}', "inputs is not a list of objects"),
-        ('{"simsched": "1", "complete": true, "wall_seconds": "long"}', "wall_seconds is not a number"),
+        (
+            '{"simsched": "1", "complete": true, "cluster": {"totals": []}}',
+            "got `array` at $.cluster.totals",
+        ),
+        (
+            '{"simsched": "1", "complete": true, "cluster": {"targets": -1}}',
+            ">= 0 at $.cluster.targets",
+        ),
+        (
+            '{"simsched": "1", "complete": true, "inputs": ["x"]}',
+            "got `str` at $.inputs[0]",
+        ),
+        (
+            '{"simsched": "1", "complete": true, "inputs": [{"role": {}}]}',
+            "expected `str | null`, got `object` at $.inputs[0].role",
+        ),
+        (
+            '{"simsched": "1", "complete": true, "queue_stops": {"a": [[1]]}}',
+            "expected `array` of length 2, got 1 at $.queue_stops[...][0]",
+        ),
+        (
+            '{"simsched": "1", "complete": true, "wall_seconds": "long"}',
+            "got `str` at $.wall_seconds",
+        ),
         (
             '{"simsched": "1", "format": 1, "complete": true, "cluster": {"totals": {"core": "x"}}}',
-            "cluster.totals.core is not a count",
+            "expected `int`, got `str` at $.cluster.totals[...]",
         ),
     ],
 )

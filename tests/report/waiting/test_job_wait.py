@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from simsched.cli import main
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.idset import Idset
+from simsched.graph.cluster import load_cluster
 from simsched.report.run_views import load_run
 from simsched.report.waiting.job_answer import job_document, job_text
 from simsched.report.waiting.job_wait import WaitPeriod, why
@@ -189,7 +191,10 @@ def test_a_limit_that_is_used_up(story):
     jobs = [*alice, job("C", 5, "slot=1/node", 10, user="bob")]
     ask = story(machine(4), jobs, limits=[{"each": "user", "running-jobs": 1}])
     assert causes(ask("B")) == [(0, 20, "limit running-jobs of user alice", "A")]
-    assert "a limit of its user, account, queue, QoS or array is used up" in job_text(ask("B"))
+    assert (
+        "a limit, its own or that of its user, account, queue, QoS or array, has no room for it"
+        in job_text(ask("B"))
+    )
     assert ask("C").wait == 0
 
 
@@ -343,3 +348,28 @@ def test_the_time_that_a_job_ran_before_it_was_queued_again_is_no_shortage(story
     outage = Outage(Idset.parse("0"), 5, 9, "failure")
     answer = story(machine(1), [job("A", 0, "slot=1/node", 20)], outages=(outage,))("A")
     assert causes(answer) == [(0, 5, "interrupted", None), (5, 9, "unavailable", None)]
+
+
+def test_a_job_behind_one_that_waits_for_a_limit_that_blocks(story):
+    """B waits for the limit of uma, which blocks: C would fit beside A."""
+    jobs = [
+        job("A", 0, "slot=1/node", 5, user="uma"),
+        job("B", 1, "slot=1/node", 5, user="uma"),
+        job("C", 2, "slot=1/node", 5, user="vic"),
+    ]
+    ask = story(machine(4), jobs, limits=[{"each": "user", "running-jobs": 1, "blocks": True}])
+    assert [part[2] for part in causes(ask("B"))] == ["limit running-jobs of user uma"]
+    assert causes(ask("C")) == [(2, 5, "blocked", "B")]
+    assert "fitted, but job B was before it and waited for a limit that blocks" in job_text(ask("C"))
+
+
+def test_a_job_that_never_started_because_its_allocation_would_be_above_a_limit(story, tmp_path):
+    groups = [{"name": "large", "count": 1, "cores": 4}, {"name": "small", "count": 1, "cores": 2}]
+    (tmp_path / "cluster.json").write_text(json.dumps({"groups": groups}))
+    large_first = load_cluster(tmp_path / "cluster.json")
+    jobs = [job("A", 0, "slot=1/node/core=2", 5), job("B", 1, "slot=1/core", 9)]
+    limits = [{"cores": 3, "each": "job", "over": "hold"}]
+    answer = story(large_first, jobs, match_policy="firstnodex", limits=limits)("A")
+    (period,) = answer.periods
+    assert period.cause == "limit of its allocation"
+    assert period.detail == "a job may use at most 3 cores, the free resources for the job have 4 cores"

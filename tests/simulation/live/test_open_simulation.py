@@ -344,7 +344,7 @@ def test_ctrl_c_ends_a_run_between_two_events(heard):
         ({"duration": "1 fortnight"}, "duration: '1 fortnight' is not a duration"),
         ({"duration": -1}, "duration is -1"),
         ({"runtime": float("nan")}, "runtime"),
-        ({"usr": "ann"}, "unknown attribute 'usr' of a job; did you mean user?"),
+        ({"usr": "ann"}, "unknown option 'usr'; did you mean user?"),
         ({"user": 5}, "user is 5"),
         ({"urgency": 99}, "urgency is 99"),
         ({"id": 1.5}, "id is 1.5"),

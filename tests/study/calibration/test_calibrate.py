@@ -133,7 +133,7 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
         ({"knobs": ("ordr",)}, "unknown knob 'ordr'; did you mean order"),
         ({"held_out": 1.5}, "a held-out share of 1.5"),
         ({"queue_policy": "recorded"}, "leaves nothing to calibrate"),
-        ({"nodes": 3}, "unknown keyword 'nodes'"),
+        ({"nodes": 3}, "unknown option 'nodes'"),
         ({"held_out": 0.9}, "too short to learn from"),
         ({"beside": 0}, "beside is 0 .expected a whole number from 1 to 1,000"),
     ],

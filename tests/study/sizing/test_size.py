@@ -391,7 +391,7 @@ def test_cores_of_a_cluster_that_is_no_recipe_grow():
         ({"load": "x"}, "load is 'x' (expected a number)"),
         ({"least": "x"}, "least is 'x' (expected a whole number)"),
         ({"warm_up": "soon"}, "not a duration"),
-        ({"colour": "red"}, "unknown keyword 'colour'"),
+        ({"colour": "red"}, "unknown option 'colour'"),
         ({"queue_policy": "lifo"}, "unknown queue policy 'lifo'"),
     ],
 )
