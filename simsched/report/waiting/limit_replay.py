@@ -144,7 +144,7 @@ class LimitReplay:
             if over.any():
                 code = self._causes.code(_cause(found))
                 codes[over] = code
-                if LimitCounter(0, found).rules[at].blocks:
+                if found.limit.rule.blocks:
                     self.blocking.add(code)
 
     def is_over(self, job: Job, duration: float, time: float) -> bool:
