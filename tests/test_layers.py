@@ -57,8 +57,8 @@ FENCES: dict[str, set[str]] = {
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/state/selection", "match/state/free_runs", "match/search/placements"}
-    | {"schedule/profiles/plan", "simulation", "rl"},
+    | {"graph/pool", "match/state/selection", "match/state/free_runs"}
+    | {"simulation", "rl"},
     "jsonschema": {"formats"},
     "json": TEXT
     | {"simulation", "report", "cli", "flux"},  # records and printed answers; reading JSON is formats' work
