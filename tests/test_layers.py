@@ -58,7 +58,8 @@ FENCES: dict[str, set[str]] = {
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
     | {"graph/pool", "match/state/selection", "match/state/free_runs"}
-    | {"simulation", "rl"},
+    | {"simulation", "rl"}
+    | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},
     "json": TEXT
     | {"simulation", "report", "cli", "flux"},  # records and printed answers; reading JSON is formats' work
