@@ -318,7 +318,7 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
 
 _COLUMNS = r"(?=[^\n]*[ \t]NNODES\b)[ \t]*+(?:[A-Z]+[ \t]+)*?STATE\b"
 _ACCTMGR = (
-    r"(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
+    r"(?=[^\n]*[|,;\t^~])(?=[^\n]*\b(?:Name|Account)\b)(?![^\n]*\b(?:submit|job_?id|start))[^\n]*"
     r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
 )
 _STARTS = re.compile(

@@ -254,7 +254,30 @@ def test_a_forecast_says_what_a_file_is_that_is_no_queue(tmp_path, capsys):
         tmp_path, {"queue.txt": "JOBID PARTITION NAME USER ST TIME NODES NODELIST\n1 p x y R 1:00 1 n1\n"}
     )
     assert main(["forecast", "tiny", str(path)]) == 2
-    assert "it looks like squeue's table, which is not read" in capsys.readouterr().err
+    assert "it looks like squeue's table: simsched forecast takes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("NODELIST|PARTITION|CPUS|STATE\nn1|p*|8|idle\n", "sinfo's table: scontrol show node and"),
+        ("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\np up 1-0 1 idle n1\n", "sinfo's table: scontrol"),
+        ("JOBID PARTITION NAME USER ST\n1 p x y R\n", "squeue's table: simsched forecast takes"),
+        (
+            "normal|0|00:00:00|cluster|1.0||4|\n",
+            "a table of Slurm without its header line: print",
+        ),
+        (
+            "#!/bin/sh\n# mine\n#PBS -l ncpus=4\nx\n",
+            "a batch script of PBS or LSF: scripts of",
+        ),
+    ],
+)
+def test_a_text_without_a_use_is_named_alone_and_beside_others(tmp_path, capsys, text, said):
+    conf, path = written(tmp_path, {"slurm.conf": CONF, "a.txt": text})
+    assert main(["site", "import", str(path), "-o", str(tmp_path / "site")]) == 2
+    assert f"it looks like {said}" in capsys.readouterr().err
+    assert any(said in note.text for note in ss.import_site(conf, path).notes)
 
 
 def test_the_queue_of_scontrol_show_job_is_a_snapshot_and_a_log(tmp_path, capsys, monkeypatch):

@@ -77,7 +77,7 @@ def run_of(tmp_path, requests, qos=""):
     (tmp_path / "jobs.sacct").write_text(HEAD + "".join(rows))
     site, run = str(tmp_path / "site"), str(tmp_path / "run")
     assert main(["site", "import", str(tmp_path / "etc"), "-o", site]) == 0
-    assert main(["run", "--site", site, str(tmp_path / "jobs.sacct"), "--quiet", "-o", run]) == 0
+    assert main(["run", "--site", site, str(tmp_path / "jobs.sacct"), "-o", run]) == 0
     assert main(["report", "--audit", run]) == 0
     return list(ss.load_run(run).jobs["start"])
 

@@ -177,6 +177,10 @@ class _Understanding:
         tables = limits.tables(cpus_per_core, list(members))
         if tables:
             config["limits"] = tables
+        typed = any("gpu-type" in table for table in tables) and config.get("match-policy") == WHOLE_NODES
+        if typed and any(len(facts.kind.properties) > 1 for facts in self.nodes.values()):
+            text = "jobs with whole nodes count all gpus of these for a limit on one type of gpus"
+            self.notes.assumed(text)
         self.settings.note_unused()
         return MachineDescription(
             recipe=recipe,
