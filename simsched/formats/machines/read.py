@@ -71,7 +71,7 @@ FORMATS: dict[str, MachineFormat] = {
     recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
     recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
-"""Kind of text (as `machine_look` names it) or of JSON document → its reader, imported on use."""
+"""Kind of text (as `recognition.machine_parts` names it) or of JSON document → its reader, imported on use."""
 
 
 def describe_text(
