@@ -223,6 +223,21 @@ def test_outputs_of_commands_in_one_text_are_told_apart_in_any_order(tmp_path, f
     assert all(each == found[0] for each in found)
 
 
+def test_plain_text_and_json_in_one_text_are_told_apart(tmp_path):
+    """In any order, as several commands write them into one file."""
+    most = {"max": {"jobs": {"active_jobs": {"per": {"user": set_to(3)}}}}}
+    qos = json.dumps({"qos": [{"name": "small", "limits": most}], **AROUND}, indent=1) + "\n"
+    empty = json.dumps({"reservations": [], **AROUND}) + "\n"
+    found = set()
+    for number, texts in enumerate(permutations((NODES, PARTITIONS, qos, empty))):
+        (path,) = written(tmp_path, {f"{number}.txt": "".join(texts)})
+        site = ss.import_site(path)
+        assert not [note for note in site.notes if note.kind == "fault"]
+        assert [table["running-jobs"] for table in site.config["limits"]] == [3]
+        found.add(str(facts(site)))
+    assert len(found) == 1
+
+
 def test_places_are_those_of_the_whole_text(tmp_path):
     [path] = written(tmp_path, {"all.txt": JOBS + NODES + PARTITIONS.replace("08:00:00", "soon")})
     [fault] = [note for note in ss.import_site(path).notes if note.kind == "fault"]

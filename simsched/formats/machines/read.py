@@ -18,7 +18,7 @@ from simsched.formats.text.input_files import name_of, opener, read_text, text_o
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.input_files import OpenFile
@@ -71,22 +71,20 @@ FORMATS: dict[str, MachineFormat] = {
     recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
     recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
-"""Kind of text (as `recognition.machine_parts` names it) or of JSON document → its reader, imported on use."""
+"""Kind of text (`recognition.machine_parts`) or of JSON document → its reader, imported on use."""
 
 
 def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
-    text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] == "{":
-        parts = [
-            describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
-            for part in recognition.json_parts(text)
-        ]
-        known = [part for part in parts if part is not None]
-        return merge(known) if known else None
-    found = _described(recognition.machine_parts(text), where, open_file, strict=strict)
+    documents, rest = recognition.json_parts(text.removeprefix("\ufeff"))
+    found = [
+        described
+        for part in documents
+        if (described := describe_document(load_json(part, where), where, open_file=open_file, strict=strict))
+    ]
+    found += _described(recognition.machine_parts(rest), where, open_file, strict=strict)
     return merge(found) if found else None
 
 
@@ -183,7 +181,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
-        elif isinstance(kinds, dict) and any(map(looks_like_accounts, kinds.values())):
+        elif any(map(looks_like_accounts, kinds.values())):
             found.leave(file, SHARES_APART)
         beside = {other.name for other in names if other.parent == file.parent}
         is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
@@ -225,13 +223,11 @@ def _why_not(text: str) -> str:
     return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
 
 
-def _kinds_of(text: str) -> Collection[str]:
-    """Return the kinds of site files that a text has."""
-    text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] != "{":
-        return recognition.machine_parts(text)
-    kinds = (recognition.document_kind(recognition.outline(part)) for part in recognition.json_parts(text))
-    return [kind for kind in kinds if kind]
+def _kinds_of(text: str) -> dict[str, str]:
+    """Return the kinds of site files that a text has, with the part of each."""
+    documents, rest = recognition.json_parts(text.removeprefix("\ufeff"))
+    found = {recognition.document_kind(recognition.outline(part)): part for part in documents}
+    return {kind: part for kind, part in found.items() if kind} | recognition.machine_parts(rest)
 
 
 def _is_log(path: Path) -> bool:
