@@ -552,7 +552,7 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         (
             "squeue's table",
             "",
-            r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b",
+            r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b",
             "simsched forecast takes what squeue --json or scontrol show job prints",
         ),
         (

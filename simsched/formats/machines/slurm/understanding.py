@@ -343,7 +343,7 @@ class _Understanding:
             self.notes.assumed(text, facts.where, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
         if pools and memory.isdigit() and int(memory) > max(pools):
-            text = f"partition {clip(name)}: DefMemPerNode={memory}, and none of its nodes has so much memory"
+            text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
             self.notes.assumed(text, facts.where, cause="defmempernode")
 
     def _prioritise(
