@@ -35,6 +35,8 @@ FLUX_ACCOUNTING = "a table of flux-accounting"
 
 SLURM_LIMITS_JSON = "JSON of sacctmgr"
 SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
+SLURM_KINDS = frozenset((SLURM_CONF, SCONTROL, SACCTMGR, SACCTMGR_DUMP, SLURM_LIMITS_JSON, SLURM_JSON))
+"""What is joined before it is understood."""
 R = "R (RFC 20)"
 FLUX_JSON, FLUX_STATUS_JSON = "JSON of flux resource list", "JSON of flux resource status"
 FLUX_CONFIG_JSON = "flux config get"

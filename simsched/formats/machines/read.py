@@ -177,7 +177,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
                 raise
             found.leave(file, error.message)
             continue
-        kinds = _kinds_of(text)
+        kinds = kinds_of(text)
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
@@ -223,7 +223,7 @@ def _why_not(text: str) -> str:
     return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
 
 
-def _kinds_of(text: str) -> dict[str, str]:
+def kinds_of(text: str) -> dict[str, str]:
     """Return the kinds of site files that a text has, with the part of each."""
     documents, rest = recognition.json_parts(text.removeprefix("\ufeff"))
     found = {recognition.document_kind(recognition.outline(part)): part for part in documents}
@@ -271,7 +271,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     configs, unused = [], []
     for path, text in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
-        if recognition.FLUX_CONFIG in (kinds := _kinds_of(text)):
+        if recognition.FLUX_CONFIG in (kinds := kinds_of(text)):
             configs.append((where, text, open_file))
             continue
         found = describe_text(text, where, open_file=open_file, strict=strict)
