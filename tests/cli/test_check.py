@@ -123,10 +123,10 @@ def test_feasible_in_a_queue_of_a_busy_cluster(run, tmp_path):
 
 def test_feasible_as_table_and_json(run, tmp_path):
     (path,) = written(tmp_path, queues_toml=LIMITS)
-    command = ("feasible", "tiny", "slot=3/node", "core", "--config", path, "--queue", "short")
+    command = ("feasible", "tiny", "slot=3/node", "slot=1/core", "--config", path, "--queue", "short")
     assert run(*command, "--format", "table") == (
         1,
-        "request      tiny\nslot=3/node  never\ncore         yes\n",
+        "request      tiny\nslot=3/node  never\nslot=1/core  yes\n",
         "",
     )
     rows = json.loads(run(*command, "--format", "json")[1])

@@ -179,7 +179,7 @@ def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
 
 
 @dataclass(slots=True)
-class AccountTree:
+class IndentedAccounts:
     """The accounts above the present line of a table in which depth is indentation."""
 
     above: list[tuple[int, str]] = field(default_factory=list)
@@ -214,7 +214,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
     if not {"account", "shares"} <= columns.keys():
         place = f"{where}:{lines[0][0]}"
         raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
-    tree = AccountTree()
+    tree = IndentedAccounts()
     for at, line in lines[2 if spans else 1 :]:
         cells = cells_of(line)
         named = {name: cells[place] if place < len(cells) else "" for name, place in columns.items()}
@@ -223,7 +223,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
             yield row
 
 
-def _table_row(cells: Mapping[str, str], tree: AccountTree, where: str) -> AccountRow | None:
+def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> AccountRow | None:
     """Return the row of a line; None for one that was removed."""
     account, user = cells["account"], cells.get("user", "").strip() or None
     if not account.strip():

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.accounts.account_files import AccountTree, delimiter_of
+from simsched.formats.accounts.account_files import IndentedAccounts, delimiter_of
 from simsched.formats.machines.limits.limit_tables import UNLIMITED
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
@@ -61,7 +61,7 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
     notes = NoteCollector(strict=strict)
     reader = _Reader(notes)
     head: list[str] = []
-    mark, tree = "|", AccountTree()
+    mark, tree = "|", IndentedAccounts()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -72,7 +72,7 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
         names = [cell.lower().replace(" ", "") for cell in cells]
         place = f"{where}:{number}"
         if {"account", "user"} <= set(names) or {"name", "flags"} <= set(names) or not head:
-            head, tree = names, AccountTree()  # one file may have both tables
+            head, tree = names, IndentedAccounts()  # one file may have both tables
         elif len(cells) not in (len(head), len(head) + 1):
             notes.fault(f"{len(cells)} columns", place, f"{len(head)}, as in the header")
         else:
