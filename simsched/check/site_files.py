@@ -137,11 +137,17 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
     texts = [(path, *_text_of(path)) for path in paths]
     configs = [(path, where, text) for path, where, text in texts if _is_toml(text, where)]
     together = [config for config in configs if len(configs) == 1 or _is_flux(*config[1:])]
+    joined, parts = _of_slurm([file for file in texts if file not in configs])
     for path, where, text in texts:
-        if (path, where, text) not in together:
+        if (path, where, text) in together:
+            if (path, where, text) == together[0]:
+                _add_toml(found, together)
+        elif where in joined:
+            _add_description(found, joined[where], where)
+        elif where in parts:
+            found.files.append((where, parts[where]))
+        else:
             _add_file(found, path, where, text)
-        elif (path, where, text) == together[0]:
-            _add_toml(found, together)
     if not found.files:
         raise ConfigError("there is nothing to check", where="check", expected="FILE…, or --site DIR")
     found.excluded_hosts = frozenset(_excluded_hosts(found))
@@ -226,6 +232,29 @@ def _add_file(found: SiteFiles, path: str | Path, where: str, text: str) -> None
             fault = FormatError("this is not a file of a site", where=where, expected=EXPECTED)
             raise unrecognised(text, where, "", EXPECTED) or fault
         _add_description(found, described, where)
+
+
+def _of_slurm(
+    files: Sequence[tuple[str | Path, str, str]],
+) -> tuple[dict[str, MachineDescription], dict[str, str]]:
+    """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
+    from simsched.formats.machines.merging import merge
+    from simsched.formats.machines.read import describe_text, kinds_of
+    from simsched.formats.machines.recognition import SLURM_KINDS
+    from simsched.formats.text.input_files import opener
+
+    found = {
+        where: described
+        for path, where, text in files
+        if SLURM_KINDS & kinds_of(text).keys()
+        and (described := describe_text(text, where, open_file=opener(path))) is not None
+    }
+    first = next((where for where, described in found.items() if described.recipe.groups), None)
+    parts = {where: described for where, described in found.items() if not described.recipe.groups}
+    if first is None or not parts:
+        return {}, {}
+    formats = {where: described.format for where, described in parts.items()}
+    return {first: merge([found[first], *parts.values()])}, formats
 
 
 def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:

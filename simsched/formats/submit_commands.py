@@ -153,7 +153,7 @@ def _request(
     options.take(words, is_script=is_script)
     try:
         jobspec = Jobspec.from_shape(
-            options.shape(), duration=options.seconds(), queue=options.text("partition"),
+            options.shape(), duration=options.seconds(), queue=options.partition(),
             constraint=options.constraint(), name=options.text("job-name"),
         )  # fmt: skip
     except FormatError as error:
@@ -204,6 +204,13 @@ class _Options:
     def text(self, name: str) -> str | None:
         """Return the value of an option, which is then used."""
         return self._given.pop(name, ("", ""))[0] or None
+
+    def partition(self) -> str | None:
+        """Return the partition or queue; of several, of which Slurm takes any, the first."""
+        first, _, more = (self.text("partition") or "").partition(",")
+        if more:
+            self.notes.append(f"--partition: {clip(first)} is requested, and not {clip(more)}")
+        return first or None
 
     def count(self, name: str) -> int | None:
         """Return a number of 1 or more; of a range, such as ``2-4`` nodes, the first."""

@@ -469,3 +469,18 @@ def test_files_of_one_flux_configuration_are_merged_first(tmp_path):
         assert codes == ["default-above-limit"]
         assert result.findings[0].where.endswith("b.toml:3: queues.q.policy.limits.duration")
         assert result.summary == "4 nodes, 16 cores; 1 queue; 4 files"
+
+
+def test_files_of_slurm_without_nodes_are_joined_with_those_that_have_them(tmp_path):
+    """A partition of an unknown node has its line; limits that slurm.conf does not enforce do not count."""
+    shown = "PartitionName=q Nodes=n[1-3] Default=YES MaxTime=1-0 State=UP TotalCPUs=8 TotalNodes=2\n"
+    files = {
+        "p_txt": shown,
+        "slurm_conf": "ClusterName=c\nSelectType=select/cons_tres\nNodeName=n[1-2] CPUs=4\n",
+        "qos_txt": "Name|MaxJobsPU|GrpJobs\nnone|0|0\n",
+    }
+    for names in (list(files), list(reversed(files))):
+        codes, result = findings(tmp_path, **{name: files[name] for name in names})
+        assert codes == ["import-fault"]
+        assert result.findings[0].where.endswith("p.txt:1")
+        assert result.summary == "2 nodes, 8 cores; 1 queue; 3 files"

@@ -134,6 +134,7 @@ PartitionName=p Nodes=ALL Default=YES MaxTime=60
     [
         ("-n 16", "slot=8/core", "yes"),
         ("-n 3 -c 3", "slot=5/core", "yes"),
+        ("-n 1 -p p,q", "slot/core", "yes"),  # the first of them
         ("-N 1 -c 16 --mem=90G", "node/slot/core=8", "yes"),  # the site has no memory to request
         ("-N 1 -c 18", "node/slot/core=9", "would fit with: core=8"),
         ("-N 1 -n 8 --hint=nomultithread", "node/slot/core=8", "yes"),

@@ -223,6 +223,21 @@ def test_outputs_of_commands_in_one_text_are_told_apart_in_any_order(tmp_path, f
     assert all(each == found[0] for each in found)
 
 
+def test_plain_text_and_json_in_one_text_are_told_apart(tmp_path):
+    """In any order, as several commands write them into one file."""
+    most = {"max": {"jobs": {"active_jobs": {"per": {"user": set_to(3)}}}}}
+    qos = json.dumps({"qos": [{"name": "small", "limits": most}], **AROUND}, indent=1) + "\n"
+    empty = json.dumps({"reservations": [], **AROUND}) + "\n"
+    found = set()
+    for number, texts in enumerate(permutations((NODES, PARTITIONS, qos, empty))):
+        (path,) = written(tmp_path, {f"{number}.txt": "".join(texts)})
+        site = ss.import_site(path)
+        assert not [note for note in site.notes if note.kind == "fault"]
+        assert [table["running-jobs"] for table in site.config["limits"]] == [3]
+        found.add(str(facts(site)))
+    assert len(found) == 1
+
+
 def test_places_are_those_of_the_whole_text(tmp_path):
     [path] = written(tmp_path, {"all.txt": JOBS + NODES + PARTITIONS.replace("08:00:00", "soon")})
     [fault] = [note for note in ss.import_site(path).notes if note.kind == "fault"]
@@ -254,7 +269,30 @@ def test_a_forecast_says_what_a_file_is_that_is_no_queue(tmp_path, capsys):
         tmp_path, {"queue.txt": "JOBID PARTITION NAME USER ST TIME NODES NODELIST\n1 p x y R 1:00 1 n1\n"}
     )
     assert main(["forecast", "tiny", str(path)]) == 2
-    assert "it looks like squeue's table, which is not read" in capsys.readouterr().err
+    assert "it looks like squeue's table: simsched forecast takes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("NODELIST|PARTITION|CPUS|STATE\nn1|p*|8|idle\n", "sinfo's table: scontrol show node and"),
+        ("PARTITION AVAIL TIMELIMIT NODES STATE NODELIST\np up 1-0 1 idle n1\n", "sinfo's table: scontrol"),
+        ("JOBID PARTITION NAME USER ST\n1 p x y R\n", "squeue's table: simsched forecast takes"),
+        (
+            "normal|0|00:00:00|cluster|1.0||4|\n",
+            "a table of Slurm without its header line: print",
+        ),
+        (
+            "#!/bin/sh\n# mine\n#PBS -l ncpus=4\nx\n",
+            "a batch script of PBS or LSF: scripts of",
+        ),
+    ],
+)
+def test_a_text_without_a_use_is_named_alone_and_beside_others(tmp_path, capsys, text, said):
+    conf, path = written(tmp_path, {"slurm.conf": CONF, "a.txt": text})
+    assert main(["site", "import", str(path), "-o", str(tmp_path / "site")]) == 2
+    assert f"it looks like {said}" in capsys.readouterr().err
+    assert any(said in note.text for note in ss.import_site(conf, path).notes)
 
 
 def test_the_queue_of_scontrol_show_job_is_a_snapshot_and_a_log(tmp_path, capsys, monkeypatch):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +102,7 @@ def looks_like_accounts(text: str) -> bool:
     if is_dump(text):
         return True
     lines = [line for line in text[:4096].splitlines() if line.strip() and not line.startswith("#")]
-    mark = _delimiter(lines[0]) if lines else None
+    mark = delimiter_of(lines[0]) if lines else None
     columns = _columns(lines[0].split() if mark is None else lines[0].split(mark)) if lines else {}
     return "account" in columns and "shares" in columns
 
@@ -179,10 +179,10 @@ def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
 
 
 @dataclass(slots=True)
-class _Tree:
+class IndentedAccounts:
     """The accounts above the present line of a table in which depth is indentation."""
 
-    above: list[tuple[int, str]]
+    above: list[tuple[int, str]] = field(default_factory=list)
     indented: bool = False
 
     def parent(self, cell: str, *, is_user: bool) -> str | None:
@@ -202,7 +202,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
     lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line[:1] != "#"]
     if not lines:
         raise FormatError("the file has no accounts", where=where, expected=KNOWN)
-    mark = _delimiter(lines[0][1])
+    mark = delimiter_of(lines[0][1])
     spans = _spans(lines) if mark is None else []
 
     def cells_of(line: str) -> list[str]:
@@ -214,7 +214,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
     if not {"account", "shares"} <= columns.keys():
         place = f"{where}:{lines[0][0]}"
         raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
-    tree = _Tree([])
+    tree = IndentedAccounts()
     for at, line in lines[2 if spans else 1 :]:
         cells = cells_of(line)
         named = {name: cells[place] if place < len(cells) else "" for name, place in columns.items()}
@@ -223,7 +223,7 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
             yield row
 
 
-def _table_row(cells: Mapping[str, str], tree: _Tree, where: str) -> AccountRow | None:
+def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> AccountRow | None:
     """Return the row of a line; None for one that was removed."""
     account, user = cells["account"], cells.get("user", "").strip() or None
     if not account.strip():
@@ -258,9 +258,9 @@ def _value(reader: Any, text: Any, where: str, column: str) -> Any:
         raise error.at(where) from None
 
 
-def _delimiter(header: str) -> str | None:
+def delimiter_of(header: str) -> str | None:
     """Return the mark between the cells of a header; None if there are only blanks."""
-    return next((mark for mark in "|,\t;" if mark in header), None)
+    return next((mark for mark in "|,\t;^~" if mark in header), None)
 
 
 def _columns(names: Sequence[str]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from simsched.formats.text.input_files import name_of, opener, read_text, text_o
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.input_files import OpenFile
@@ -72,22 +72,20 @@ FORMATS: dict[str, MachineFormat] = {
     recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
     recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
-"""Kind of text (as `machine_look` names it) or of JSON document → its reader, imported on use."""
+"""Kind of text (`recognition.machine_parts`) or of JSON document → its reader, imported on use."""
 
 
 def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
-    text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] == "{":
-        parts = [
-            describe_document(load_json(part, where), where, open_file=open_file, strict=strict)
-            for part in json_outline.json_parts(text)
-        ]
-        known = [part for part in parts if part is not None]
-        return merge(known) if known else None
-    found = _described(recognition.machine_parts(text), where, open_file, strict=strict)
+    documents, rest = json_outline.json_parts(text.removeprefix("\ufeff"))
+    found = [
+        described
+        for part in documents
+        if (described := describe_document(load_json(part, where), where, open_file=open_file, strict=strict))
+    ]
+    found += _described(recognition.machine_parts(rest), where, open_file, strict=strict)
     return merge(found) if found else None
 
 
@@ -180,11 +178,11 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
                 raise
             found.leave(file, error.message)
             continue
-        kinds = _kinds_of(text)
+        kinds = kinds_of(text)
         is_accounts = looks_like_accounts(text)
         if is_accounts:
             found.accounts.append(file)
-        elif isinstance(kinds, dict) and any(map(looks_like_accounts, kinds.values())):
+        elif any(map(looks_like_accounts, kinds.values())):
             found.leave(file, SHARES_APART)
         beside = {other.name for other in names if other.parent == file.parent}
         is_conf = recognition.SLURM_CONF in kinds and recognition.SCONTROL not in kinds
@@ -226,13 +224,11 @@ def _why_not(text: str) -> str:
     return f"{look.what}, which is {f'a {look.role}, not' if look.role else 'not'} a description of a site"
 
 
-def _kinds_of(text: str) -> Collection[str]:
-    """Return the kinds of site files that a text has."""
-    text = text.removeprefix("\ufeff")
-    if text.lstrip()[:1] != "{":
-        return recognition.machine_parts(text)
-    kinds = (recognition.document_kind(json_outline.outline(part)) for part in json_outline.json_parts(text))
-    return [kind for kind in kinds if kind]
+def kinds_of(text: str) -> dict[str, str]:
+    """Return the kinds of site files that a text has, with the part of each."""
+    documents, rest = json_outline.json_parts(text.removeprefix("\ufeff"))
+    found = {recognition.document_kind(json_outline.outline(part)): part for part in documents}
+    return {kind: part for kind, part in found.items() if kind} | recognition.machine_parts(rest)
 
 
 def _is_log(path: Path) -> bool:
@@ -276,7 +272,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     configs, unused = [], []
     for path, text in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
-        if recognition.FLUX_CONFIG in (kinds := _kinds_of(text)):
+        if recognition.FLUX_CONFIG in (kinds := kinds_of(text)):
             configs.append((where, text, open_file))
             continue
         found = describe_text(text, where, open_file=open_file, strict=strict)

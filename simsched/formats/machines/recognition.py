@@ -33,6 +33,8 @@ FLUX_ACCOUNTING = "a table of flux-accounting"
 
 SLURM_LIMITS_JSON = "JSON of sacctmgr"
 SLURM_JSON, PBS_JSON, PBS_QUEUES_JSON = "JSON of Slurm", "pbsnodes -F json", "qstat -Qf -F json"
+SLURM_KINDS = frozenset((SLURM_CONF, SCONTROL, SACCTMGR, SACCTMGR_DUMP, SLURM_LIMITS_JSON, SLURM_JSON))
+"""What is joined before it is understood."""
 R = "R (RFC 20)"
 FLUX_JSON, FLUX_STATUS_JSON = "JSON of flux resource list", "JSON of flux resource status"
 FLUX_CONFIG_JSON = "flux config get"
@@ -229,7 +231,7 @@ def _document_looks(keys: Outline) -> Iterator[Look]:
 
 _COLUMNS = r"(?=[^\n]*[ \t]NNODES\b)[ \t]*+(?:[A-Z]+[ \t]+)*?STATE\b"
 _ACCTMGR = (
-    r"(?=[^\n]*\|)(?=[^\n]*\b(?:Name|Account)\b)[^\n]*"
+    r"(?=[^\n]*[|,;\t^~])(?=[^\n]*\b(?:Name|Account)\b)(?![^\n]*\b(?:submit|job_?id|start))[^\n]*"
     r"\b(?:GrpTRES|GrpJobs|UsageFactor|GraceTime|Preempt\w*|(?<=(?<![a-z])Name\|)Priority|Max(?:TRES|Jobs|Wall)\w*)\b"
 )
 _STARTS = re.compile(
@@ -448,7 +450,7 @@ _LINES: tuple[tuple[Look, re.Pattern[str]], ...] = tuple(
         (
             "squeue's table",
             "",
-            r"\s*JOBID\b[^\n]*\b(?:PARTITION|ST|NODELIST)\b",
+            r"\s*JOBID\b[^\n]*\b(?:ST|STATE|NODELIST)\b",
             "simsched forecast takes what squeue --json or scontrol show job prints",
         ),
         (

@@ -68,27 +68,42 @@ def _outline_of_head(head: str) -> dict[str, tuple[str, frozenset[str]]]:
 
 MOST_PARTS = 100
 """The most JSON documents in one text; more are lines of JSON Lines."""
+_DOCUMENT = re.compile(r'(?m)^\{(?=\s*(?:"|\}))')
+_SEVERAL = re.compile(r"\}(?:\s*\{|[ \t\r]*\n\s*[^\s\]},])")
+"""The end of a document before another, or before text of another kind."""
 
 
-def json_parts(text: str) -> list[str]:
-    r"""Return the documents of a JSON text, which commands wrote one after the other, at their places.
+def json_parts(text: str) -> tuple[list[str], str]:
+    r"""Return the JSON documents of a text, at their places, and the rest of it.
 
-    >>> json_parts('{"a": 1}\n{"b": 2}')
-    ['{"a": 1}', '\n{"b": 2}']
+    Commands may have written several, and plain text before, between and after them.
+
+    >>> json_parts('{"a": 1}\n{"b": 2}\nNodeName=x')
+    (['{"a": 1}', '\n{"b": 2}'], '\n\nNodeName=x')
     """
-    if re.search(r"\}\s*\{", text) is None:
-        return [text]
+    bare = text.lstrip()
+    whole = ([text], "") if bare[:1] == "{" else ([], text)
+    if _SEVERAL.search(text) is None if bare[:1] == "{" else _DOCUMENT.search(text) is None:
+        return whole
     parts: list[str] = []
-    depth = begin = lines = 0
-    for token in _TOKEN.finditer(text):
-        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
-        if depth == 0 and token[0] in "}]":
-            parts.append("\n" * lines + text[begin : token.end()])
-            lines += text.count("\n", begin, token.end())
-            begin = token.end()
-            if len(parts) > MOST_PARTS:
-                return [text]
-    return parts if parts and not text[begin:].strip() else [text]
+    rest: list[str] = []
+    end = 0
+    for begin in _DOCUMENT.finditer(text):
+        if begin.start() < end:
+            continue
+        depth = 0
+        for token in _TOKEN.finditer(text, begin.start()):
+            depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
+            if depth == 0:
+                break
+        else:
+            return whole  # a document that is cut short
+        parts.append("\n" * text.count("\n", 0, begin.start()) + text[begin.start() : token.end()])
+        rest += text[end : begin.start()], "\n" * text.count("\n", begin.start(), token.end())
+        end = token.end()
+        if len(parts) > MOST_PARTS:
+            return whole
+    return parts, "".join([*rest, text[end:]])
 
 
 def outline_of(document: Any) -> Outline:

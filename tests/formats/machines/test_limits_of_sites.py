@@ -78,6 +78,32 @@ def test_a_dump_has_the_accounts_above_others():
     assert any({**bob, "each": "job", "duration": time, "over": "hold"} in found for time in ("1.5d", "36h"))
 
 
+ROWS = [
+    ("root", "", "", ""),
+    (" phys", "", "cpu=16", ""),
+    ("  astro", "", "", "2"),
+    ("   astro", "ann", "", ""),
+    (" bio", "", "cpu=4", ""),
+]
+PARENTS = {"phys": "root", "astro": "phys", "bio": "root"}
+
+
+@pytest.mark.parametrize("mark", "|;\t^~")
+@pytest.mark.parametrize("form", ["tree", "Par Name", "flat"])
+def test_a_table_has_the_accounts_above_others_too(form, mark):
+    """By the blanks of `tree`, or in a column; with any delimiter that TRES do not have."""
+    head = ["Account", "User", "GrpTRES", "MaxJobs", *(["Par Name"] if form == "Par Name" else [])]
+    lines = [head]
+    for account, *rest in ROWS:
+        bare = account.strip()
+        above = [] if form != "Par Name" else [PARENTS.get(bare, "") if not rest[0] else ""]
+        lines.append([account if form == "tree" else bare, *rest, *above])
+    found = limits_of("".join(mark.join(cells) + "\n" for cells in lines))
+    science = ["phys", "astro"] if form != "flat" else "phys"
+    assert {"account": science, "cores": 16, "over": "hold"} in found
+    assert {"account": "bio", "cores": 4, "over": "hold"} in found
+
+
 def test_the_json_of_qos_says_the_same_as_its_table():
     number = lambda value: {"set": True, "infinite": False, "number": value}  # noqa: E731
     item = {

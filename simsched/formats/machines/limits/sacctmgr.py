@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from simsched.formats.accounts.account_files import IndentedAccounts, delimiter_of
 from simsched.formats.machines.limits.limit_tables import UNLIMITED
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
@@ -29,7 +30,8 @@ _SAME = {
     "maxtresminspj": "maxtresmins", "maxwalldurationperjob": "maxwall", "maxwallpj": "maxwall",
     "maxtresrunminspu": "maxtresrunminsperuser", "maxtresrunminspa": "maxtresrunminsperaccount",
     "maxtrespn": "maxtrespernode", "mintresperjob": "mintres", "usagethreshold": "usagethres",
-    "defaultqos": "defqos", "maxjobsaccrueperuser": "maxjobsaccruepu",
+    "defaultqos": "defqos", "parname": "parentname", "defacct": "defaultaccount", "admin": "adminlevel",
+    "maxjobsaccrueperuser": "maxjobsaccruepu",
     "maxjobsaccrueperaccount": "maxjobsaccruepa",
 }  # fmt: skip
 #: Key of versions before 15.08, without TRES → key, TRES.
@@ -59,18 +61,26 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
     notes = NoteCollector(strict=strict)
     reader = _Reader(notes)
     head: list[str] = []
+    mark, tree = "|", IndentedAccounts()
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
-        cells = [cell.strip() for cell in line.split("|")]
+        if not head:
+            mark = delimiter_of(line) or mark
+        raw = line.split(mark)
+        cells = [cell.strip() for cell in raw]
         names = [cell.lower().replace(" ", "") for cell in cells]
         place = f"{where}:{number}"
         if {"account", "user"} <= set(names) or {"name", "flags"} <= set(names) or not head:
-            head = names  # one file may have both tables
+            head, tree = names, IndentedAccounts()  # one file may have both tables
         elif len(cells) not in (len(head), len(head) + 1):
             notes.fault(f"{len(cells)} columns", place, f"{len(head)}, as in the header")
         else:
-            reader.take(_normal(dict(zip(head, cells, strict=False))), place)
+            values = _normal(dict(zip(head, cells, strict=False)))
+            if values.get("account"):
+                above = tree.parent(raw[head.index("account")], is_user=bool(values.get("user")))
+                values = {**({"parentname": above} if above else {}), **values}
+            reader.take(values, place)
     if "name" not in head and "account" not in head:
         notes.refuse("there are neither QOS nor associations", where, "sacctmgr show qos -P or show assoc -P")
     return reader.description()

@@ -122,6 +122,9 @@ class SlurmLimits:
                 queues = with_qos[name]
                 scope: dict[str, Any] = {"queue": queues if len(queues) > 1 else queues[0]}
                 self._of_qos(scope, PARTITION, values, where, over)
+                both = f"the jobs of {clip(', '.join(queues))}, and the jobs with this QOS, apart"
+                text = f"limits of QOS {clip(name)} count {both}; Slurm counts them together"
+                self._notes.assumed(text, where, cause="partition qos apart")
             self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, values, where, over)
         self._of_associations(partitions)
         tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
@@ -313,6 +316,10 @@ class SlurmLimits:
         for name in self._parents:
             for above in self._line(name):
                 below.setdefault(above, []).append(name)
+        if len(accounts.keys() - {"root"}) > 1 and not any(self._parents.values()):
+            text = "no file states which accounts are above others, as sacctmgr dump or show assoc tree does"
+            text = f"the limits of an account are those of its own users: {text}"
+            self._notes.assumed(text)
         for name, (values, where) in accounts.items():
             names = below.get(name, [name])
             scope = {} if name == "root" else {"account": names if len(names) > 1 else names[0]}

@@ -183,10 +183,8 @@ def _reserved_cores(
         notes.fault(f"{reserved} reserved cores of {cores}", where, "fewer than the node has")
         return 0
     if reserved:
-        plural = "s" if reserved > 1 else ""
-        notes.assumed(
-            f"{reserved} core{plural} of a node reserved for the system are not in the graph", where
-        )
+        cores_are = "cores of a node are" if reserved > 1 else "core of a node is"
+        notes.assumed(f"{reserved} {cores_are} reserved for the system and not in the graph", where)
     return reserved
 
 
@@ -203,7 +201,7 @@ def _memory(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
         notes.fault(f"MemSpecLimit={reserved} of {memory} MB", where, "less than RealMemory")
         return memory
     if reserved:
-        notes.assumed(f"{reserved} MB of a node reserved for the system are not in the graph", where)
+        notes.assumed(f"{reserved} MB of a node are reserved for the system and not in the graph", where)
     return memory - reserved
 
 

@@ -177,6 +177,10 @@ class _Understanding:
         tables = limits.tables(cpus_per_core, list(members))
         if tables:
             config["limits"] = tables
+        typed = any("gpu-type" in table for table in tables) and config.get("match-policy") == WHOLE_NODES
+        if typed and any(len(facts.kind.properties) > 1 for facts in self.nodes.values()):
+            text = "jobs with whole nodes count all gpus of these for a limit on one type of gpus"
+            self.notes.assumed(text)
         self.settings.note_unused()
         return MachineDescription(
             recipe=recipe,
@@ -339,7 +343,7 @@ class _Understanding:
             self.notes.assumed(text, facts.where, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
         if pools and memory.isdigit() and int(memory) > max(pools):
-            text = f"partition {clip(name)}: DefMemPerNode={memory}, and none of its nodes has so much memory"
+            text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
             self.notes.assumed(text, facts.where, cause="defmempernode")
 
     def _prioritise(
