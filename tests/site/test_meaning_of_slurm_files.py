@@ -324,7 +324,7 @@ ODD_ASSOC = "Cluster|Account|User|MaxJobs\nc|bio||-1\nelsewhere|bio|tom|1\n"
         "0.txt:10: TRESWeights=CPU=1 (",
         "0.txt:11: sockets: '=2' is not valid",
         "0.txt:12: partition a: MinNodes=2 of 1 nodes: no job can run",
-        "0.txt:12: partition a: DefaultTime (2d) is above MaxTime (1d), which is",
+        "0.txt:12: partition a: DefaultTime=2-0 is above MaxTime",
         "0.txt:12: partition a: DefMemPerNode=8000, which none of its nodes has",
         "0.txt:12: partition a: OverSubscribe=FORCE:4 (",
         "0.txt:13: partition b: TRESBillingWeights=CPU=1 (",
