@@ -100,11 +100,11 @@ def coverage(page: Page, found: dict) -> None:
         covered worst: this is the share of all forecasts of the held-out weeks, in which a job that waits for
         a day counts 24 times.""",
     )
-    page.table(HEAD_COVERAGE, pooled(found))
+    page.table(HEAD_COVERAGE, together(found))
     page.figure(picture(found), "bias", "Real and predicted waits by the predicted wait, SDSC-SP2.")
 
 
-def pooled(found: dict) -> list[list[str]]:
+def together(found: dict) -> list[list[str]]:
     """How often the quantiles held over all forecasts, for each log."""
     checks = {place: one["check"] for place, one in found.items()}
     return [
