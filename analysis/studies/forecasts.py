@@ -94,6 +94,7 @@ def coverage(page: Page, found: dict) -> None:
         level, in one log, is {100 * worst:.1f} points.""",
     )
     page.table(HEAD_COVERAGE, rows)
+    page.figure(picture(found), "bias", "Real and predicted waits by the predicted wait, SDSC-SP2.")
     page.section(
         "All forecasts together",
         """Each week counts once above. Most forecasts are of the weeks with the longest queues, and these are
@@ -101,7 +102,6 @@ def coverage(page: Page, found: dict) -> None:
         a day counts 24 times.""",
     )
     page.table(HEAD_COVERAGE, together(found))
-    page.figure(picture(found), "bias", "Real and predicted waits by the predicted wait, SDSC-SP2.")
 
 
 def together(found: dict) -> list[list[str]]:
