@@ -35,11 +35,12 @@ class Job(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """At most `most` of a quantity for the jobs that have one scope."""
+    """At most `most` of a quantity for the jobs that have one scope; it holds those that it `binds`."""
 
     scope: object
     quantity: str
     most: float
+    binds: object = lambda job: True
 
 
 def amount(limit, job, now, start):
@@ -68,7 +69,7 @@ class Machine:
     def allowed(self, job, now):
         for at, limit in enumerate(self.limits):
             scope = limit.scope(job)
-            if scope is None:
+            if scope is None or not limit.binds(job):
                 continue
             mine = [entry for entry in self.running if limit.scope(entry[0]) == scope]
             use = sum(amount(limit, other, now, start) for other, start in mine)

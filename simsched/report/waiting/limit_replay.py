@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from simsched.match.claims_from_r import ClaimsFromR
+from simsched.match.named_targets import targets_of_ranks
 from simsched.simulation.limits.limit_counters import (
     FIRST_AHEAD,
     FIRST_SPENT,
@@ -31,10 +33,12 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
     from simsched.report.data.column_arrays import Arrays
     from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Place, ScopeLimit
+    from simsched.simulation.record.allocation_reader import AllocationRecord
     from simsched.workload.job import Job
 
     Floats = npt.NDArray[np.float64]
 
+MEMORY = MEASURES.index("memory")
 LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
 ROUNDING = 1e-3
@@ -49,6 +53,10 @@ class RunFacts(Protocol):
     jobs: Mapping[str, Job]
     table: Arrays
     whole: bool
+
+    @property
+    def records(self) -> list[AllocationRecord]:
+        """The records of ``allocations.jsonl``."""
 
     @property
     def row_of(self) -> Mapping[str, int]:
@@ -219,7 +227,31 @@ class LimitReplay:
         if row is None or not np.isfinite(causes.table["start"][row]):
             return least
         got = (float(causes.table[unit][row]) for unit in ("nodes", "cores", "gpus"))
-        return demand_of((*got, least[MEASURES.index("memory")]), seconds)
+        return demand_of((*got, self._memory.get(name, least[MEMORY])), seconds)
+
+    @cached_property
+    def _memory(self) -> dict[str, float]:
+        """Job → the memory that it got, where a limit counts it and it depends on the placement.
+
+        The tables do not have it, so it is that of R.
+        """
+        found: dict[str, float] = {}
+        if not any("memory" in dict(rule.most) for rule in self.rules):
+            return found
+        causes = self._causes
+        assert causes.cluster is not None
+        claims = ClaimsFromR(causes.cluster.index)
+        for record in causes.records:
+            name = str(record.id)
+            if record.event != "alloc" or name not in causes.jobs:
+                continue
+            request = causes.request_of(name)
+            if MEMORY in self._table.varies(request):
+                granted = record.resources()
+                claims.exact(name, granted, request, rest=True)
+                found[name] = claims.by_name()[name].counts.get("memory", 0)
+                claims.release(name, targets_of_ranks(causes.cluster.index, granted.ranks))
+        return found
 
     @cached_property
     def _runs(self) -> tuple[dict[Place, list[int]], list[tuple[int, float, float, float]], list[Demand]]:

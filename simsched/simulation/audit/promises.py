@@ -7,11 +7,14 @@ broken promise is a fault.
 
 from __future__ import annotations
 
-from math import isnan
+from heapq import heappop, heappush, nlargest
+from itertools import groupby
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.simulation.audit.audit_report import AuditReport, LateStart
 from simsched.simulation.audit.limit_use import Attempt
+from simsched.simulation.audit.tolerance import known, later
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,11 +77,48 @@ def check_promises(
             report.add("P1", str(row["id"]), f"was promised {promised:g} by a policy that promises no start")
         elif promised < row["eligible"]:
             report.add("P1", str(row["id"]), f"was promised {promised:g} before it was eligible")
+    foreseen = not (recorded.outages or recorded.chance or recorded.epilog)
+    if each and recorded.considers_all and foreseen:
+        for name, promised, idle in _too_distant(table):
+            text = f"was promised {promised:g}, and all jobs of its time were to end by {idle:g}"
+            report.add("P1", name, text)
     for late in late_starts(recorded, table, attempts):
         if late.cause is None:
             report.add("P1", late.job, str(late))
         else:
             report.explained.append(late)
+
+
+def _too_distant(table: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, float, float]]:
+    """Yield (job, promise, time) for each promise later than all jobs of its time were to end by.
+
+    When a job is promised its start, the plan has the running and the waiting jobs alone: once these have
+    ended by their requested durations, the machine is idle.
+    """
+    ran = [row for row in table if row["start"] is not None and row["end"] is not None]
+    if any(later(row["end"], row["start"] + row["duration"]) for row in ran):
+        return  # the plan does not know how long an overrun lasts
+    ready = sorted((row for row in table if known(row.get("promised")) is not None), key=_eligible)
+    planned: list[tuple[float, float]] = []  # (- planned end, end) of the jobs that are or were there
+    for _, alike in groupby(ready, _eligible):
+        rows = list(alike)
+        now = rows[0]["eligible"]
+        while planned and planned[0][1] < now:
+            heappop(planned)
+        idle = max(now, -planned[0][0]) if planned else now
+        ends = [row["promised"] + row["duration"] for row in rows]
+        first, second = (*nlargest(2, ends), now)[:2]
+        for row, own in zip(rows, ends, strict=True):
+            # of jobs that become eligible together, any may be before the others
+            until = max(idle, second if own == first else first)
+            if later(row["promised"], until):
+                yield str(row["id"]), row["promised"], until
+            heappush(planned, (-own, inf if row["end"] is None else row["end"]))
+
+
+def _eligible(row: Mapping[str, Any]) -> float:
+    found: float = row["eligible"]
+    return found
 
 
 def _is_late(row: Mapping[str, Any]) -> bool:

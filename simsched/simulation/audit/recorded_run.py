@@ -62,6 +62,7 @@ class RecordedRun:
     disrupted : whether outages or failures were possible.
     seeds : the seed, which is recorded twice: by itself and in the configuration.
     replans : whether the policy plans again in each pass, so that it promises no start.
+    considers_all : whether each pass plans for all jobs that wait, on the whole machine.
     live : whether a program took targets out while the clock ran, at any place within an instant.
     renewals : times (s) at which requests or running jobs changed, so that promises may be broken.
     chance : a reason that may break a promise at any time, such as random failures, or None.
@@ -84,6 +85,7 @@ class RecordedRun:
     outages: tuple[RecordedOutage, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     replans: bool = False
+    considers_all: bool = False
     live: bool = False
     renewals: tuple[float, ...] = ()
     chance: str | None = None
@@ -172,6 +174,10 @@ def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
         checkpoints=read_checkpoints(config.get("job_checkpoints"), "job-checkpoints"),
         seeds=(meta.get("seed"), config.get("seed")),
         replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
+        considers_all=not (
+            (config.get("queue_options") or {}).get("queue_depth")
+            or any(config.get(key) for key in ("queues", "reservations", "licenses"))
+        ),
         live=meta.get("live") is True,
         renewals=tuple(meta.get("renewals", ())),
         chance=_chance(config),

@@ -112,6 +112,7 @@ TAMPERED = {
     "eligible earlier": (lambda: waiting("easy"), jobs("eligible = eligible + 1 WHERE id = 'B'"), "A8"),
     "promise removed": (lambda: waiting("conservative"), jobs("promised = NULL WHERE id = 'B'"), "P1"),
     "promise moved": (lambda: waiting("conservative"), jobs("promised = promised + 9 WHERE id = 'C'"), "P1"),
+    "promise postponed": (lambda: waiting("conservative"), jobs("promised = 11 WHERE id = 'B'"), "P1"),
     "promise broken": (lambda: waiting("conservative"), jobs("promised = promised - 2 WHERE id = 'B'"), "P1"),
     **{
         f"backfilled under {policy}": (

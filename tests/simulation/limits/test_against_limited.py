@@ -106,6 +106,30 @@ def test_small_workloads_start_as_in_the_simple_scheduler(policy, seed):
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
+@pytest.mark.parametrize("seed", range(12))
+def test_levels_start_as_in_the_simple_scheduler(policy, seed):
+    """Level 1 takes the place of level 2 for the jobs of one QoS, which level 2 counts all the same."""
+    rng = np.random.default_rng(2000 + seed)
+    jobs, (quantity, of) = some_jobs(rng), list(QUANTITIES.items())[seed % 4]
+    low, high = sorted(int(value) for value in rng.choice(np.arange(9, 14), 2, replace=False))
+    low, high = (
+        most * 50 if "hours" in quantity else most - 8 * (quantity == "running-jobs") for most in (low, high)
+    )
+    given = {most: most / 3600 if "hours" in quantity else most for most in (low, high)}
+    rules = [
+        {"qos": "high", "each": "user", "level": 1, quantity: given[high]},
+        {"each": "user", "level": 2, quantity: given[low], "running-jobs" if of != "jobs" else "cores": 99},
+    ]
+    limits = [
+        limited.Limit(lambda job: job.user if job.qos == "high" else None, of, high),
+        limited.Limit(lambda job: job.user, of, low, lambda job: job.qos != "high"),
+    ]
+    expected = limited.schedule(jobs, 12, limits, policy)
+    run = ss.simulate(machine(12), workload_of(jobs), policy, limits=rules, allocations=False)
+    assert starts_of(run) == expected, rules
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
 @pytest.mark.parametrize("seed", range(8))
 def test_jobs_beyond_the_submitted_ones_are_rejected_as_in_the_simple_scheduler(policy, seed):
     rng = np.random.default_rng(1000 + seed)

@@ -93,6 +93,21 @@ def test_the_least_counts_the_nodes_that_can_host_the_request(ran, load, most, f
     assert bool(answer) == fits
 
 
+def test_why_counts_the_memory_of_whole_nodes(load, tmp_path):
+    """The least is no memory, and the free node has 16."""
+    groups = [{"name": "a", "count": 2, "cores": 4, "memory": 16}, {"name": "b", "count": 1, "cores": 4}]
+    cluster = load({"name": "c", "groups": groups})
+    jobs = [job(name, at, "slot=1/core", 10, user="u") for at, name in enumerate("abc")]
+    options = {"match_policy": "firstnodex", "limits": [{"each": "user", "memory": 20}]}
+    found = ss.simulate(cluster, workload(*jobs), **options)
+    assert starts(found) == {"a": 0, "b": 10, "c": 20}
+    found.save(tmp_path / "run")
+    for name in "bc":
+        answer = ss.load_run(tmp_path / "run").why(name, cluster, workload(*jobs))
+        assert {period.cause for period in answer.periods} == {"limit memory of user u"}
+        assert "16 units of memory are used" in str(answer)
+
+
 def test_feasible_counts_whole_nodes_under_the_match_policy_of_the_configuration():
     config = {"match-policy": "firstnodex", "limits": [{"each": "job", "cores": 3}]}
     answer = ss.feasible("tiny", ss.Jobspec.from_shape("slot=1/core"), config=config)
