@@ -234,6 +234,13 @@ def test_the_fields_of_a_configuration_are_all_there(function):
         assert all(f"{name} :" in function.__doc__ or f"{name}," in function.__doc__ for name in names)
 
 
+def test_a_seed_is_a_whole_number_of_any_kind():
+    assert ss.simulate("tiny", TWO, seed=np.int64(3)).config["seed"] == 3
+    for wrong in (1.5, True, -1, "x"):
+        with pytest.raises(ss.ConfigError, match="expected a whole number of 0 or more"):
+            ss.simulate("tiny", TWO, seed=wrong)
+
+
 def test_a_wrong_value_says_which_is_meant():
     with pytest.raises(ss.ConfigError, match="'allw' of overrun; did you mean allow"):
         ss.simulate("tiny", TWO, overrun="allw")

@@ -77,8 +77,14 @@ def read_shards(file: Path, jobs: Sequence[str] | None = None) -> pd.DataFrame:
             ) from None
     if frame.empty:
         return no_shards()
-    if frame[["id", "event", "time", "ranks"]].isna().to_numpy().any():
-        raise RunError("a record lacks id, event, time or R", where=str(file))
+    needed = {"id": "id", "event": "event", "time": "time", "ranks": "R"}
+    empty = frame[[*needed]].isna()
+    bad = empty.any(axis=1)
+    if bad.any():
+        row = bad.idxmax()
+        place = f":{frame['record'][row]}" if jobs is None else ""
+        lacking = ", ".join(name for column, name in needed.items() if empty.loc[row, column])
+        raise RunError(f"the record lacks {lacking}", where=f"{file}{place}")
     texts = {c: frame[c].astype("category") for c in ("event", "hosts", "ranks", "type", "ids")}
     return frame.assign(**texts).sort_values("record", kind="stable", ignore_index=True)
 

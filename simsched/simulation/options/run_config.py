@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.arguments import check_whole
 from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.formats.rfc.idset import Idset
@@ -163,8 +164,6 @@ class RunConfig:
                 )
         if least < most and ceil(least) > floor(most):
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
 
     def refuse_contradictions(self) -> None:
         """Raise a `ConfigError` for options that exclude each other, or need another one.
@@ -538,6 +537,9 @@ def make_config(**options: Any) -> RunConfig:
             options[name] = _READERS[name](options[name], name)
     if options.get("priority") is not None:
         options.setdefault("order", MULTIFACTOR)
+    if "seed" in options:
+        check_whole("seed", options["seed"])
+        options["seed"] = int(options["seed"])
     config = RunConfig(**options)
     policy = find_policy(config.match_policy)
     if not isinstance(config.match_policy, str):
