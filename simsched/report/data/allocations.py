@@ -78,12 +78,11 @@ def read_shards(file: Path, jobs: Sequence[str] | None = None) -> pd.DataFrame:
     if frame.empty:
         return no_shards()
     needed = {"id": "id", "event": "event", "time": "time", "ranks": "R"}
-    empty = frame[[*needed]].isna()
-    bad = empty.any(axis=1)
-    if bad.any():
-        row = bad.idxmax()
-        place = f":{frame['record'][row]}" if jobs is None else ""
-        lacking = ", ".join(name for column, name in needed.items() if empty.loc[row, column])
+    empty = frame[[*needed]].isna().to_numpy()
+    if empty.any():
+        row = int(empty.any(axis=1).argmax())
+        place = f":{frame['record'].iloc[row]}" if jobs is None else ""
+        lacking = ", ".join(name for name, lacks in zip(needed.values(), empty[row], strict=True) if lacks)
         raise RunError(f"the record lacks {lacking}", where=f"{file}{place}")
     texts = {c: frame[c].astype("category") for c in ("event", "hosts", "ranks", "type", "ids")}
     return frame.assign(**texts).sort_values("record", kind="stable", ignore_index=True)

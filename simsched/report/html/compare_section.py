@@ -38,8 +38,8 @@ LEAST_GROUPS = 2
 NOTE = "Mean waits. The interval is that of the differences job by job, in groups of ten jobs or more."
 
 
-def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
-    """Return the section that compares the runs, and append its charts."""
+def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: str = "") -> str:
+    """Return the section that compares the runs, and append its charts; `note` says which runs they are."""
     colours = palette.cycle(len(runs))
     pairs = [compare_runs(runs[0], run) for run in runs[1:]]
     drawn = Charts()
@@ -66,9 +66,13 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]]) -> str:
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
-        f"{_verdicts(runs, pairs)}{_all_pairs(runs)}{_figures(runs, pairs)}"
+        f"{_note(note)}{_verdicts(runs, pairs)}{_all_pairs(runs)}{_figures(runs, pairs)}"
         f'<div class="pair">{"".join(panels)}</div>{_against_the_log(runs)}{_by_group(runs)}</section>'
     )
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>' if text else ""
 
 
 def _key(runs: Sequence[RunTables], colours: Sequence[str]) -> str:
