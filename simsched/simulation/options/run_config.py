@@ -7,7 +7,7 @@ arguments of Python callers, and both use the same reader for each option.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -367,18 +367,19 @@ def _deep(base: Mapping[str, Any], over: Mapping[str, Any], *, nested: bool = Fa
 
 
 def read_epilog(value: Any, where: str) -> tuple[float, float]:
-    """Read ``30s``, or ``10s..2m`` for whole seconds drawn from that range.
+    """Read ``30s``, or ``10s..2m`` or two values for whole seconds drawn from that range.
 
     Raises
     ------
     ConfigError, FormatError
         For a text of neither form.
     """
-    if isinstance(value, tuple) and len(value) == 2:
-        return value
-    least, dots, most = str(value).partition("..")
-    first = parse_time(least, where=where)
-    last = parse_time(most, where=where) if dots else first
+    if isinstance(value, tuple | list) and len(value) == 2:
+        first, last = (parse_time(one, where=where) for one in value)
+    else:
+        least, dots, most = str(value).partition("..")
+        first = parse_time(least, where=where)
+        last = parse_time(most, where=where) if dots else first
     if not first <= last < float("inf"):
         raise ConfigError(f"{value!r} is not a valid epilog", where=where, expected="30s, or 10s..2m")
     return first, last
@@ -468,7 +469,8 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
             continue
         option = OPTIONS.get(name)
         if option is None:
-            raise ConfigError(f"unknown key {key!r}", where=where, expected=", ".join(KEYS))
+            meant = did_you_mean(name, KEYS)
+            raise ConfigError(f"unknown key {key!r}{meant}", where=where, expected=", ".join(KEYS))
         value = document[key]
         if not isinstance(value, option.kind) or (option.kind is int and isinstance(value, bool)):
             raise ConfigError(
@@ -533,6 +535,8 @@ def make_config(**options: Any) -> RunConfig:
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
+        if isinstance(options[name], Iterator):
+            options[name] = tuple(options[name])
         if name in _READERS:
             options[name] = _READERS[name](options[name], name)
     if options.get("priority") is not None:
