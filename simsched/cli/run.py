@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched import _version
 from simsched.bundled import resolve
-from simsched.cli.options.run_options import add_rules, rules_document, rules_of, time_of
+from simsched.cli.options.run_options import COMMAND_LINE, add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
@@ -167,7 +167,8 @@ def _run(args: argparse.Namespace, site: Site | None, again: Mapping[str, Any] |
     from simsched.simulation.record.run_directory import RUN, RunDirectory
 
     rules = _rules(args, site) if again is None else again["rules"]
-    options = rules_of(args, rules) | _times(args)
+    place = COMMAND_LINE if again is None else f"{args.again}/run.json: rules"
+    options = rules_of(args, rules, place) | _times(args)
     args.output = args.output or _default_output(args, rules)
     refuse_foreign(args.output, RUN)
     cluster, workload = read_inputs(args, site)

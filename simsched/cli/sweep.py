@@ -92,7 +92,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
     for name in changed_inputs(folder.record() or {}, study):
         note(f"{name} has changed; its runs are performed again")
     planned = plan(study, measure=False)
-    for text in (*planned.notes, *planned.log_use):
+    for text in planned.log_use:
         note(text, of_input=True)
     INPUTS.forget()  # usually other processes perform the runs
     kept = "interrupted; finished runs are kept, and --resume continues"

@@ -34,7 +34,7 @@ def register(subparsers: Subparsers) -> None:
         epilog="The inputs of the run are read again for a JOB; they must not have changed.",
     )
     parser.add_argument("directory", metavar="RUN", help="run directory")
-    parser.add_argument("jobs", metavar="JOB", nargs="*", help="id of a job")
+    parser.add_argument("jobs", metavar="JOB", nargs="*", default=[], help="id of a job")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
     parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE; .png, .svg or .pdf: a picture")
     parser.set_defaults(run=run_why)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,14 +95,14 @@ def fields_given(
     keys = {option.field: key for key, option in OPTIONS.items()}
     for name, value in keywords.items():
         if name not in known and value is not None:
+            value = list(value) if isinstance(value, Iterator) else value  # noqa: PLW2901 (it is read once)
             try:
-                canonical_json(value)
+                document[keys[name]] = json.loads(canonical_json(value))
             except ConfigError:
                 expected = (
                     "a name or plain data, as in a configuration file: other processes perform the runs"
                 )
                 raise wrong(name, value, expected) from None
-            document[keys[name]] = value
     if site is not None:
         document = merged(site.config, document)
         given["reading"] = {"on_site": reading_on(site), **given.get("reading", {})}

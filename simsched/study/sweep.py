@@ -115,9 +115,9 @@ def sweep(
             folder.begin()
             state.log_use = list(log_uses(study) if log_use is None else log_use)
             write_json(folder.path / RECORD, record_of(study, state, complete=False))
+            warn_of_rules(missing)
             _perform(missing, opened, folder, state, retries, progress)
             state.reality = reality_of_study(tasks, opened)
-            warn_of_rules(tasks)
             _finish(folder, study, state, report=report)
     if earlier is not None and not state.failed:
         with earlier.writing():

@@ -234,6 +234,24 @@ def test_the_fields_of_a_configuration_are_all_there(function):
         assert all(f"{name} :" in function.__doc__ or f"{name}," in function.__doc__ for name in names)
 
 
+@pytest.mark.parametrize("made", [list, tuple, iter])
+def test_tables_of_rules_are_any_iterable(made):
+    limits = [{"each": "user", "cores": 5}]
+    assert ss.simulate("tiny", TWO, limits=made(limits)).config["limits"][0]["cores"] == 5
+    ask = {"targets": "max_wait<=1d", "seeds": 1, "workers": 0, "most": 1.0, "least": 1.0}
+    found = ss.headroom("tiny", TWO, **ask, limits=made(limits), epilog=(1, 2))
+    assert found.about["options"] == {"limits": limits, "epilog": [1, 2]}
+    with pytest.raises(ss.FormatError, match="epilog: 'x' is not a duration"):
+        ss.simulate("tiny", TWO, epilog=("x", 2))
+
+
+def test_a_seed_is_a_whole_number_of_any_kind():
+    assert ss.simulate("tiny", TWO, seed=np.int64(3)).config["seed"] == 3
+    for wrong in (1.5, True, -1, "x"):
+        with pytest.raises(ss.ConfigError, match="expected a whole number of 0 or more"):
+            ss.simulate("tiny", TWO, seed=wrong)
+
+
 def test_a_wrong_value_says_which_is_meant():
     with pytest.raises(ss.ConfigError, match="'allw' of overrun; did you mean allow"):
         ss.simulate("tiny", TWO, overrun="allw")

@@ -105,11 +105,11 @@ def checked_rules(args: argparse.Namespace, site: Site | None = None) -> dict[st
     return rules_of(args, rules_document(args, site))
 
 
-def rules_of(args: argparse.Namespace, document: dict[str, Any]) -> dict[str, Any]:
+def rules_of(args: argparse.Namespace, document: dict[str, Any], where: str = COMMAND_LINE) -> dict[str, Any]:
     """Return the fields of a checked document; the transforms of the workload draw from its seed too."""
     from simsched.simulation.options.run_config import from_document
 
-    options = from_document(document, COMMAND_LINE)
+    options = from_document(document, where)
     args.seed = options.get("seed", 0)
     return options
 

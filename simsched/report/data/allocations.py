@@ -77,8 +77,13 @@ def read_shards(file: Path, jobs: Sequence[str] | None = None) -> pd.DataFrame:
             ) from None
     if frame.empty:
         return no_shards()
-    if frame[["id", "event", "time", "ranks"]].isna().to_numpy().any():
-        raise RunError("a record lacks id, event, time or R", where=str(file))
+    needed = {"id": "id", "event": "event", "time": "time", "ranks": "R"}
+    empty = frame[[*needed]].isna().to_numpy()
+    if empty.any():
+        row = int(empty.any(axis=1).argmax())
+        place = f":{frame['record'].iloc[row]}" if jobs is None else ""
+        lacking = ", ".join(name for name, lacks in zip(needed.values(), empty[row], strict=True) if lacks)
+        raise RunError(f"the record lacks {lacking}", where=f"{file}{place}")
     texts = {c: frame[c].astype("category") for c in ("event", "hosts", "ranks", "type", "ids")}
     return frame.assign(**texts).sort_values("record", kind="stable", ignore_index=True)
 

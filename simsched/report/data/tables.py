@@ -10,20 +10,19 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
 import numpy as np
 
 from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
 from simsched.formats.text.documents import load_json
-from simsched.formats.text.json_text import told
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped
 from simsched.simulation.record.run_directory import check_format
+from simsched.simulation.record.run_origin import check_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -355,48 +354,10 @@ def _check_meta(meta: dict[str, Any], path: Path) -> None:
     check_format(meta, where)
     if meta.get("complete") is not True:
         raise RunError("the run did not finish", where=str(path), expected="a complete run")
-    try:
-        msgspec.convert(meta, _Meta)
-    except msgspec.ValidationError as error:
-        raise RunError(told(error), where=where, expected="a file that `simsched run` wrote") from None
+    check_parts(meta, where)
     for file in ("jobs.parquet", "timeline.parquet"):
         if not (path / file).is_file():
             raise RunError(f"{file} is missing", where=str(path), expected="a complete run")
-
-
-Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
-
-
-class _Input(msgspec.Struct):
-    role: str | None = None
-    name: str | None = None
-    sha256: str | None = None
-
-
-class _Machine(msgspec.Struct):
-    name: str | None = None
-    targets: Count = 0
-    totals: dict[str, Count] = {}
-
-
-class _Meta(msgspec.Struct, rename={"since": "from"}):
-    """The types of the parts of ``run.json``; parts may be missing."""
-
-    cluster: _Machine | None = None
-    config: dict[str, Any] = {}
-    counts: dict[str, Count] = {}
-    inputs: list[_Input] = []
-    files: dict[str, str] = {}
-    wall_seconds: float | None = None
-    jobs_per_second: float | None = None
-    until: float | None = None
-    since: float | None = None
-    seed: int | None = None
-    whole_nodes: bool = False
-    queue_stops: dict[str, list[tuple[float, float | None]]] = {}
-    reservations: list[dict[str, Any]] = []
-    clock: dict[str, Any] = {}
-    replay: dict[str, Any] = {}
 
 
 def read_record(file: Path) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def inches(paper: str) -> float:
     width = float(found[1]) * _UNITS[found[2]] if found else 0.0
     if not 1 <= width <= 40:
         expected = f"{', '.join(PAPERS)}, or a width of 1 to 40 in such as 8.5cm (in, cm, mm, pt)"
-        raise ConfigError(f"{paper!r} is not the width of a figure", where="paper", expected=expected)
+        raise ConfigError(f"{paper!r} is not the width of a figure", expected=expected)
     return width
 
 

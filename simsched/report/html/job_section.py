@@ -25,13 +25,19 @@ MOST_CHANGES = 2_000_000
 """Periods of all waits that a page has at most; under FCFS each end of a job may begin one in each wait."""
 
 
-def has_waits(run: RunTables) -> bool:
-    """Whether a page explains the waits of single jobs: it has the free units, and there is room."""
+def changes(run: RunTables) -> int | None:
+    """Return the number of periods of all waits; None if the timeline does not have the free units."""
     try:
         causes, _ = find_causes(run)
     except RunError:
-        return False
-    return sum(len(wait.codes) for wait in causes.waits) <= MOST_CHANGES
+        return None
+    return sum(len(wait.codes) for wait in causes.waits)
+
+
+def has_waits(run: RunTables) -> bool:
+    """Whether a page explains the waits of single jobs: it knows them, and there is room."""
+    found = changes(run)
+    return found is not None and found <= MOST_CHANGES
 
 
 def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any] | None:
@@ -66,8 +72,17 @@ def packed_waits(run: RunTables, tick: float, islands: Islands) -> dict[str, Any
     }
 
 
-def panel(prefix: str) -> str:
-    """Return the panel that explains one job, which the reader chooses."""
+def panel(prefix: str, run: RunTables) -> str:
+    """Return the panel that explains one job, which the reader chooses, or says where it is explained."""
+    if not has_waits(run):
+        found = changes(run)
+        if found is None:
+            return ""
+        return (
+            '<section class="panel"><h2>Why one job waited</h2><p class="note">The causes of all waits have '
+            f"{found:,} periods, and a page has room for {MOST_CHANGES:,}: see "
+            "<code>simsched why RUN JOB</code>.</p></section>"
+        )
     return (
         f'<section class="panel" id="{prefix}-job" tabindex="-1"><div class="head">'
         "<h2>Why one job waited</h2>"

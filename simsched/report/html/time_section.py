@@ -82,7 +82,7 @@ def over_time(
             room_spec[end] = (room_spec[end] - origin) / seconds
     spec["waits"] = None if left_out else job_section.packed_waits(run, tick, islands)
     charts.append({"time": spec})
-    asked = job_section.panel(prefix) if spec["waits"] else ""
+    asked = "" if left_out else job_section.panel(prefix, run)
     if len(line) < len(run.timeline):
         means = f" Means of {len(line):,} equal parts of the time; the queue is the longest in each."
     else:

@@ -112,7 +112,7 @@ class LimitReplay:
     def __init__(self, causes: RunFacts) -> None:
         assert causes.cluster is not None
         self._causes = causes
-        self.rules = read_limits(causes.config.get("limits", ()), "run.json")
+        self.rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
         self._table = LimitTable(
             self.rules, causes.cluster.index, tuple(causes.jobs.values()), whole=causes.whole
         )

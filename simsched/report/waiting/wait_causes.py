@@ -179,7 +179,7 @@ class WaitCauses:
             raise RunError("the timeline of this run has no free units of any type", where=run.name)
 
     def _take_inputs(self, cluster: Cluster, workload: Workload) -> None:
-        licences = read_licences(self.config.get("licenses"), "run.json")
+        licences = read_licences(self.config.get("licenses"), "run.json: licenses")
         self.cluster = cluster = with_licences(cluster, licences)
         requested, _ = with_requests(workload.jobs, licences)
         self.jobs: Mapping[str, Job] = {str(job.id): job for job in requested}

@@ -7,11 +7,12 @@ arguments of Python callers, and both use the same reader for each option.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.arguments import check_whole
 from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
 from simsched.formats.rfc.idset import Idset
@@ -163,8 +164,6 @@ class RunConfig:
                 )
         if least < most and ceil(least) > floor(most):
             raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise ConfigError(f"seed is {self.seed!r}", expected="a whole number of 0 or more")
 
     def refuse_contradictions(self) -> None:
         """Raise a `ConfigError` for options that exclude each other, or need another one.
@@ -368,18 +367,19 @@ def _deep(base: Mapping[str, Any], over: Mapping[str, Any], *, nested: bool = Fa
 
 
 def read_epilog(value: Any, where: str) -> tuple[float, float]:
-    """Read ``30s``, or ``10s..2m`` for whole seconds drawn from that range.
+    """Read ``30s``, or ``10s..2m`` or two values for whole seconds drawn from that range.
 
     Raises
     ------
     ConfigError, FormatError
         For a text of neither form.
     """
-    if isinstance(value, tuple) and len(value) == 2:
-        return value
-    least, dots, most = str(value).partition("..")
-    first = parse_time(least, where=where)
-    last = parse_time(most, where=where) if dots else first
+    if isinstance(value, tuple | list) and len(value) == 2:
+        first, last = (parse_time(one, where=where) for one in value)
+    else:
+        least, dots, most = str(value).partition("..")
+        first = parse_time(least, where=where)
+        last = parse_time(most, where=where) if dots else first
     if not first <= last < float("inf"):
         raise ConfigError(f"{value!r} is not a valid epilog", where=where, expected="30s, or 10s..2m")
     return first, last
@@ -469,7 +469,8 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
             continue
         option = OPTIONS.get(name)
         if option is None:
-            raise ConfigError(f"unknown key {key!r}", where=where, expected=", ".join(KEYS))
+            meant = did_you_mean(name, KEYS)
+            raise ConfigError(f"unknown key {key!r}{meant}", where=where, expected=", ".join(KEYS))
         value = document[key]
         if not isinstance(value, option.kind) or (option.kind is int and isinstance(value, bool)):
             raise ConfigError(
@@ -534,10 +535,15 @@ def make_config(**options: Any) -> RunConfig:
     for name in options:
         if name not in known:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
+        if isinstance(options[name], Iterator):
+            options[name] = tuple(options[name])
         if name in _READERS:
             options[name] = _READERS[name](options[name], name)
     if options.get("priority") is not None:
         options.setdefault("order", MULTIFACTOR)
+    if "seed" in options:
+        check_whole("seed", options["seed"])
+        options["seed"] = int(options["seed"])
     config = RunConfig(**options)
     policy = find_policy(config.match_policy)
     if not isinstance(config.match_policy, str):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from simsched.errors import RunError
 from simsched.formats.text.input_files import read_bytes
-from simsched.formats.text.json_text import decode_json_bulk
+from simsched.formats.text.json_text import decode_json_bulk, told
 from simsched.simulation.record.file_digests import changed_inputs
 from simsched.simulation.record.run_directory import check_format
 
@@ -72,6 +72,49 @@ class Origin(msgspec.Struct):
     format: int = 1
     simsched: str | None = None
     files: dict[str, str] = {}
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=2**53)]
+
+
+class _Input(msgspec.Struct):
+    role: str | None = None
+    name: str | None = None
+    sha256: str | None = None
+
+
+class _Machine(msgspec.Struct):
+    name: str | None = None
+    targets: Count = 0
+    totals: dict[str, Count] = {}
+
+
+class _Meta(msgspec.Struct, rename={"since": "from"}):
+    """The types of the parts of ``run.json``; parts may be missing."""
+
+    cluster: _Machine | None = None
+    config: dict[str, Any] = {}
+    counts: dict[str, Count] = {}
+    inputs: list[_Input] = []
+    files: dict[str, str] = {}
+    wall_seconds: float | None = None
+    jobs_per_second: float | None = None
+    until: float | None = None
+    since: float | None = None
+    seed: int | None = None
+    whole_nodes: bool = False
+    queue_stops: dict[str, list[tuple[float, float | None]]] = {}
+    reservations: list[dict[str, Any]] = []
+    clock: dict[str, Any] = {}
+    replay: dict[str, Any] = {}
+
+
+def check_parts(meta: Mapping[str, Any], where: str) -> None:
+    """Raise RunError for a part of ``run.json`` of another type than reports expect, with its place."""
+    try:
+        msgspec.convert(meta, _Meta)
+    except msgspec.ValidationError as error:
+        raise RunError(told(error), where=where, expected="a file that `simsched run` wrote") from None
 
 
 def read_origin(path: Path) -> Origin:

@@ -238,6 +238,21 @@ def test_a_page_of_a_large_run_is_bounded_and_says_what_is_left_out(write_run, m
     assert html.page([run]).count("<table") == text.count("<table")
 
 
+def test_more_changes_of_causes_than_a_page_holds_are_left_out_and_named(runs, monkeypatch):
+    from simsched.report.html import job_section
+
+    monkeypatch.setattr(job_section, "MOST_CHANGES", 1)
+    text = html.page(runs[:1])
+    assert "and a page has room for 1: see <code>simsched why RUN JOB</code>" in text
+    assert "Choose a job to see its wait." not in text
+
+
+def test_the_comparison_has_its_notes_at_their_chart(both):
+    head, _, rest = both.partition("<h2>In words</h2>")
+    assert "Left of 0" not in head
+    assert "Left of 0" in rest
+
+
 def test_a_thinned_timeline_keeps_means_and_the_longest_queue(monkeypatch):
     from simsched.report.html import time_section
 
