@@ -98,6 +98,8 @@ def _too_distant(table: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, floa
     ran = [row for row in table if row["start"] is not None and row["end"] is not None]
     if any(later(row["end"], row["start"] + row["duration"]) for row in ran):
         return  # the plan does not know how long an overrun lasts
+    if any("%" in str(row.get("array_task") or "") for row in table):
+        return  # a task that the limit of its array holds is planned once it may start
     ready = sorted((row for row in table if known(row.get("promised")) is not None), key=_eligible)
     planned: list[tuple[float, float]] = []  # (- planned end, end) of the jobs that are or were there
     for _, alike in groupby(ready, _eligible):
