@@ -166,7 +166,7 @@ ANSWERS = {
     "sweep": LONG["sweep"],
     "calibrate": ["calibrate", "c.json", "log.swf", "--workers", "2", "--queue-policy", "easy"],
 }
-LOG = "".join(f"{n} {n} {n % 50} 6 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 3000))
+LOG = "".join(f"{n} {600 * n} {n % 50} 6 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n" for n in range(1, 3000))
 
 
 @pytest.mark.slow
