@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -185,6 +186,7 @@ def test_a_signal_at_any_moment_is_one_line_and_its_status(inputs, verb, whole_g
         (signal.SIGTERM, 0.7),
         (signal.SIGINT, 1.2),
     ):
+        shutil.rmtree(inputs / "out", ignore_errors=True)  # an interrupted study waits for --resume
         process = subprocess.Popen(
             [sys.executable, "-m", "simsched", *ANSWERS[verb]],
             cwd=inputs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,

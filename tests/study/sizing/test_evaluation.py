@@ -141,7 +141,7 @@ def test_figures_that_nothing_has_are_nan_and_meet_nothing():
 def test_rules_may_be_said_on_their_own():
     ask = {"workers": 0, "seeds": 1}
     one = ss.size(machine(3), stream(4, 0), "max_wait<=0", queue_policy="fcfs", **ask)
-    assert one.about["options"] == {"queue_policy": "fcfs"}
+    assert one.about["options"] == {"queue-policy": "fcfs"}
     assert (
         one.value
         == ss.size(machine(3), stream(4, 0), "max_wait<=0", options={"queue-policy": "fcfs"}, **ask).value
