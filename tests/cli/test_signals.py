@@ -151,8 +151,8 @@ def test_further_signals_do_not_drop_what_is_being_kept(inputs):
     assert process.returncode == 130, err
     lines = err.splitlines()
     assert lines[0] == "interrupted: the run is ending and its results so far are being written"
-    assert lines[-1] == "interrupted; the results so far are in out.partial"
-    for left, line in zip(range(FURTHER - 1, 0, -1), lines[1:-1], strict=False):
+    lines.remove("interrupted; the results so far are in out.partial")  # a later signal may find it written
+    for left, line in zip(range(FURTHER - 1, 0, -1), lines[1:], strict=False):
         assert line == f"the results so far are being written; {left} more interruptions to end at once"
     assert (inputs / "out.partial" / "jobs.parquet").is_file()
     assert hidden(inputs) == []
