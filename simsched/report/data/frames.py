@@ -82,7 +82,11 @@ def _typed(frame: pd.DataFrame, column: Column) -> pd.Series[Any]:
         return value.fillna(False).astype("bool") if value.dtype != "bool" else value
     if column.kind == "float":
         return value.astype("float64") if value.dtype != "float64" else value
-    return value.map(_names) if column.kind == "list" else value.astype("str")
+    if column.kind == "list":
+        return value.map(_names)
+    known = value.notna()
+    texts = value.astype("str")
+    return texts if known.all() else texts.where(known)  # pandas 2 makes the text "None" of no text
 
 
 def _free(value: pd.Series[Any]) -> pd.Series[Any]:

@@ -92,7 +92,7 @@ class _Machine(msgspec.Struct):
 class _Meta(msgspec.Struct, rename={"since": "from"}):
     """The types of the parts of ``run.json``; parts may be missing."""
 
-    cluster: _Machine | None = None
+    cluster: _Machine = msgspec.field(default_factory=_Machine)
     config: dict[str, Any] = {}
     counts: dict[str, Count] = {}
     inputs: list[_Input] = []
