@@ -77,7 +77,12 @@ def test_a_table_of_the_database_of_slurm_is_read_by_the_proposed_map(tmp_path, 
     found = ss.load_workload(tmp_path / "jobs.csv", columns=tmp_path / "map.yaml")
     first, second = found.jobs
     assert (first.id, first.duration, first.runtime, first.wait, first.procs) == (11, 3600, 2990, 10, 4)
-    assert (first.user, first.queue, first.status, first.memory) == ("5001", "p", "COMPLETED", 4096 * 1024)  # exact in a double, as DuckDB 1.2 reads it
+    assert (first.user, first.queue, first.status, first.memory) == (
+        "5001",
+        "p",
+        "COMPLETED",
+        4096 * 1024,
+    )
     assert (second.duration, second.status, second.memory) == (None, "TIMEOUT", 2 * 64000 * 1024 // 8)
     assert sum(found.skipped_counts.values()) == 2  # one never started, one was running
 
