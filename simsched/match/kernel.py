@@ -106,7 +106,7 @@ class Kernel:
         self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
         self.copies = _view(self.table.reshape(-1))
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
-        self.totals[-1] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
+        self.totals[self.demands] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
         self.total = _view(self.totals)
         self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
         self.part = _view(self.parts)
