@@ -161,14 +161,18 @@ def compare_runs(a: RunTables, b: RunTables) -> Comparison:
     return compare(a.jobs, b.jobs if same_jobs(a, b) else b.jobs.iloc[:0])
 
 
-def pair_table(runs: Sequence[RunTables]) -> list[list[str]]:
+def pair_table(runs: Sequence[RunTables], with_first: Sequence[Comparison]) -> list[list[str]]:
     """Return the mean waits of the jobs of each run (row) less those of each other run (column), as texts.
 
-    A difference whose interval contains zero, or is not known, is in brackets.
+    `with_first` are the comparisons of the further runs with the first one.  A difference whose interval
+    contains zero, or is not known, is in brackets.
     """
+    # each pair once: the other direction has the opposite sign
     found = {
-        (a, b): compare_runs(runs[b], runs[a]) for a in range(len(runs)) for b in range(a)
-    }  # each pair once: the other direction has the opposite sign
+        (a, b): with_first[a - 1] if b == 0 else compare_runs(runs[b], runs[a])
+        for a in range(len(runs))
+        for b in range(a)
+    }
     rows = []
     for a, run in enumerate(runs):
         cells = [run.name]

@@ -95,9 +95,10 @@ def comparison(runs: Sequence[RunTables], width: int = PAGE_WIDTH) -> str:
             unit = metric(name).unit
             rows.append([name.replace("_", " "), *(human.quantity(value, unit) for value in values)])
     parts = _in_blocks([clip_end(run.name, 24) for run in runs], rows, width)
-    pairs = [_pair(runs[0], run, compare_runs(runs[0], run)) for run in runs[1:]]
+    found = [compare_runs(runs[0], run) for run in runs[1:]]
+    pairs = [_pair(runs[0], run, one) for run, one in zip(runs[1:], found, strict=True)]
     if len(runs) > 2:
-        tables = _in_blocks([clip_end(run.name, 24) for run in runs], pair_table(runs), width)
+        tables = _in_blocks([clip_end(run.name, 24) for run in runs], pair_table(runs, found), width)
         pairs.append("\n\n".join(["all pairs", *tables, *wrap(PAIRS, width)]))
     return "\n\n".join([*parts, *pairs, *recorded_waits.beside(runs, width)]) + "\n"
 

@@ -66,7 +66,7 @@ def comparison(runs: Sequence[RunTables], charts: list[dict[str, Any]], note: st
     )
     return (
         f'<section class="run" id="comparison"><h1>{len(runs)} runs compared</h1><p class="lead">{key}</p>'
-        f"{_note(note)}{_verdicts(runs, pairs)}{_all_pairs(runs)}{_figures(runs, pairs)}"
+        f"{_note(note)}{_verdicts(runs, pairs)}{_all_pairs(runs, pairs)}{_figures(runs, pairs)}"
         f'<div class="pair">{"".join(panels)}</div>{_against_the_log(runs)}{_by_group(runs)}</section>'
     )
 
@@ -116,12 +116,12 @@ def _verdicts(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     return f'<section class="panel"><h2>In words</h2><ul class="verdicts">{"".join(lines)}</ul></section>'
 
 
-def _all_pairs(runs: Sequence[RunTables]) -> str:
+def _all_pairs(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
     """Return the table of the differences of each pair of three and more runs."""
     if len(runs) < 3:
         return ""
     head = [("run", "text"), *((name, "text") for name in distinct(runs))]
-    return markup.table("cmp-pairs", "All pairs of runs", head, pair_table(runs), PAIRS)
+    return markup.table("cmp-pairs", "All pairs of runs", head, pair_table(runs, pairs), PAIRS)
 
 
 def _figures(runs: Sequence[RunTables], pairs: Sequence[Comparison]) -> str:
