@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from simsched.formats.jobspec.parts import Warn
+    from simsched.formats.jobspec.jobspec import Warn
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.text.diagnostics import Fault
 
@@ -145,7 +145,7 @@ def _documents(text: str, where: str) -> list[Any]:
 def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
     from dataclasses import replace
 
-    from simsched.formats.jobspec.parts import build_resources
+    from simsched.formats.jobspec.jobspec import build_resources
     from simsched.formats.jobspec.validation_rules import resources_faults
     from simsched.formats.text.diagnostics import joined, located
 

@@ -207,8 +207,7 @@ def save_site(site: Site, directory: str | Path) -> Path:
 
 def _cluster_text(site: Site) -> dict[str, str]:
     """Return the file of the machine: a recipe if it says the same, else the graph as JGF."""
-    from simsched.formats.cluster.recipe import format_recipe, parse_recipe
-    from simsched.formats.cluster.recipe_document import recipe_document
+    from simsched.formats.cluster.recipe import format_recipe, parse_recipe, recipe_document
     from simsched.graph.write.documents_of import to_bytes
 
     if site.cluster_file is not None:

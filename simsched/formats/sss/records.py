@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
 from simsched.errors import FormatError
-from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
-from simsched.formats.jobspec.tasks import Task
+from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, Task, v1_misfit
 from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss import vocabulary

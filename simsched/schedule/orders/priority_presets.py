@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError, did_you_mean
-from simsched.formats.accounts.account_rows import finite
+from simsched.formats.accounts import finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -437,8 +437,7 @@ def _limit_of(jobspec: Jobspec) -> float | None:
 def _constraint(value: Any) -> Constraint | None:
     if value is None:
         return None
-    from simsched.formats.rfc.constraint import from_json
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import from_json, parse_constraint
 
     return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
 

@@ -22,8 +22,7 @@ from simsched.errors import SimschedError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.rfc.constraint import from_json
-from simsched.formats.rfc.constraint_text import parse_constraint
+from simsched.formats.rfc.constraint import from_json, parse_constraint
 from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import format_duration, parse_duration

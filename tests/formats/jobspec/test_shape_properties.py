@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.formats.jobspec.fast import Reader
-from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.parts import build_resources
+from simsched.formats.jobspec.jobspec import Jobspec, build_resources
 from simsched.formats.jobspec.shape import _Parser, _plain_shape, format_shape, parse_shape
 from simsched.formats.jobspec.validation_rules import resources_faults
 from simsched.formats.jobspec.vertex import ResourceVertex, walk

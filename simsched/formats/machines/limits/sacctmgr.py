@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.accounts.account_files import IndentedAccounts, delimiter_of
+from simsched.formats.accounts import IndentedAccounts, delimiter_of
 from simsched.formats.machines.limits.limit_tables import UNLIMITED
 from simsched.formats.machines.shared.note_collector import NoteCollector
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords

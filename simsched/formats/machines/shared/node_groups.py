@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from simsched.formats.cluster.recipe import NodeGroup
-from simsched.formats.rfc.host_ranges import split_name
+from simsched.formats.rfc.hostlist import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set

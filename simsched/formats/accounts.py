@@ -1,36 +1,232 @@
-"""Accounts from files: ``accounts.csv``, and the output of Slurm's and flux-accounting's own tools.
+"""Accounts (banks) and their users, with shares and usage, from the files of accounting databases.
 
 A table has a header line and cells between commas, bars, tabs or, as Slurm prints for people, in
 columns over dashes.  Its columns are recognised by name, so that these are all one format: ``accounts.csv``
 (account, parent, user, shares, usage …), ``sshare -a`` (``-P``, ``-l`` …), ``sacctmgr show assoc -P``,
 ``flux account view-bank -t`` and the tables of ``flux account export-db``.  In the trees that sshare and
 flux-accounting print, an account is indented by one blank more than its parent.
+
+The file of ``sacctmgr dump CLUSTER`` has one thing and its options per line, after sacctmgr(1), "FLAT FILE
+DUMP AND LOAD".  Accounts and users belong to the last ``Parent`` before them.  Its limits are not read here::
+
+    Cluster - 'tux':Fairshare=1:QOS='normal'
+    Parent - 'root'
+    Account - 'physics':Description='physics':Organization='science':Fairshare=40
+    Parent - 'physics'
+    User - 'adam':DefaultAccount='physics':Fairshare=10
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, SimschedError
-from simsched.formats.accounts.account_rows import (
-    AccountRow,
-    amount_of,
-    finite,
-    rows_of,
-    shares_of,
-)
-from simsched.formats.accounts.sacctmgr_dump import is_dump, read_dump
+from simsched.errors import ConfigError, FormatError, SimschedError, did_you_mean
 from simsched.formats.text.documents import load_document
 from simsched.formats.text.excerpts import clip
 from simsched.formats.text.input_files import name_of, read_text
 from simsched.formats.text.json_outline import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+ROOT = "root"
+PARENT = "parent"
+"""The shares of an account or user that has the share of its parent (``FairShare=parent``)."""
+COLUMNS = ("account", "parent", "user", "shares", "usage", "default", "priority")
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """One account, or one user in one account.
+
+    Attributes
+    ----------
+    account : the account; that of the user if there is a `user`.
+    parent : the account above it, of a row without a user; None: the root.
+    user : None for the account itself.
+    shares : shares beside its siblings, 0 or more; `PARENT`: those of the parent count.
+    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
+    default : whether jobs of the user that name no account are charged to this one.
+    priority : the priority of an account or association, for the factor ``account``.
+    where : the place of the row, for messages.
+    cluster, partition : those of an association of Slurm; empty: any.
+    """
+
+    account: str
+    parent: str | None = None
+    user: str | None = None
+    shares: float | str = 1.0
+    usage: float = 0.0
+    default: bool = False
+    priority: float | None = None
+    where: str = ""
+    cluster: str = ""
+    partition: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data, without values that are the usual ones."""
+        usual = {"parent": None, "user": None, "usage": 0.0, "default": False, "priority": None}
+        plain = {name: value for name, value in asdict(self).items() if name in COLUMNS}
+        return {name: value for name, value in plain.items() if name not in usual or usual[name] != value}
+
+
+def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of plain data, each entry a table with `COLUMNS` as its keys.
+
+    Raises
+    ------
+    ConfigError
+        For an entry that is not such a table.
+    """
+    return tuple(_row(entry, f"{where}[{at}]") for at, entry in enumerate(entries))
+
+
+def _row(entry: Any, where: str) -> AccountRow:
+    if isinstance(entry, AccountRow):
+        return entry
+    if not isinstance(entry, Mapping):
+        raise ConfigError(
+            f"{entry!r} is not an account", where=where, expected="a table of account, shares …"
+        )
+    for key in entry:
+        if key not in COLUMNS:
+            hint = did_you_mean(str(key), COLUMNS)
+            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(COLUMNS))
+    texts = {key: _text(entry.get(key), f"{where}.{key}") for key in ("account", "parent", "user")}
+    if texts["account"] is None:
+        raise ConfigError(
+            "the row names no account", where=where, expected="account = the name of an account"
+        )
+    default = entry.get("default", False)
+    if not isinstance(default, bool):
+        raise ConfigError(
+            f"{default!r} is not a truth value", where=f"{where}.default", expected="true or false"
+        )
+    priority = entry.get("priority")
+    return AccountRow(
+        texts["account"],
+        texts["parent"],
+        texts["user"],
+        shares_of(entry.get("shares", 1), f"{where}.shares"),
+        amount_of(entry.get("usage", 0), f"{where}.usage"),
+        default,
+        None if priority is None else finite(priority, f"{where}.priority"),
+        where,
+    )
+
+
+def _text(value: Any, where: str) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # users of many logs are numbers
+    raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+
+
+def shares_of(value: Any, where: str) -> float | str:
+    """Return shares: a number of 0 or more, or `PARENT`; ConfigError for anything else."""
+    if isinstance(value, str) and value.strip().lower() == PARENT:
+        return PARENT
+    return amount_of(value, where, "a number of 0 or more, or parent")
+
+
+def amount_of(value: Any, where: str, expected: str = "a number of 0 or more") -> float:
+    """Return a finite number of 0 or more, from a number or its text; ConfigError for anything else."""
+    number = finite(value, where, expected)
+    if number < 0:
+        raise ConfigError(f"{value!r} is negative", where=where, expected=expected)
+    return number
+
+
+def finite(value: Any, where: str, expected: str = "a number") -> float:
+    """Return a finite number, from a number or its text; ConfigError for anything else."""
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not isfinite(number):
+        raise ConfigError(f"{value!r} is not a finite number", where=where, expected=expected)
+    return number
+
+
+def plain_rows(rows: Iterable[AccountRow]) -> list[dict[str, Any]]:
+    """Return rows as the plain data that `rows_of` reads."""
+    return [row.to_dict() for row in rows]
+
+
+_LINE = re.compile(
+    r"(Cluster|ClusterName|QOS|Parent|Account|User)\s*-\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]+?))\s*(?::(.*))?",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"\s*([A-Za-z]+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*))\s*(?::|$)")
+_FORM = "Cluster, Parent, Account or User - 'name':Option=value"
+_FIRST = re.compile(r"(?im)^(?:Cluster|ClusterName|QOS|Parent|Account)\s*-\s*['\"]?\w")
+
+
+def is_dump(text: str) -> bool:
+    """Whether a text begins like the file of ``sacctmgr dump``."""
+    head = "\n".join(line for line in text[:4096].splitlines() if line.strip() and line[:1] != "#")
+    return _FIRST.match(head) is not None
+
+
+def read_dump(text: str, where: str) -> Iterator[AccountRow]:
+    """Yield the accounts and users.
+
+    Raises
+    ------
+    FormatError, ConfigError
+        For a line of another form, or shares or a priority that are not numbers; with the line.
+    """
+    cluster, parent = "", ROOT
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        place = f"{where}:{number}"
+        found = _LINE.fullmatch(bare)
+        if found is None:
+            raise FormatError(f"{clip(bare)!r} is not a line of sacctmgr dump", where=place, expected=_FORM)
+        kind, name = found[1].lower(), next(filter(None, found.groups()[1:4]), "")
+        options = _options(found[5] or "", place)
+        if kind == "parent":
+            parent = name
+        elif kind in ("cluster", "clustername"):
+            cluster = name
+        elif kind in ("account", "user"):
+            try:
+                yield replace(_dump_row(kind, name, parent, options, place), cluster=cluster)
+            except SimschedError as error:
+                raise error.at(place) from None
+
+
+def _dump_row(kind: str, name: str, parent: str, options: dict[str, str], place: str) -> AccountRow:
+    shares = shares_of(options.get("fairshare", options.get("shares", "1")), "Fairshare")
+    priority = finite(options["priority"], "Priority") if "priority" in options else None
+    if kind == "account":
+        return AccountRow(name, parent, None, shares, priority=priority, where=place)
+    default = options.get("defaultaccount") == parent
+    return AccountRow(parent, None, name, shares, default=default, priority=priority, where=place)
+
+
+def _options(text: str, place: str) -> dict[str, str]:
+    """Return the options of a line, by their names in lower case."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        option = _OPTION.match(text, at)
+        if option is None:
+            raise FormatError(f"{clip(text[at:])!r} is not an option", where=place, expected=_FORM)
+        found[option[1].lower()] = next(filter(None, option.groups()[1:]), "").strip()
+        at = option.end()
+    return found
+
 
 KNOWN = (
     "accounts.csv with the columns account, parent, user, shares, usage; sshare; sacctmgr dump; "
