@@ -166,7 +166,7 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
-    from simsched.formats.text.input_files import read_text
+    from simsched.formats.text.documents import read_text
 
     files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != SITE_QUEUES:
@@ -200,8 +200,7 @@ def _text_of(path: str | Path) -> tuple[str, str]:
 def _add_file(found: SiteFiles, path: str | Path, where: str, text: str) -> None:
     from simsched.formats.machines.read import describe_document, describe_text
     from simsched.formats.machines.recognition import CLUSTER, unrecognised
-    from simsched.formats.text.documents import load_document
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import load_document, opener
 
     if _is_toml(text, where):
         _add_toml(found, [(path, where, text)])
@@ -238,10 +237,9 @@ def _of_slurm(
     files: Sequence[tuple[str | Path, str, str]],
 ) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
-    from simsched.formats.machines.merging import merge
-    from simsched.formats.machines.read import describe_text, kinds_of
+    from simsched.formats.machines.read import describe_text, kinds_of, merge
     from simsched.formats.machines.recognition import SLURM_KINDS
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import opener
 
     found = {
         where: described
@@ -259,9 +257,9 @@ def _of_slurm(
 
 def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
     """Add the TOML files (path, name, text) of one configuration."""
+    from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.flux_config import merged_tables, read_flux_configs
-    from simsched.formats.machines.shared.note_collector import NoteCollector
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import opener
 
     document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
     names = ", ".join(where for _, where, _ in files)

@@ -229,8 +229,7 @@ def _recipe_in(name: str) -> Recipe:
     from simsched.errors import ConfigError, FormatError
     from simsched.formats.cluster.recipe import is_recipe, parse_recipe
     from simsched.formats.machines.read import describe_text
-    from simsched.formats.text.documents import load_document, name_of, read_text
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import load_document, name_of, opener, read_text
 
     path = bundled.resolve("clusters", name)
     text, where = read_text(path), name_of(path)

@@ -185,7 +185,7 @@ def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> No
         lines = (json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
         print_lines(lines, "json")
     else:
-        from simsched.formats.text.yaml_writer import to_yaml
+        from simsched.formats.text.yaml_text import to_yaml
 
         write("---\n".join(map(to_yaml, documents)), "other")
 

@@ -195,7 +195,7 @@ def guess_kind(text: str) -> str:
 def _json_kind(text: str) -> str:
     """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
     from simsched.formats.machines.recognition import CLUSTER, WORKLOAD, look_of
-    from simsched.formats.text.json_outline import outline
+    from simsched.formats.text.sniffing import outline
 
     keys = outline(text)
     if "execution" in keys or "R_lite" in keys:

@@ -27,10 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, FormatError, SimschedError, did_you_mean
-from simsched.formats.text.documents import load_document
+from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.text.excerpts import clip
-from simsched.formats.text.input_files import name_of, read_text
-from simsched.formats.text.json_outline import outline
+from simsched.formats.text.sniffing import outline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -88,7 +88,7 @@ def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
 def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:
     """Return the jobspecs of JSON Lines; None if one of them is faulty."""
     from simsched.formats.jobspec.fast import Reader
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     reader = Reader()
     jobs = []
@@ -134,7 +134,8 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
 
 
 def _documents(text: str, where: str) -> list[Any]:
-    from simsched.formats.text.documents import load_documents, load_json_line
+    from simsched.formats.text.documents import load_documents
+    from simsched.formats.text.json_text import load_json_line
 
     if detect_kind(text) == "jsonl":
         lines = enumerate(text.splitlines(), 1)

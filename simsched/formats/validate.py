@@ -89,7 +89,7 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
         return _lines(text, where, "shape")
     if kind == "constraint":
         return _constraint(text, where)
-    from simsched.formats.text.documents import detect_kind
+    from simsched.formats.text.sniffing import detect_kind
 
     form = detect_kind(text)
     if kind == "auto" and form == "text":
@@ -201,7 +201,7 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
 
 def _checked_line(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Findings:
     """Check one line of JSON Lines."""
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     try:
         document = load_json(line)

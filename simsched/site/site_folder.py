@@ -116,7 +116,7 @@ def _cluster_file(folder: Path) -> Path:
 
 def _record(folder: Path) -> SiteRecord | None:
     """Return ``site.json``; None without one, FormatError if it is damaged."""
-    from simsched.formats.text.input_files import read_bytes
+    from simsched.formats.text.documents import read_bytes
     from simsched.formats.text.json_text import decode_json_bulk
 
     path = folder / RECORD

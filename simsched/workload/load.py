@@ -14,7 +14,7 @@ from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, options_named, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
-from simsched.formats.text.input_files import name_of
+from simsched.formats.text.documents import name_of
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
@@ -486,7 +486,7 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
 def _detect_json(head: str, lines: list[str]) -> str:
     """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
     from simsched.formats.machines.recognition import jobs_look
-    from simsched.formats.text.json_outline import outline
+    from simsched.formats.text.sniffing import outline
 
     is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
     keys = outline(lines[0] if is_lines and len(lines) > 1 else head)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.text.decompression import opened, read_pipe, whole
-from simsched.formats.text.input_files import ENCODINGS, encoding_of, text_of_bytes
+from simsched.formats.text.documents import ENCODINGS, encoding_of, text_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -15,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.text.documents import decode_json_bulk
+from simsched.formats.text.json_text import decode_json_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
-from simsched.formats.machines.shared.node_values import usable_host
-from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import NodeRow, groups_of, usable_host
 from simsched.formats.text.excerpts import clip, place
 from simsched.formats.text.xml_tree import parse_xml
 

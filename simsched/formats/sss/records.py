@@ -14,9 +14,9 @@ from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec
 from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss import vocabulary
-from simsched.formats.sss.defaults import merged
+from simsched.formats.sss.document import merged
 from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
-from simsched.formats.sss.task_groups import JobRequest, Requester
+from simsched.formats.sss.requirements import JobRequest, Requester
 from simsched.formats.text.excerpts import clip, place
 from simsched.formats.text.immutable import FrozenDict, freeze
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.sss.document import Document
-    from simsched.formats.sss.feature_constraints import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.formats.text.xml_tree import Element
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}

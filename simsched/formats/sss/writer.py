@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import RequestError
 from simsched.formats.rfc.constraint import And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.sss.records import CONDITIONS
-from simsched.formats.sss.topics import UNITS
+from simsched.formats.sss.requirements import UNITS
 from simsched.formats.sss.vocabulary import IN_SLOT
 from simsched.formats.text.xml_tree import Element
 

@@ -8,8 +8,8 @@ import re
 from typing import Any, NoReturn, TypeVar, overload
 
 from simsched.errors import FormatError, LimitError
+from simsched.formats.text.diagnostics import walk_json
 from simsched.formats.text.excerpts import MAX_DIGITS, clip, line_and_column, place
-from simsched.formats.text.locations import walk_json
 
 MAX_DEPTH = 200
 """The deepest nesting of a JSON or YAML document."""

@@ -49,9 +49,9 @@ def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
-    from simsched.formats.machines.shared.note_collector import NoteCollector
-    from simsched.formats.machines.slurm.keys import GLOBAL
-    from simsched.formats.machines.slurm.priority_lines import PriorityLines
+    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.slurm.config_lines import GLOBAL
+    from simsched.formats.machines.slurm.settings import PriorityLines
 
     known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]
     values: dict[str, str] = {}

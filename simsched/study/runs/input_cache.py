@@ -318,7 +318,7 @@ def draw(source: TaskInput, seed: int) -> Workload:
     ConfigError
         for an unknown key of a model, or numbers that do not describe a workload.
     """
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
     from simsched.workload.mapping import JobMap
     from simsched.workload.models.lublin_workload import LublinWorkload
     from simsched.workload.models.model_file import model_of

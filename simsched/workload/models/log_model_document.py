@@ -262,6 +262,6 @@ def _short(value: float) -> float:
 
 def model_text(model: LogModel, description: str = "") -> str:
     """Return a model as the YAML text of its file."""
-    from simsched.formats.text.yaml_writer import to_yaml
+    from simsched.formats.text.yaml_text import to_yaml
 
     return to_yaml(model_document(model, description))

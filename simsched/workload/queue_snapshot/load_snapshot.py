@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.formats.text.input_files import name_of
+from simsched.formats.text.documents import name_of
 from simsched.workload.load import detect
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.queue_snapshot.flux_queue import read_flux_queue

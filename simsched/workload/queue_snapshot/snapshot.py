@@ -101,7 +101,7 @@ def read_details(path: str | Path | None) -> Details:
     FormatError, WorkloadError
         With the line of the fault.
     """
-    from simsched.formats.text.documents import load_json, load_json_line
+    from simsched.formats.text.json_text import load_json, load_json_line
 
     if path is None:
         return Details()

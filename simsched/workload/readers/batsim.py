@@ -50,7 +50,7 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     FormatError, WorkloadError
         When it is not JSON or not such a document; at the first ignored record under `strict`.
     """
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     reading = reading or ReadOptions(source="batsim.json")
     document = decode_json_bulk(text, reading.source)

@@ -82,7 +82,8 @@ class _BadValueError(Exception):
 
 def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     """Yield what `jobs_of` yields; in place of a line that is not JSON, the error that names it."""
-    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+    from simsched.formats.text.json_text import decode_json_bulk
+    from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) != "jsonl":
         yield from jobs_of(text, source)
@@ -97,7 +98,8 @@ def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, record) of each job in the whole document, one job, or one job per line."""
-    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+    from simsched.formats.text.json_text import decode_json_bulk
+    from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
         for number, line in enumerate(text.splitlines(), 1):
@@ -401,7 +403,7 @@ def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     if path is None:
         return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     text = Source.of(path).text()
     if not text.strip():

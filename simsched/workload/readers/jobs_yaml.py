@@ -130,7 +130,8 @@ def _plain_value(value: Any) -> Any:
 
 def _document(text: str, source: str) -> Any:
     """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
-    from simsched.formats.text.documents import load_json, load_yaml
+    from simsched.formats.text.json_text import load_json
+    from simsched.formats.text.yaml_text import load_yaml
 
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
         try:
@@ -155,7 +156,7 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
 
 
 def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
-    from simsched.formats.text.documents import load_json_line
+    from simsched.formats.text.json_text import load_json_line
 
     for number, line in enumerate(lines, 1):
         if line.strip():

@@ -209,7 +209,7 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
     FormatError
         For a text that is not such a document, and where no job of it can be read.
     """
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     try:
         return list(decode_json_bulk(text, source, kind=document).jobs)
@@ -222,7 +222,7 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
 
 def _one_by_one(text: str, source: str, kind: type[Any]) -> list[Any]:
     """Return each job of a document or the error in it; [] for a text that is not such a document."""
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     found: list[Any] = []
     try:
@@ -324,7 +324,7 @@ def queued_jobs(
     In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
     """
     from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     if text.lstrip("\ufeff \t\r\n")[:1] != "{":
         from simsched.workload.readers.scontrol_jobs import jobs_of_text

@@ -18,7 +18,7 @@ from simsched.formats.cluster.recipe import (
     parse_recipe,
     recipe_document,
 )
-from simsched.formats.text.documents import load_yaml
+from simsched.formats.text.yaml_text import load_yaml
 
 
 def group(**words):

@@ -28,7 +28,9 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import format_duration, parse_duration
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.documents import load_document, load_json, load_yaml_all
+from simsched.formats.text.documents import load_document
+from simsched.formats.text.json_text import load_json
+from simsched.formats.text.yaml_text import load_yaml_all
 from simsched.formats.validate import validate_text
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -13,9 +13,8 @@ from simsched.formats.rfc.constraint import parse_constraint
 from simsched.formats.rfc.count import MAX_COUNT, Count
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import parse_duration
-from simsched.formats.text.documents import load_yaml
 from simsched.formats.text.immutable import MAX_DEPTH
-from simsched.formats.text.yaml_text import MAX_ALIASED
+from simsched.formats.text.yaml_text import MAX_ALIASED, load_yaml
 from tests import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "requests.md").read_text()

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import NodeGroup
-    from simsched.formats.machines.description import MachineDescription
-    from simsched.formats.machines.shared.note_collector import NoteCollector
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
 
 KEY = "reservations"
 """The key of the tables in a configuration."""

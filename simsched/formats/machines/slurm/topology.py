@@ -1,21 +1,27 @@
-"""topology.conf (topology.conf(5)): switches, or blocks, as the network of a recipe."""
+"""topology.conf(5): switches, or blocks, as the network of a recipe; topology.yaml(5) as lines of it.
+
+Of topology.yaml (Slurm 25.05), the default topology is read.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
+from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Switch, SwitchTree
-from simsched.formats.machines.slurm.keys import BLOCK, SWITCH, refuse_unknown
+from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, ConfigLine, refuse_unknown
 from simsched.formats.machines.slurm.notation import NameReader, stated
+from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.excerpts import clip
+from simsched.formats.text.yaml_text import load_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from simsched.formats.machines.shared.note_collector import NoteCollector
-    from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.machines.description import NoteCollector
+
 
 MAX_SWITCHES = 100_000
 
@@ -147,3 +153,62 @@ def read_switches(lines: Iterable[ConfigLine], found: SwitchLines) -> None:
     for line in lines:
         if not found.add(line):
             found.notes.fault(f"unknown key {line.kind!r}", line.where, "SwitchName or BlockName")
+
+
+NAME = "topology.yaml"
+
+#: Kind of topology → the key of its list, and key of an entry → key of topology.conf.
+_KINDS = {
+    "tree": ("switches", {"switch": "switchname", "nodes": "nodes", "children": "switches"}),
+    "block": ("blocks", {"block": "blockname", "nodes": "nodes"}),
+}
+
+
+def topology_lines(text: str, where: str, notes: NoteCollector) -> list[ConfigLine]:
+    """Return the switches or blocks of the topology that partitions use by default.
+
+    where : the name of the file for messages.
+    Other topologies, and rings and tori, are left out with a note.
+    """
+    try:
+        document = load_yaml(text, where)
+    except FormatError as error:
+        notes.fault(error.message, error.where or where, error.expected)
+        return []
+    rows = document if isinstance(document, list) else []
+    topologies = [(number, row) for number, row in enumerate(rows) if isinstance(row, dict)]
+    if not topologies:
+        notes.fault(f"found {shown(document)}", where, "a list of topologies")
+        return []
+    number, chosen = next(
+        (pair for pair in topologies if pair[1].get("cluster_default") is True), topologies[0]
+    )
+    if len(topologies) > 1:
+        others = ", ".join(str(row.get("topology")) for _, row in topologies if row is not chosen)
+        notes.left_out(f"the topologies {others}: the network is that of {chosen.get('topology')}", where)
+    for kind, (key, names) in _KINDS.items():
+        if isinstance(chosen.get(kind), dict):
+            return list(_lines(chosen[kind].get(key), names, f"{where}: [{number}].{kind}.{key}", notes))
+    for kind in ("ring", "torus3d"):
+        if kind in chosen:
+            notes.left_out(f"a topology of the kind {kind}", where)
+    return []
+
+
+def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -> Iterator[ConfigLine]:
+    """Yield one line for each entry; entries without a name, and other values, are faults."""
+    first = next(iter(names))
+    for number, row in enumerate(rows if isinstance(rows, list) else ()):
+        where = f"{place}[{number}]"
+        if not isinstance(row, dict) or row.get(first) is None:
+            notes.fault(f"found {shown(row)}", where, f"an object with the key {first}", cause=place)
+            continue
+        values = {names[key]: _text(row[key]) for key in names if key in row}
+        unknown = [str(key) for key in row if key not in names]
+        if unknown:
+            notes.fault(f"unknown key {unknown[0]!r}", where, ", ".join(names), cause=f"{place} keys")
+        yield ConfigLine(values, where)
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -3,7 +3,7 @@
 import pytest
 
 from simsched.errors import ClusterError, FormatError, LimitError
-from simsched.formats.machines.shared.note_collector import MOST_CAUSES, MOST_FAULTS, NoteCollector
+from simsched.formats.machines.description import MOST_CAUSES, MOST_FAULTS, NoteCollector
 
 
 def test_equal_notes_are_one_with_their_number():

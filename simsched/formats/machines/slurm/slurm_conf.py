@@ -6,13 +6,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.machines.slurm import keys, topology_yaml
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.slurm import config_lines, topology
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
-from simsched.formats.machines.slurm.gres_file import read_gres
+from simsched.formats.machines.slurm.node_records import read_gres
 from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
-from simsched.formats.machines.slurm.switches import read_switches
+from simsched.formats.machines.slurm.topology import read_switches
 from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.machines.description import MachineDescription
     from simsched.formats.machines.slurm.config_lines import ConfigLine
+
 
 FORMAT = "slurm.conf"
 
@@ -67,24 +68,24 @@ class _Reading:
 
     def is_known(self, line: ConfigLine) -> bool:
         """Whether a line begins with a key of Slurm."""
-        return line.kind in keys.GLOBAL or line.kind in _KINDS
+        return line.kind in config_lines.GLOBAL or line.kind in _KINDS
 
     def read(self, lines: Iterable[ConfigLine]) -> None:
         """Read all lines, and the files beside the first."""
         self._read_gres()
         for line in lines:
             if line.kind not in _KINDS:
-                keys.refuse_unknown(line.values, keys.GLOBAL, self._notes, line.where)
+                config_lines.refuse_unknown(line.values, config_lines.GLOBAL, self._notes, line.where)
                 self.records.settings.add(line.values, line.where)
             elif line.kind == "nodename":
                 self._nodes(line)
             elif line.kind == "partitionname":
                 self._partition(line)
             elif line.kind == "nodeset":
-                keys.refuse_unknown(line.values, keys.NODE_SET, self._notes, line.where)
+                config_lines.refuse_unknown(line.values, config_lines.NODE_SET, self._notes, line.where)
                 self.records.node_sets[line.values["nodeset"]] = Line(line.values, line.where)
             elif line.kind == "downnodes":
-                keys.refuse_unknown(line.values, keys.DOWN_NODES, self._notes, line.where)
+                config_lines.refuse_unknown(line.values, config_lines.DOWN_NODES, self._notes, line.where)
                 state = stated(line.values, "state") or "DOWN"
                 hosts = self.records.hosts(line.values["downnodes"], line.where, "downnodes")
                 self.records.down.append((hosts, state, line.where))
@@ -104,10 +105,10 @@ class _Reading:
         return self.records.defaults[line.kind] | own
 
     def _nodes(self, line: ConfigLine) -> None:
-        keys.refuse_unknown(line.values, keys.NODE, self._notes, line.where)
+        config_lines.refuse_unknown(line.values, config_lines.NODE, self._notes, line.where)
         for key, meaning in _NODE_LEFT_OUT.items():
             if stated(line.values, key):
-                text = f"{keys.NODE[key]}={clip(line.values[key])} ({meaning})"
+                text = f"{config_lines.NODE[key]}={clip(line.values[key])} ({meaning})"
                 self._notes.left_out(text, line.where, cause=f"node {key}")
         values = self._with_defaults(line)
         if values is None:
@@ -120,7 +121,7 @@ class _Reading:
         self.records.add_nodes(hosts, values, line.where)
 
     def _partition(self, line: ConfigLine) -> None:
-        keys.refuse_unknown(line.values, keys.PARTITION, self._notes, line.where)
+        config_lines.refuse_unknown(line.values, config_lines.PARTITION, self._notes, line.where)
         values = self._with_defaults(line)
         if values is not None:
             for name in line.values["partitionname"].split(","):
@@ -136,13 +137,13 @@ class _Reading:
         switches = self.records.switches
         if switches.hosts:
             return
-        for name in (topology_yaml.NAME, "topology.conf"):
+        for name in (topology.NAME, "topology.conf"):
             text = self._files.neighbour(name)
             if text is not None:
                 place = self._files.place(name)
-                is_yaml = name == topology_yaml.NAME
+                is_yaml = name == topology.NAME
                 read_switches(
-                    topology_yaml.topology_lines(text, place, self._notes)
+                    topology.topology_lines(text, place, self._notes)
                     if is_yaml
                     else self._files.lines(text, place),
                     switches,

@@ -1,6 +1,6 @@
 """Slurm's limits: ``sacctmgr show qos -P``, ``show assoc -P``, ``sacctmgr dump``, and the JSON of QOS.
 
-The records are understood together with those of other files: see `slurm_limits`.
+The records are understood together with those of other files: see `understanding`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.accounts import IndentedAccounts, delimiter_of
-from simsched.formats.machines.limits.limit_tables import UNLIMITED
-from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.excerpts import clip
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from simsched.formats.machines.description import MachineDescription
+
 
 FORMAT = "sacctmgr"
 _SAME = {

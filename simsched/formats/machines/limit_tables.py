@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
-    from simsched.formats.machines.shared.note_collector import NoteCollector
+    from simsched.formats.machines.description import NoteCollector
+
 
 UNLIMITED = frozenset(
     {"", "-1", "infinite", "unlimited", "inf", "none", "n/a", "(null)"}

@@ -10,12 +10,12 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.cluster.recipe import Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.limits.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
 
 FORMAT = "flux-accounting"
 _ASSOCIATION = {
