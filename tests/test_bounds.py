@@ -22,7 +22,7 @@ from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.distribution import Distribution
-from simsched.workload.models.lublin_workload import MAX_USERS, LublinWorkload, users
+from simsched.workload.models.lublin import MAX_USERS, LublinWorkload, users
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms.transforms import repeat
 

@@ -262,7 +262,7 @@ def _read_bytes(source: Source, reading: ReadOptions) -> Workload | None:
     if _is_parquet(source):
         return READERS["table"].read(source, reading)
     if _is_archive(source):
-        from simsched.workload.readers.flux_archive import read_flux_archive
+        from simsched.workload.readers.flux_jobs import read_flux_archive
 
         return read_flux_archive(source.path, reading)
     return None
@@ -306,7 +306,7 @@ def _preset_of(source: Source, head: str) -> ColumnMap | None:
     others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
     if not names or not others.isdisjoint(name.lower() for name in names):
         return None  # a Slurm dump, or a document of ours
-    from simsched.workload.readers.tables.presets import presets_for
+    from simsched.workload.readers.tables.column_map import presets_for
 
     found = presets_for(names, form)
     if len(found) > 1:
@@ -321,7 +321,7 @@ def _column_map(given: Any, columns: Any) -> tuple[ColumnMap | None, Any, str | 
     """Return the column map that `map` or `columns` gives, the templates, and the columns of a dump."""
     if given is None and columns is None:
         return None, None, None
-    from simsched.workload.readers.tables.presets import given_map, preset
+    from simsched.workload.readers.tables.column_map import given_map, preset
 
     table = given_map(columns)
     if table is None and isinstance(columns, str) and "," not in columns and columns.isidentifier():

@@ -11,10 +11,9 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
-from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, LogRecord
 from simsched.workload.readers.swf import PARTIAL
 
 if TYPE_CHECKING:

@@ -32,9 +32,17 @@ import msgspec
 from simsched.arguments import wrong
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
 from simsched.workload.dependencies import resolve
-from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, in_submit_order
+from simsched.workload.job import (
+    MAX_JOBS,
+    ArrayTask,
+    Job,
+    Skips,
+    Workload,
+    assemble,
+    in_submit_order,
+    parse_tasks,
+)
 from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, LogRecord
 from simsched.workload.readers.slurm_values import clock_or_seconds, kilobytes
 
 if TYPE_CHECKING:
