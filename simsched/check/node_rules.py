@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from simsched.check.findings import SiteFault
 from simsched.check.site_files import COUNTED, GRAPH, R, hosts_named, ranks_named
-from simsched.errors import FormatError, did_you_mean
+from simsched.errors import FormatError, clip, did_you_mean
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
 from simsched.graph.pool import split_name
 
 if TYPE_CHECKING:

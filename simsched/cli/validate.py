@@ -52,7 +52,7 @@ def register(subparsers: Subparsers) -> None:
 def validate(args: argparse.Namespace) -> int:
     """Print every fault of every file; return 0 if no file has a fault, else 2."""
     if args.print_schema:
-        from simsched.formats.validate import schema_text
+        from simsched.formats.text.schemas import schema_text
 
         write(schema_text(args.print_schema), "json")
         return 0

@@ -26,9 +26,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, FormatError, SimschedError, did_you_mean
+from simsched.errors import ConfigError, FormatError, SimschedError, clip, did_you_mean
 from simsched.formats.text.documents import load_document, name_of, read_text
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.sniffing import outline
 
 if TYPE_CHECKING:

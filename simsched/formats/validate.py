@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from simsched.errors import FormatError, SimschedError, did_you_mean
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.text.diagnostics import CaretError, Fault, located, located_in_all
-from simsched.formats.text.schemas import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
 from simsched.formats.text.schemas import validator
 from simsched.formats.text.sniffing import looks_like_shapes
 
@@ -200,7 +199,6 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
 
 
 def _checked_line(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Findings:
-    """Check one line of JSON Lines."""
     from simsched.formats.text.json_text import load_json
 
     try:

@@ -100,7 +100,6 @@ def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> Ma
 
 
 def _name_of(sources: Sequence[Path]) -> str:
-    """Return the name of the folder of the first source."""
     return (sources[0].resolve().parent.name if sources else "") or "site"
 
 

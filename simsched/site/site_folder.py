@@ -193,7 +193,6 @@ def load_site(path: str | Path) -> Site:
 
 
 def _cluster_file(folder: Path) -> Path:
-    """Return the file of the machine in the folder of a site."""
     if not folder.is_dir():
         fault = "this is a file" if folder.exists() else "there is no such folder"
         raise ConfigError(fault, where=str(folder), expected=EXPECTED)

@@ -82,7 +82,6 @@ class Source:
 
     @contextmanager
     def _open(self, *, by_line: bool = False) -> Iterator[BinaryIO]:
-        """Open the decompressed bytes."""
         given = self.path if self.content is None else self.content
         with opened(given, where=self.name, by_line=by_line) as stream:
             yield stream

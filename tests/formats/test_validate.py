@@ -11,7 +11,8 @@ from simsched.errors import ConfigError, FormatError
 from simsched.formats import validate
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.request_files import load_jobspecs
-from simsched.formats.validate import schema_text, validate_document, validate_file, validate_text
+from simsched.formats.text.schemas import schema_text
+from simsched.formats.validate import validate_document, validate_file, validate_text
 
 GOOD = """\
 version: 1

@@ -17,11 +17,11 @@ from operator import and_, or_
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from simsched.arguments import check, check_whole, wrong
-from simsched.errors import ClusterError, FormatError, LimitError
+from simsched.errors import ClusterError, FormatError, LimitError, clip
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import MAX_IDS, Idset
 from simsched.formats.rfc.names import check_property
-from simsched.formats.text.excerpts import Path, clip, format_path, has_control
+from simsched.formats.text.excerpts import Path, format_path, has_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -9,14 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from simsched.arguments import wrong
-from simsched.errors import FormatError, RequestError, SimschedError
+from simsched.errors import FormatError, RequestError, SimschedError, clip
 from simsched.formats.jobspec.shape import format_shape, parse_shape
 from simsched.formats.jobspec.validation_rules import faults_of
 from simsched.formats.jobspec.vertex import ResourceVertex, slots
 from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.duration import parse_duration
 from simsched.formats.text.diagnostics import joined
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
 
 if TYPE_CHECKING:

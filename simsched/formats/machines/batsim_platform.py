@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Recipe
 from simsched.formats.machines.description import MachineDescription, NoteCollector
 from simsched.formats.machines.node_groups import (
@@ -20,7 +20,7 @@ from simsched.formats.machines.node_groups import (
     usable_host,
     usable_properties,
 )
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:

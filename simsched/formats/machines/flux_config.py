@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ClusterError, FormatError, LimitError
+from simsched.errors import ClusterError, FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.machines.description import MachineDescription, NoteCollector
@@ -29,7 +29,6 @@ from simsched.formats.machines.node_groups import (
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.json_text import load_json
 from simsched.formats.text.toml_text import load_toml, toml_lines
 
@@ -276,7 +275,6 @@ def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str]
 
 
 def _policy_name(found: dict[str, Any], notes: NoteCollector, where: str) -> str:
-    """Return the one queue policy of all queues."""
     name = found.get("queue-policy")
     each = [item.rpartition(":") for item in str(found.get("queue-policy-per-queue", "")).split()]
     names = list(dict.fromkeys(policy for _, _, policy in each))
@@ -454,7 +452,6 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
 
 
 def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector) -> int:
-    """Return the units of each node of a line."""
     if not re.fullmatch(r"[0-9]{1,12}", text):
         notes.fault(f"{clip(text)!r} is not a value of {key}", where, "a whole number")
         return 0
@@ -751,7 +748,6 @@ class _Reader:
         return self._finished(hosts)
 
     def _entry(self, entry: Any, hosts: dict[str, _Host], path: str) -> None:
-        """Add one entry to its hosts."""
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
@@ -805,7 +801,6 @@ class _Reader:
         ]
 
     def _rows_of_path(self, resource: dict[str, Any]) -> list[NodeRow]:
-        """Return the rows of the R that ``resource.path`` names."""
         path = resource.get("path")
         where = self.at("resource.path")
         if path is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.text.excerpts import clip
+from simsched.errors import clip
 
 if TYPE_CHECKING:
     from simsched.formats.machines.description import NoteCollector

@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.errors import ClusterError, FormatError
+from simsched.errors import ClusterError, FormatError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
 from simsched.formats.rfc.hostlist import Hostlist, split_name
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -95,7 +94,6 @@ def by_kind(nodes: Iterable[NodeOfKind]) -> tuple[NodeGroup, ...]:
 
 
 def _group(nodes: Sequence[NodeOfKind], name: str) -> NodeGroup:
-    """Return the group of nodes that are alike."""
     _, kind, properties, _ = nodes[0]
     down, drained = (
         frozenset(host for host, _, _, own in nodes if own == status) for status in (DOWN, DRAINED)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import LimitError
+from simsched.errors import LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription, NoteCollector
 from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
@@ -27,7 +27,6 @@ from simsched.formats.machines.node_groups import (
     usable_properties,
 )
 from simsched.formats.rfc.duration import format_duration
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -459,7 +458,6 @@ def read_pbs_queues_document(
 
 
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
-    """Return the configuration of queues that run jobs."""
     found: dict[str, Any] = {}
     limits = LimitTables(notes)
     server = _without_limits(limits, None, server)

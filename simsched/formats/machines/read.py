@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, SimschedError
+from simsched.errors import FormatError, SimschedError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import MachineDescription, NoteCollector
@@ -21,7 +21,6 @@ from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text import sniffing
 from simsched.formats.text.decompression import opened
 from simsched.formats.text.documents import name_of, opener, read_text, text_of_bytes
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:

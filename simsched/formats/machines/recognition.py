@@ -11,9 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.machines.slurm.config_lines import GLOBAL, NODE, PARTITION
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.sniffing import HEAD, Outline, detect_kind, outline
 
 if TYPE_CHECKING:

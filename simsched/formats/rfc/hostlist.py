@@ -12,9 +12,8 @@ from functools import lru_cache
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.rfc.names import MAX_NAME
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

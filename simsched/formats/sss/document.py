@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.sss import vocabulary
 from simsched.formats.sss.expressions import group_signs
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
 
 if TYPE_CHECKING:
@@ -550,7 +550,6 @@ def delivered(job: Element, result: DeliveredValues) -> Element:
 
 
 def _properties(result: DeliveredValues) -> list[Element]:
-    """The delivered properties that are known."""
     found = []
     if result.processors is not None:
         found.append(Element("Processors", (), str(result.processors)))

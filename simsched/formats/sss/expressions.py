@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.rfc.constraint import ANY, NONE, And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.sss import vocabulary
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -361,7 +361,6 @@ def _aggregation(element: Element) -> str | None:
 
 
 def _list(element: Element) -> list[str]:
-    """The items of a list, or the one value."""
     text = element.text.strip()
     if _aggregation(element) != "List":
         return [text] if text else []
@@ -369,7 +368,6 @@ def _list(element: Element) -> list[str]:
 
 
 def _hosts(element: Element, names: Names | None, where: str | None) -> Constraint:
-    """One of the nodes named."""
     spot = place(where, element.line, element.column)
     if _aggregation(element) == "Pattern":
         chosen = _matching(element, None if names is None else names.hosts, spot)

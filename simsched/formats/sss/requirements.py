@@ -15,7 +15,7 @@ from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.constraint import ANY, Constraint, Hosts
 from simsched.formats.rfc.count import Count
@@ -39,7 +39,7 @@ from simsched.formats.sss.expressions import (
     number_set,
     slot_type,
 )
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +104,6 @@ class VertexLayout:
         return tuple(result)
 
     def _by_geometry(self) -> tuple[ResourceVertex, ...]:
-        """Nodes according to the geometry."""
         total = sum(self.geometry)
         self._agree(self.tasks, total, "tasks", "TaskCount", "Geometry")
         self._agree(self.nodes, len(self.geometry), "nodes", "NodeCount", "Geometry")

@@ -11,8 +11,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import Path, clip, format_path, parse_path
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.excerpts import Path, format_path, parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

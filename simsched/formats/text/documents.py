@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import check
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.text.decompression import opened, whole
-from simsched.formats.text.excerpts import MAX_DIGITS, clip, format_path
+from simsched.formats.text.excerpts import MAX_DIGITS, format_path
 from simsched.formats.text.json_text import load_json
 from simsched.formats.text.yaml_text import load_yaml, load_yaml_all
 

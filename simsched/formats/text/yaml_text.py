@@ -25,8 +25,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import MAX_DIGITS, Path, clip, line_and_column, place
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.excerpts import MAX_DIGITS, Path, line_and_column, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -244,7 +244,6 @@ class _Builder:
             self.keys[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
-        """Begin a collection."""
         frame = self.frames[-1] if self.frames else None
         if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
             raise self._fault("a key is not a string", event, "a string")
@@ -317,7 +316,6 @@ class _Builder:
         )
 
     def _resolved(self, event: Any) -> Any:
-        """The value of a scalar."""
         tag, text = event.tag, event.value
         if tag not in (None, "!"):
             return self._tagged(event, tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag)

@@ -240,7 +240,6 @@ def _growth(submit: Floats, span: float) -> float:
 def _class(
     table: LogColumns, here: Flags, span: float, growth: float, begin: float, names: dict[str, int]
 ) -> JobClass:
-    """Return the class of the selected jobs."""
     import numpy as np
 
     place = np.flatnonzero(here)

@@ -216,7 +216,6 @@ def with_dependencies(
 
 
 def _without_dependencies(job: Job) -> Job:
-    """Return the job with a jobspec without dependencies."""
     if not job.jobspec.dependencies:
         return job
     return with_fields(job, jobspec=job.jobspec.with_system(dependencies=[]))

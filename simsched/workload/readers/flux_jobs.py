@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
+from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, hosts_of, whole
+from simsched.workload.readers.gather import Gather, LogRecord, hosts_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.jobspec.heterogeneous import joined
 from simsched.formats.jobspec.jobspec import Jobspec
+from simsched.formats.rfc.duration import whole
 from simsched.workload.job import ArrayTask, Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
@@ -459,8 +460,3 @@ def moved(time: float, base: float) -> float:
     """Return an absolute time after `base`, to the microsecond, whole where it is whole."""
     after = time - base
     return after if isinstance(after, int) else whole(round(after, 6))
-
-
-def whole(seconds: float) -> float:
-    """Return whole seconds as int, others as they are."""
-    return int(seconds) if float(seconds).is_integer() else seconds

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
+from simsched.formats.rfc.duration import whole
 from simsched.workload.job import limit_of_line
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
@@ -34,7 +35,6 @@ from simsched.workload.readers.gather import (
     eligible_at,
     hosts_of,
     part_of,
-    whole,
     with_attributes,
 )
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
@@ -222,7 +222,6 @@ class _Reader:
         return end - start
 
     def _attributed(self, jobspec: Jobspec | str, licences: str, reservation: str) -> Jobspec | str:
-        """Return a request with the licences and the reservation of its record."""
         if isinstance(jobspec, str):
             return jobspec
         key = (id(jobspec), self.names[_plain(licences)], self.names[_plain(reservation)])

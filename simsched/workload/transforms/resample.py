@@ -362,7 +362,6 @@ def sessions_of(workload: Workload, think: float = THINK) -> dict[str, list[list
 
 
 def _end(job: Job) -> float:
-    """Return the recorded end of a job."""
     return job.submit + (job.wait or 0) + seconds_of(job)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import clock_header, later_header
 from simsched.formats.rfc.dependency import JOB_SCHEMES, Dependency
-from simsched.formats.rfc.duration import format_duration
+from simsched.formats.rfc.duration import format_duration, whole
 from simsched.workload.dependencies import with_known_dependencies
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import MAX_JOBS, ArrayTask, Job, Workload
@@ -99,7 +99,7 @@ def release(workload: Workload) -> Workload:
 
 def shift(workload: Workload, seconds: float) -> Workload:
     """Move every submission by `seconds`; none may fall before 0."""
-    seconds = _plain(seconds)
+    seconds = whole(seconds)
     if workload.jobs and workload.jobs[0].submit + seconds < 0:
         raise ConfigError(f"after a shift by {seconds:g} s the first job is submitted before 0")
     return workload.with_jobs((_moved(job, seconds) for job in workload.jobs), f"shifted by {seconds:g} s")
@@ -175,7 +175,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
     for part in workloads:
         for reason, number in part.skipped_counts.items():
             counts[reason] = counts.get(reason, 0) + number
-    whole = replace(
+    merged = replace(
         head,
         name="+".join(part.name for part in workloads),
         source="+".join(part.source for part in workloads),
@@ -187,7 +187,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
         ),
         header=header,
     )
-    return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
+    return merged.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
 
 
 def _on_one_clock(workloads: Sequence[Workload]) -> tuple[Sequence[Workload], Mapping[str, str], str]:
@@ -301,10 +301,6 @@ def offered_work(jobs: Iterable[Job]) -> float:
 def seconds_of(job: Job) -> float:
     """Return how long the job runs: its run time, or its limit, or 0 where neither is known."""
     return job.runtime if job.runtime is not None else (job.duration or 0)
-
-
-def _plain(seconds: float) -> float:
-    return int(seconds) if float(seconds).is_integer() else seconds
 
 
 def _like(old: float, new: float) -> float:

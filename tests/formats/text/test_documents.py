@@ -16,10 +16,10 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.text.diagnostics import Locations, locate
 from simsched.formats.text.documents import load_document, read_bytes, read_text
-from simsched.formats.text.excerpts import clip, format_path, parse_path
+from simsched.formats.text.excerpts import format_path, parse_path
 from simsched.formats.text.json_text import decode_json_bulk, load_json
 from simsched.formats.text.sniffing import detect_kind
 from simsched.formats.text.yaml_text import load_yaml, load_yaml_all, yaml_hint

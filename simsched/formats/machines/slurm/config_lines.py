@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from simsched.errors import LimitError, SimschedError, nearest
+from simsched.errors import LimitError, SimschedError, clip, nearest
 from simsched.formats.text.decompression import MAX_TEXT
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import clip
 from simsched.formats.accounts import IndentedAccounts, delimiter_of
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm.config_lines import GLOBAL
@@ -24,7 +24,6 @@ from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -93,7 +93,6 @@ def scheduler_options(
 
 
 def _stated(given: Mapping[str, str], notes: NoteCollector, where: str) -> Iterator[tuple[str, int]]:
-    """Yield the options that parameters state."""
     for name, parameter in PARAMETERS.items():
         if name not in given:
             continue
@@ -515,7 +514,6 @@ class Settings:
     # --- the schedule
 
     def _policy(self) -> dict[str, Any]:
-        """Return the queue policy for SchedulerType and SchedulerParameters."""
         kind, where = self.get("schedulertype"), self.where("schedulertype")
         if kind == "sched/builtin":
             parameters = self._parameters().items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm import config_lines, topology
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
@@ -14,7 +14,6 @@ from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.topology import read_switches
 from simsched.formats.machines.slurm.understanding import describe
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

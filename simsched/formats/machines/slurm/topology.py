@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Switch, SwitchTree
 from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, ConfigLine, refuse_unknown
 from simsched.formats.machines.slurm.notation import NameReader, stated
 from simsched.formats.text.diagnostics import shown
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.yaml_text import load_yaml
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import clip
 from simsched.formats.cluster.recipe import NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
@@ -30,7 +31,6 @@ from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, WHOLE
 from simsched.formats.machines.slurm.slurm_records import INSIDE, Line, SlurmRecords, joined
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import encode_hosts
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -142,7 +142,6 @@ def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
 
 
 def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
-    """Return the values for all victims."""
     youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
     found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
     return found | ({"exempt": exempt} if exempt and mode in ENDING else {})
@@ -188,7 +187,6 @@ def note_words(notes: NoteCollector, text: str, where: str, what: str) -> None:
 
 
 def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[str, Any]:
-    """Return the values for victims that a partition states."""
     table: dict[str, Any] = {}
     own = stated(values, "preemptmode")
     if own:
@@ -418,7 +416,6 @@ class SlurmLimits:
         self._single({**scope, "level": level}, values, where, over)
 
     def _victims(self, values: Mapping[str, str], where: str) -> dict[str, Any]:
-        """Return what becomes of preempted jobs of a QOS, as far as it states that."""
         found: dict[str, Any] = {}
         text = values.get("preemptmode", "").lower()
         note_words(self._notes, text, where, "PreemptMode of QOS")

@@ -120,7 +120,6 @@ def check_columns(names: Iterable[str], have: Iterable[str], where: str, table: 
 
 
 def _tree(text: str, where: str) -> Any:
-    """Return the syntax tree of one expression."""
     import duckdb
 
     wrong = ConfigError(f"{text!r} is not one expression in SQL", where=where)

@@ -154,7 +154,6 @@ def _roles(columns: dict[str, str]) -> dict[str, str]:
 
 
 def _is_slurm_database(columns: Iterable[str]) -> bool:
-    """Whether a table is one of jobs in the database of slurmdbd, by its columns."""
     return {"id_job", "time_submit"} <= {name.lower() for name in columns}
 
 

@@ -181,7 +181,6 @@ class _Jobs:
     # -- jobs ----------------------------------------------------------------------
 
     def _number_requests(self) -> None:
-        """Number the different requests in the table ``requests``."""
         names = ", ".join(self._keys())
         self.rows.relation.rows(
             f"create temp table requests as select *, row_number() over () - 1 as request from "

@@ -429,7 +429,6 @@ class Rows:
                 self.select(f"select count({self._filter()}) from {VIEW}")
 
     def _filter(self) -> str:
-        """Return the SQL of the filter."""
         text = self.columns.filter
         if not text:
             return "true"
