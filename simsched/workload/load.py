@@ -97,7 +97,7 @@ READERS = {
         "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
     ),
     "model": Format(
-        "model_file", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
+        "mix", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
 STATED = ("jobs", "jsonl", "sss", "model")
