@@ -91,7 +91,6 @@ class GrowingTable(JobTable):
         )
         self._set("durations_array", floats.copy())
         self._set("kinds_array", integers.copy())
-        self._set("by_number", value=False)  # jobs to come may have any priority
         self.by_kind: list[Request | None] = []
         self.kind_sizes: list[int] = []
         self.kind_demand: npt.NDArray[np.int64] = np.zeros((0, 0), dtype=np.int64)

@@ -58,8 +58,6 @@ class JobTable:
     starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
     places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
-    by_number : whether jobs with equal keys go by their number under every order: no job has another
-        priority, and no queue another tier.
     """
 
     requests: Sequence[Request | None]
@@ -86,16 +84,12 @@ class JobTable:
     places: Mapping[int, Integers] = field(default_factory=dict)
     durations_array: Floats = field(init=False)
     kinds_array: Integers = field(init=False)
-    by_number: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "durations_array", np.array(self.durations, dtype=np.float64))
         if not self.limits:
             object.__setattr__(self, "limits", self.durations)
         object.__setattr__(self, "kinds_array", np.fromiter(self.kinds, np.int64, len(self.kinds)))
-        submits, priorities = self.submits, self.priorities
-        equal = self.tiers is None and bool((priorities == priorities[:1]).all())
-        object.__setattr__(self, "by_number", equal and bool((submits[1:] >= submits[:-1]).all()))
 
     def __len__(self) -> int:
         return len(self.kinds)

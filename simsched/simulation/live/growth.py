@@ -98,7 +98,6 @@ class GrowthRecord(NamedTuple):
     handed_in : the jobs as they were submitted, in the order of their numbers.
     changes : number → (runtime, duration, cancel_at) of those that are different by now.
     on_graph : whether the matcher decides every match.
-    keyed : of each group of queues, whether its order is worked out in each pass.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     refused : number → (result, reason) of those that could never run when they were submitted.
     """
@@ -106,7 +105,6 @@ class GrowthRecord(NamedTuple):
     handed_in: list[Job]
     changes: dict[int, tuple[Any, Any, Any]]
     on_graph: bool
-    keyed: list[bool]
     renewals: list[float]
     refused: dict[int, tuple[int, str]]
 
@@ -244,12 +242,10 @@ class Growth:
             mine = (job.runtime, job.duration, job.cancel_at)
             if mine != (before.runtime, before.duration, before.cancel_at):
                 changes[number] = mine
-        keyed = [not group.queue.static for group in self._engine.queues]
         return GrowthRecord(
             list(self.handed_in),
             changes,
             not self._counts_decide,
-            keyed,
             list(self.renewals),
             dict(self._refused),
         )
@@ -266,9 +262,6 @@ class Growth:
                 self._set_times(number)
         if record.on_graph:
             self.decide_on_graph()
-        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
-            if own.queue.static and keyed:
-                own.queue.go_by_keys()
         self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
@@ -377,6 +370,8 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        for group in self._engine.queues:
+            group.queue.rerank(number)
         expected = self._engine.expected
         if expected is not None:
             expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
@@ -391,8 +386,6 @@ class Growth:
         requested = None if duration == UNLIMITED else duration
         self.jobs[number] = replace(self.jobs[number], duration=requested)
         self._set_times(number)
-        for group in self._engine.queues:
-            group.queue.go_by_keys()
         self.renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
