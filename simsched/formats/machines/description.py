@@ -62,7 +62,7 @@ class MachineDescription:
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
     excluded : the hosts that Flux's ``resource.exclude`` withholds from scheduling; `recipe` lacks them.
-    records : the `SlurmRecords` of each file of Slurm, which `merging` understands together.
+    records : the `SlurmRecords` of each file of Slurm, which `read.merge` understands together.
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """

@@ -249,7 +249,7 @@ GRAIN = Fraction(1, 1000)
 
 
 class ScopeReader:
-    """Reads the request of one job, task group or task, topic by topic; `task_groups` combines scopes.
+    """Reads the request of one job, task group or task, topic by topic; `Requester` combines scopes.
 
     It knows the file and the cluster's names, and collects warnings.
     """

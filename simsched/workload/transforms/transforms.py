@@ -116,7 +116,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
 
     Days become shorter as well (18.5 h at 1.3); run times, limits and windows of time do not change:
     E. Frachtenberg, D. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005.
-    `rescale` has ways that keep days.
+    `resample` has ways that keep days.
     """
     _positive(factor)
     start = workload.span[0]

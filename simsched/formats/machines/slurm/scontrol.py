@@ -47,7 +47,7 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
     """Return the machine and the queues that the output of scontrol describes.
 
     A text without partitions gives the partitions that its nodes name; a text without nodes gives queues
-    with ``hosts``.  `merging.merge` joins both.
+    with ``hosts``.  `read.merge` joins both.
 
     Raises
     ------

@@ -141,7 +141,7 @@ class Item:
     """One column of the map in SQL: its `raw` value, the `value` that is read, and its type and kind.
 
     `kind` is ``time``, ``duration``, ``count``, ``memory``, ``id`` or ``text``.  `has_text` says that some
-    of its texts are left to `text_values`.
+    of its texts are left to `seconds_of_text` and its like.
     """
 
     name: str
