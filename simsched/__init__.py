@@ -68,10 +68,10 @@ if TYPE_CHECKING:
     from simsched.study.study_result import StudyResult as StudyResult
     from simsched.study.study_result import load_study_result as load_study_result
     from simsched.study.sweep import sweep as sweep
-    from simsched.workload.arrays.array_tasks import ArrayTask as ArrayTask
-    from simsched.workload.arrays.job_arrays import job_array as job_array
+    from simsched.workload.job import ArrayTask as ArrayTask
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
+    from simsched.workload.job import job_array as job_array
     from simsched.workload.load import load_workload as load_workload
     from simsched.workload.reader_plugins import WorkloadReader as WorkloadReader
 
@@ -122,8 +122,8 @@ _HOME = {
     "size": "simsched.study.sizing.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
-    "ArrayTask": "simsched.workload.arrays.array_tasks",
-    "job_array": "simsched.workload.arrays.job_arrays",
+    "ArrayTask": "simsched.workload.job",
+    "job_array": "simsched.workload.job",
     "load_workload": "simsched.workload.load",
     "CandidateOrder": "simsched.match.policies.policy",
     "Candidates": "simsched.match.policies.candidates",

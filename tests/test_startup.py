@@ -113,7 +113,7 @@ def test_shape_imports_its_own_verb_only():
 @pytest.mark.parametrize("name", ["first-steps", "slurm-day"])
 def test_a_workload_that_is_not_a_table_needs_no_table_reader(name):
     modules = imported_by(f"from simsched.workload.load import load_workload\nload_workload({name!r})")
-    assert {"duckdb", "simsched.workload.readers.tables.presets"}.isdisjoint(modules)
+    assert {"duckdb", "simsched.workload.readers.tables.column_map"}.isdisjoint(modules)
 
 
 def test_importing_the_package_imports_nothing():

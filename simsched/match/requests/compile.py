@@ -13,7 +13,7 @@ import numpy as np
 
 from simsched.errors import RequestError
 from simsched.formats.jobspec.heterogeneous import part_constraints
-from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.rfc.constraint import kinds_of_units
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset

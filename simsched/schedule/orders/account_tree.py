@@ -14,7 +14,7 @@ import numpy as np
 
 from simsched.cycles import find_cycle
 from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.accounts.account_rows import PARENT, ROOT, AccountRow
+from simsched.formats.accounts import PARENT, ROOT, AccountRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, SimschedError, did_you_mean
-from simsched.formats.accounts.account_rows import finite
+from simsched.formats.accounts import finite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +49,9 @@ def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
-    from simsched.formats.machines.shared.note_collector import NoteCollector
-    from simsched.formats.machines.slurm.keys import GLOBAL
-    from simsched.formats.machines.slurm.priority_lines import PriorityLines
+    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.slurm.config_lines import GLOBAL
+    from simsched.formats.machines.slurm.settings import PriorityLines
 
     known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]
     values: dict[str, str] = {}

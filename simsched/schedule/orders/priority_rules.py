@@ -11,7 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.accounts.account_rows import AccountRow, finite, rows_of
+from simsched.formats.accounts import AccountRow, finite, rows_of
 from simsched.formats.rfc.duration import parse_time
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.factor_plugins import KIND as PLUGINS
@@ -378,7 +378,7 @@ def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
     if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
         return rows_of(value, where)
     if isinstance(value, str) or (isinstance(value, list | tuple) and value):
-        from simsched.formats.accounts.account_files import read_accounts
+        from simsched.formats.accounts import read_accounts
 
         return read_accounts(value if isinstance(value, str) else list(value))
     raise ConfigError(

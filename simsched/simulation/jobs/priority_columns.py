@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts.account_rows import AccountRow
+from simsched.formats.accounts import AccountRow
 from simsched.schedule.orders.account_tree import AccountTree, tree_of
 from simsched.schedule.orders.factor_plugins import values_of
 from simsched.schedule.orders.multifactor import PriorityColumns

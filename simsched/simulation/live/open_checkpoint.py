@@ -32,9 +32,7 @@ from msgspec import to_builtins
 from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
-from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.parts import build_resources
-from simsched.formats.jobspec.tasks import Task
+from simsched.formats.jobspec.jobspec import Jobspec, Task, build_resources
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.documents import read_bytes
 from simsched.formats.text.immutable import freeze

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts.account_rows import AccountRow
+from simsched.formats.accounts import AccountRow
 from simsched.schedule.orders import account_tree
 from simsched.schedule.orders.account_tree import tree_of
 from simsched.schedule.orders.fair_share_rules import fair_share_rule
