@@ -34,6 +34,11 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     masks: Masks | None = None
 
 
+def each_of(numbers: Ints | int, length: int) -> Ints:
+    """Return one number per place from an array, or from one number for all places."""
+    return np.full(length, numbers) if isinstance(numbers, int) else numbers
+
+
 class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Vertices of one type claimed exclusively, or shared."""
 
