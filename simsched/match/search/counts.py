@@ -18,8 +18,7 @@ from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
 from simsched.match.search.target_classes import target_classes
-from simsched.match.state.availability import idle_cluster
-from simsched.match.state.kept_counts import KeptCount
+from simsched.match.state.availability import KeptCount, idle_cluster
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
