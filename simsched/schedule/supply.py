@@ -24,7 +24,6 @@ from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
-from simsched.schedule.orders.present_order import FIRST_SORTED
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ class Supply(ABC):
 
         Less is free after each start, so the jobs that are not sorted yet are ruled out again first.
         """
-        jobs, size = queue.behind_first_by_number(), FIRST_SORTED
+        jobs, size = queue.behind_first_by_number(), 16
         jobs = jobs[self.could_start_each(jobs)]
         if not len(jobs):
             return

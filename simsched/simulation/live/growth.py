@@ -75,7 +75,6 @@ def nothing_prepared(config: RunConfig, index: Index, admission: Admission | Non
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
     prepared = prepare((), index, config, admission=admission)
-    prepared.table.by_number = False  # jobs to come may have any priority
     return prepared
 
 
@@ -85,7 +84,6 @@ class GrowthRecord(NamedTuple):
     handed_in : the jobs as they were submitted, in the order of their numbers.
     changes : number → (runtime, duration, cancel_at) of those that are different by now.
     on_graph : whether the matcher decides every match.
-    keyed : of each group of queues, whether its order is worked out in each pass.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     refused : number → (result, reason) of those that could never run when they were submitted.
     """
@@ -93,7 +91,6 @@ class GrowthRecord(NamedTuple):
     handed_in: list[Job]
     changes: dict[int, tuple[Any, Any, Any]]
     on_graph: bool
-    keyed: list[bool]
     renewals: list[float]
     refused: dict[int, tuple[int, str]]
 
@@ -231,12 +228,10 @@ class Growth:
             mine = (job.runtime, job.duration, job.cancel_at)
             if mine != (before.runtime, before.duration, before.cancel_at):
                 changes[number] = mine
-        keyed = [not group.queue.static for group in self._engine.queues]
         return GrowthRecord(
             list(self.handed_in),
             changes,
             not self._counts_decide,
-            keyed,
             list(self.renewals),
             dict(self._refused),
         )
@@ -253,9 +248,6 @@ class Growth:
                 self._set_times(number)
         if record.on_graph:
             self.decide_on_graph()
-        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
-            if own.queue.static and keyed:
-                own.queue.go_by_keys()
         self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
@@ -364,6 +356,8 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        for group in self._engine.queues:
+            group.queue.rerank(number)
         expected = self._engine.expected
         if expected is not None:
             expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
@@ -378,8 +372,6 @@ class Growth:
         requested = None if duration == UNLIMITED else duration
         self.jobs[number] = replace(self.jobs[number], duration=requested)
         self._set_times(number)
-        for group in self._engine.queues:
-            group.queue.go_by_keys()
         self.renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
