@@ -75,6 +75,7 @@ def nothing_prepared(config: RunConfig, index: Index, admission: Admission | Non
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
     prepared = prepare((), index, config, admission=admission)
+    prepared.table.grows = True
     return prepared
 
 
