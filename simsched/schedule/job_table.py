@@ -88,7 +88,6 @@ class JobTable:
     starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
     places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
-    grows : whether jobs will be added.
     """
 
     def __init__(
@@ -128,7 +127,6 @@ class JobTable:
         self._users: dict[Hashable, int] = {}
         self._banks: dict[Hashable, int] = {}
         self.users, self.banks = _numbered(users, self._users), _numbered(banks, self._banks)
-        self.grows = False
         self._predicted: JobTable | None = None
         self.units: list[int] = []
         self.recount(counting)

@@ -54,8 +54,9 @@ class WaitingQueue:
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order: Any = order
+        grows = not len(table)  # an open run enters its jobs later
         # An order that only ranks all jobs at once cannot rank one that comes later.
-        self.static = order.static and (isinstance(order, Order) or not table.grows)
+        self.static = order.static and (isinstance(order, Order) or not grows)
         self.waiting = array("q")
         self.fresh: list[int] = []
         self.gone: list[int] = []
@@ -71,7 +72,7 @@ class WaitingQueue:
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
         self._rank: Any = []
-        if not table.grows:
+        if not grows:
             numbers = np.arange(len(table), dtype=np.int64)
             places = ranked(order if self.static else TIES, table, numbers, 0.0)
             # In the order fifo a job's rank is its number, and nothing need be looked up.
@@ -162,36 +163,11 @@ class WaitingQueue:
         if not self._own and self.waiting:  # an order of another package may count on a call in each pass
             self._keys_of(self.unordered())
 
-    # -- questions of supplies ----------------------------------------------------------------------
-
-    @property
-    def ranks(self) -> array[int]:
-        """The jobs that wait, in no order that means anything."""
-        return self.waiting
-
-    stands = False
-    """Whether a changing order is known to stay."""
-
-    @property
-    def sorts_parts(self) -> bool:
-        """Whether the order changes from pass to pass."""
-        return not self.static and self._own
-
     def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
         """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
-        jobs = self.behind_first_by_number()
-        return self.ordered(jobs[chosen(jobs)])
-
-    def behind_first_by_number(self) -> Integers:
-        """Return the jobs behind the first, in no particular order."""
         jobs = self.unordered()
-        others: Integers = jobs[jobs != self.first]
-        return others
-
-    def first_of(self, jobs: Integers, count: int) -> tuple[list[int], Bools]:  # noqa: ARG002
-        """Return some jobs in order, and which are behind these."""
-        found: list[int] = self.ordered(jobs).tolist()
-        return found, np.zeros(len(jobs), dtype=np.bool_)
+        jobs = jobs[jobs != self.first]
+        return self.ordered(jobs[chosen(jobs)])
 
     # -- jobs that come and go --------------------------------------------------------------------
 
