@@ -105,7 +105,7 @@ class WaitingQueue:
             jobs = jobs[tiers[jobs] == tiers[jobs[0]]]
         keys = self._keys_of(jobs)
         at = keys.argmin()
-        if np.isnan(keys[at]):  # which a sort puts last, and `argmin` first
+        if keys[at] != keys[at]:  # NaN, which a sort puts last and `argmin` first
             at = keys.argsort(kind="stable")[0]
         return jobs.item(at)
 
@@ -181,8 +181,9 @@ class WaitingQueue:
 
     def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
         """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
-        jobs = self.behind_first_by_number()
-        return self.ordered(jobs[chosen(jobs)])
+        jobs = self.unordered()
+        jobs = self.ordered(jobs[chosen(jobs)])
+        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
 
     def behind_first_by_number(self) -> Integers:
         """Return the jobs behind the first, in no particular order."""
