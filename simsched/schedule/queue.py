@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.plugins.plugin_errors import is_ours
-from simsched.schedule.growing_table import GrowingTable
 from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
 
 if TYPE_CHECKING:
@@ -55,9 +54,9 @@ class WaitingQueue:
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order: Any = order
-        grows = isinstance(table, GrowingTable)
+        is_open = not len(table)  # only the table of an open run has no jobs at the beginning
         # An order that only ranks all jobs at once cannot rank one that comes later.
-        self.static = order.static and (isinstance(order, Order) or not grows)
+        self.static = order.static and (isinstance(order, Order) or not is_open)
         self.waiting = array("q")
         self.fresh: list[int] = []
         self.gone: list[int] = []
@@ -73,7 +72,7 @@ class WaitingQueue:
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
         self._rank: Any = []
-        if not grows:
+        if not is_open:
             numbers = np.arange(len(table), dtype=np.int64)
             places = ranked(order if self.static else TIES, table, numbers, 0.0)
             # In the order fifo a job's rank is its number, and nothing need be looked up.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -19,8 +17,8 @@ KEYS = st.sampled_from([0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), -float
 
 def queue_of(keys, tiers=None):
     n = len(keys)
-    columns = table(list(range(n)), [1] * n, [1] * n, [16, 8, 24][: n % 3] * n + [16] * n if n % 3 else None)
-    columns = columns if tiers is None else replace(columns, tiers=np.array(tiers))
+    priorities = ([16, 8, 24][: n % 3] * n + [16] * n)[:n] if n % 3 else None
+    columns = table(list(range(n)), [1] * n, [1] * n, priorities, tiers)
     order = Order("own", lambda _table, jobs, _now: np.array(keys)[jobs], static=False)
     waiting = WaitingQueue(columns, order)
     for job in range(n):
