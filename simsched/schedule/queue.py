@@ -54,7 +54,7 @@ class WaitingQueue:
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order: Any = order
-        is_open = not len(table)  # only the table of an open run has no jobs at the beginning
+        is_open = not len(table)  # an open run enters its jobs later
         # An order that only ranks all jobs at once cannot rank one that comes later.
         self.static = order.static and (isinstance(order, Order) or not is_open)
         self.waiting = array("q")
@@ -130,6 +130,15 @@ class WaitingQueue:
             return jobs[keys.argsort(kind="stable")]
         return jobs[np.lexsort((keys, -tiers[jobs]))]
 
+    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
+        """Return in order the jobs behind the first that `chosen` (jobs → whether each counts) lets pass.
+
+        Only these jobs are sorted.
+        """
+        jobs = self.unordered()
+        jobs = self.ordered(jobs[chosen(jobs)])
+        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
+
     @property
     def _tiers(self) -> Integers | None:
         return self._table.tiers if self._own else None  # another package's order decides about all jobs
@@ -162,38 +171,6 @@ class WaitingQueue:
             self._as_of, self._unkeyed = as_of, None
         if not self._own and self.waiting:  # an order of another package may count on a call in each pass
             self._keys_of(self.unordered())
-
-    # -- questions of supplies ----------------------------------------------------------------------
-
-    @property
-    def ranks(self) -> array[int]:
-        """The jobs that wait, in no order that means anything."""
-        return self.waiting
-
-    stands = False
-    """Whether a changing order is known to stay."""
-
-    @property
-    def sorts_parts(self) -> bool:
-        """Whether the order changes from pass to pass."""
-        return not self.static and self._own
-
-    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
-        """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
-        jobs = self.unordered()
-        jobs = self.ordered(jobs[chosen(jobs)])
-        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
-
-    def behind_first_by_number(self) -> Integers:
-        """Return the jobs behind the first, in no particular order."""
-        jobs = self.unordered()
-        others: Integers = jobs[jobs != self.first]
-        return others
-
-    def first_of(self, jobs: Integers, count: int) -> tuple[list[int], Bools]:  # noqa: ARG002
-        """Return some jobs in order, and which are behind these."""
-        found: list[int] = self.ordered(jobs).tolist()
-        return found, np.zeros(len(jobs), dtype=np.bool_)
 
     # -- jobs that come and go --------------------------------------------------------------------
 

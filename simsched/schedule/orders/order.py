@@ -14,7 +14,7 @@ from simsched.formats.rfc.duration import parse_time
 from simsched.plugins.plugin_kind import PluginKind
 from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
-from simsched.schedule.orders.ranking import JobOrder, Order
+from simsched.schedule.orders.ranking import JobOrder, Order, ranked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -87,6 +87,38 @@ def _starving(text: str, name: str, time: str) -> Order:
         return np.where(now - table.submits[jobs] > most, -np.inf, found)
 
     return Order(text, keys, static=False)
+
+
+def candidate_order(given: str | None) -> Order | None:
+    """Return the order of backfill candidates of this name; None: the order of the queue.
+
+    The order of the queue decides which job is first and gets the reservation. Another order may decide which
+    of the jobs behind it is tried first: shortest first is EASY-SJBF (Tsafrir, Etsion & Feitelson 2007).
+
+    Raises
+    ------
+    ConfigError
+        If no order has this name, or if the order has more than a key: only that of the queue has the factors
+        of the run, and learns of the ends of jobs.
+
+    >>> candidate_order("sjf").name
+    'sjf'
+    """
+    if given is None:
+        return None
+    order = job_order(given)
+    if not isinstance(order, Order) or given == Multifactor.name:
+        text = f"backfill-order is {given!r}, which only the queue can have"
+        raise ConfigError(text, expected=f"an order by a key, such as {', '.join(ORDERS)}")
+    return order
+
+
+def in_order(order: Order | None, table: JobTable, jobs: list[int], now: float) -> list[int]:
+    """Return some jobs in the order of candidates; in the given order without one."""
+    if order is None or len(jobs) < 2:
+        return jobs
+    found: list[int] = ranked(order, table, np.array(jobs, dtype=np.int64), now).tolist()
+    return found
 
 
 def _durations(table: JobTable, jobs: Integers) -> Floats:
