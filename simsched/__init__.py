@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from simsched.report.metrics.metric_plugins import Metric as Metric
     from simsched.report.metrics.metric_plugins import MetricFunction as MetricFunction
     from simsched.report.section_plugins import ReportSection as ReportSection
-    from simsched.schedule.orders.factor_plugins import PriorityFactor as PriorityFactor
+    from simsched.schedule.orders.priority_rules import PriorityFactor as PriorityFactor
     from simsched.schedule.orders.ranking import JobOrder as JobOrder
     from simsched.schedule.orders.ranking import Order as Order
     from simsched.schedule.pass_context import PassContext as PassContext
@@ -131,7 +131,7 @@ _HOME = {
     "ClusterReader": "simsched.graph.build.cluster_plugins",
     "JobOrder": "simsched.schedule.orders.ranking",
     "Order": "simsched.schedule.orders.ranking",
-    "PriorityFactor": "simsched.schedule.orders.factor_plugins",
+    "PriorityFactor": "simsched.schedule.orders.priority_rules",
     "QueuePolicy": "simsched.schedule.pass_context",
     "PassContext": "simsched.schedule.pass_context",
     "RunTimePredictor": "simsched.schedule.predictors.predictor",

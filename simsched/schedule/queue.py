@@ -54,9 +54,9 @@ class WaitingQueue:
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order: Any = order
-        grows = not len(table)  # an open run enters its jobs later
+        is_open = not len(table)  # an open run enters its jobs later
         # An order that only ranks all jobs at once cannot rank one that comes later.
-        self.static = order.static and (isinstance(order, Order) or not grows)
+        self.static = order.static and (isinstance(order, Order) or not is_open)
         self.waiting = array("q")
         self.fresh: list[int] = []
         self.gone: list[int] = []
@@ -72,7 +72,7 @@ class WaitingQueue:
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
         self._rank: Any = []
-        if not grows:
+        if not is_open:
             numbers = np.arange(len(table), dtype=np.int64)
             places = ranked(order if self.static else TIES, table, numbers, 0.0)
             # In the order fifo a job's rank is its number, and nothing need be looked up.
@@ -104,7 +104,7 @@ class WaitingQueue:
             jobs = jobs[tiers[jobs] == tiers[jobs[0]]]
         keys = self._keys_of(jobs)
         at = keys.argmin()
-        if np.isnan(keys[at]):  # which a sort puts last, and `argmin` first
+        if keys[at] != keys[at]:  # NaN, which a sort puts last and `argmin` first
             at = keys.argsort(kind="stable")[0]
         return jobs.item(at)
 
@@ -129,6 +129,15 @@ class WaitingQueue:
         if tiers is None:
             return jobs[keys.argsort(kind="stable")]
         return jobs[np.lexsort((keys, -tiers[jobs]))]
+
+    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
+        """Return in order the jobs behind the first that `chosen` (jobs → whether each counts) lets pass.
+
+        Only these jobs are sorted.
+        """
+        jobs = self.unordered()
+        jobs = self.ordered(jobs[chosen(jobs)])
+        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
 
     @property
     def _tiers(self) -> Integers | None:
@@ -162,12 +171,6 @@ class WaitingQueue:
             self._as_of, self._unkeyed = as_of, None
         if not self._own and self.waiting:  # an order of another package may count on a call in each pass
             self._keys_of(self.unordered())
-
-    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
-        """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
-        jobs = self.unordered()
-        jobs = jobs[jobs != self.first]
-        return self.ordered(jobs[chosen(jobs)])
 
     # -- jobs that come and go --------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext, StartLimits

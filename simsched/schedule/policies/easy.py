@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.schedule.orders.candidate_order import candidate_order
+from simsched.schedule.orders.order import candidate_order
 from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.shadow import NoShadow
