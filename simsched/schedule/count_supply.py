@@ -56,7 +56,7 @@ class CountSupply(Supply):
         table, plan = self.table, self.plan
         single, content = table.single, table.content
         assert single is not None
-        requests, policy, rng = table.requests_by_kind(), self._policy, self._rng
+        requests, policy, rng = table.by_kind, self._policy, self._rng
         units = [0 if request is None else _units(request, content) for request in requests]
 
         def free() -> int:
@@ -127,7 +127,7 @@ def _units(request: Request, content: Content | None) -> int:
 def _unit_kind(table: JobTable, plan: Plan, policy: MatchPolicy) -> UnitKind | None:
     """Return what one unit is if the first units of the machine in graph order make up every allocation."""
     index, single = plan.index, table.single
-    requests = [request for request in table.requests_by_kind() if request is not None]
+    requests = [request for request in table.by_kind if request is not None]
     if not policy.static or policy.whole_nodes or policy.highest or single is None:
         return None
     if policy.order is not None and fixed_order(policy, index.target_type, plan.available) is not None:

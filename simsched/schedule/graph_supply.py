@@ -39,7 +39,7 @@ class GraphSupply(Supply):
         """The running jobs over time, without reservations, as of the last profile."""
 
     def _count(self) -> CountedKinds:
-        plan, requests = self.plan, self.table.requests_by_kind()
+        plan, requests = self.plan, self.table.by_kind
         return plan.count(lambda: CountedKinds(requests, plan.available, self._policy))
 
     def free_units(self) -> int:
@@ -106,7 +106,7 @@ class GraphSupply(Supply):
         if not self.is_steady or not plan.counts_only:
             return GraphReservations(self)
         if self._gauges is None:
-            index, kinds = plan.available.index, self.table.requests_by_kind()
+            index, kinds = plan.available.index, self.table.by_kind
             gauges = Gauges({kind: r for kind, r in enumerate(kinds) if r is not None}, index, len(kinds))
             self._gauges = gauges, Columns(index, gauges, self.table.types)
         gauges, columns = self._gauges

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from simsched.schedule.growing_table import GrowingTable
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
@@ -121,8 +121,8 @@ class QueueGroups:
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
         if len(self.groups) == 1:  # the usual case, and needed after each pass
-            return len(self.groups[0].queue.ranks)
-        all_ = sum(len(group.queue.ranks) for group in self.groups)
+            return len(self.groups[0].queue.waiting)
+        all_ = sum(len(group.queue.waiting) for group in self.groups)
         return all_ - sum(map(len, map(self._guests, self.magnets)))
 
     def group_of(self, job: int) -> QueueGroup:
@@ -211,7 +211,7 @@ class QueueGroups:
         else:
             self.limits.add(job, group)
 
-    def enroll(self, job: int, table: GrowingTable, accounts: tuple[int, int]) -> None:
+    def enroll(self, job: int, table: JobTable, accounts: tuple[int, int]) -> None:
         """Give a job that the table got a place in the orders; before it there were `accounts` accounts."""
         for group in self.groups:
             group.queue.enroll(job)

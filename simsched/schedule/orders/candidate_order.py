@@ -12,9 +12,8 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.schedule.orders.order import ORDERS, job_order
-from simsched.schedule.orders.present_order import ranked
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.schedule.orders.ranking import Order
+from simsched.schedule.orders.ranking import Order, ranked
 
 if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable

@@ -14,7 +14,7 @@ import numpy as np
 
 from simsched.schedule.orders.fair_share_rules import fair_share_rule
 from simsched.schedule.orders.priority_rules import EXPEDITED, NAME, WEEK
-from simsched.schedule.orders.ranking import sort_columns
+from simsched.schedule.orders.ranking import by_keys
 from simsched.schedule.orders.usage_ledger import UsageLedger
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class Multifactor:
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (priority, urgency, submit time, workload order)."""
-        return jobs[np.lexsort(sort_columns(table, jobs, self.keys(table, jobs, now)))]
+        return by_keys(table, jobs, self.keys(table, jobs, now))
 
     def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:
         """Return the priority of each job with its sign changed."""

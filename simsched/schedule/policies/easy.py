@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.schedule.orders.candidate_order import candidate_order
-from simsched.schedule.orders.present_order import ranked
+from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.shadow import NoShadow
 

@@ -7,7 +7,7 @@ itself.  It can be used for a run of exactly these inputs; any other is refused.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 4, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched checkpoint", "format": 5, "simsched": "0.1", "time": 86400,
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 KIND = "simsched checkpoint"
-FORMAT = 4
+FORMAT = 5
 SEAL = b',\n"sha256":"'
 """Begins the digest of a file, which is of all bytes before."""
 ROLES = {"cluster": "cluster", "workload": "workload", "config": "configuration"}
@@ -136,7 +136,7 @@ def codec_of(engine: Engine) -> Codec:
     of an open simulation, of which a file has the requests alone, without the hosts of their queues.
     """
     table = engine.prepared.table
-    by_kind = table.requests_by_kind()
+    by_kind = table.by_kind
     return Codec(engine.plan.index, [by_kind[kind] for kind in dict.fromkeys(table.kinds)])
 
 

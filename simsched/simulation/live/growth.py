@@ -17,9 +17,9 @@ from simsched.errors import ConfigError
 from simsched.match.policies.policy import find_policy
 from simsched.match.state.availability import Availability
 from simsched.schedule.count_supply import is_of_units
-from simsched.schedule.growing_table import GrowingTable, NewJob
+from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import admit, partition_numbers, partition_targets
+from simsched.simulation.admission import admit, partition_numbers
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
@@ -28,6 +28,7 @@ from simsched.simulation.jobs.prepare import (
     Kinds,
     Prepared,
     counting_of,
+    prepare,
     rejections,
     table_apart,
 )
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
-    from simsched.schedule.orders.multifactor import PriorityColumns
-    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
     from simsched.simulation.limits.limited_jobs import GrowingLimits
@@ -57,8 +56,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
-    """Return the columns of a run without jobs, which can grow.
+def nothing_prepared(config: RunConfig, index: Index, admission: Admission | None) -> Prepared:
+    """Return the columns of a run whose jobs will be added.
 
     Raises
     ------
@@ -68,28 +67,14 @@ def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     if config.plays_log:
         text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
         raise ConfigError(text, expected="simulate")
-    tiered = config.queues is not None
-    targets = partition_targets(config.queues, index) if tiered and config.schedules_as_slurm else ()
-    judged_apart = config.candidates == "actual"
-    table = GrowingTable(judged_apart=judged_apart, tiered=tiered, partition_targets=targets)
-    priority = None
-    if config.order == MULTIFACTOR and config.priority is not None:
-        priority = no_priorities(config.priority, config, index)
-    return Prepared(table, [], [], bytearray(), {}, [], False, set(), {}, set(), None, priority)
-
-
-def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> PriorityColumns:
-    """Return the columns of the order ``multifactor`` for a run without jobs.
-
-    ConfigError if the accounts depend on the jobs, which are not known.
-    """
-    if rules.uses("fair-share") and (rules.accounts is None or rules.fair_share.unknown == "add"):
+    rules = config.priority if config.order == MULTIFACTOR else None
+    shares = rules is not None and rules.uses("fair-share")
+    if rules is not None and shares and (rules.accounts is None or rules.fair_share.unknown == "add"):
         raise ConfigError(
             "an open simulation does not make the accounts of fair share from its jobs",
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
-    kinds = Kinds(index, find_policy(config.match_policy))
-    return priority_columns(rules, (), table_apart((), kinds), index, kinds.sizes, config.queues)
+    return prepare((), index, config, admission=admission)
 
 
 class GrowthRecord(NamedTuple):
@@ -98,7 +83,6 @@ class GrowthRecord(NamedTuple):
     handed_in : the jobs as they were submitted, in the order of their numbers.
     changes : number → (runtime, duration, cancel_at) of those that are different by now.
     on_graph : whether the matcher decides every match.
-    keyed : of each group of queues, whether its order is worked out in each pass.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     refused : number → (result, reason) of those that could never run when they were submitted.
     """
@@ -106,7 +90,6 @@ class GrowthRecord(NamedTuple):
     handed_in: list[Job]
     changes: dict[int, tuple[Any, Any, Any]]
     on_graph: bool
-    keyed: list[bool]
     renewals: list[float]
     refused: dict[int, tuple[int, str]]
 
@@ -185,7 +168,7 @@ class Growth:
         requested, never = with_requests((job,), self._config.licenses)
         self._requested += requested
         (kind,) = self._kinds.numbers(requested)
-        if kind >= len(self._table.by_kind):
+        if kind >= len(self._table.kind_sizes):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
         runtime, timeout = self._times_of(job, duration)
@@ -244,12 +227,10 @@ class Growth:
             mine = (job.runtime, job.duration, job.cancel_at)
             if mine != (before.runtime, before.duration, before.cancel_at):
                 changes[number] = mine
-        keyed = [not group.queue.static for group in self._engine.queues]
         return GrowthRecord(
             list(self.handed_in),
             changes,
             not self._counts_decide,
-            keyed,
             list(self.renewals),
             dict(self._refused),
         )
@@ -266,9 +247,6 @@ class Growth:
                 self._set_times(number)
         if record.on_graph:
             self.decide_on_graph()
-        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
-            if own.queue.static and keyed:
-                own.queue.go_by_keys()
         self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
@@ -351,7 +329,7 @@ class Growth:
             recorder.add(job.id, job.queue or "default")
         table = copy(self._table)
         more = [UNLIMITED if job.duration is None else job.duration for job in coming]
-        object.__setattr__(table, "durations", table.durations + more)
+        table.durations = table.durations + more
         return changed(self.prepared, table=table)
 
     def request_of(self, number: int) -> Request:
@@ -377,6 +355,8 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        for group in self._engine.queues:
+            group.queue.rerank(number)
         expected = self._engine.expected
         if expected is not None:
             expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
@@ -391,8 +371,6 @@ class Growth:
         requested = None if duration == UNLIMITED else duration
         self.jobs[number] = replace(self.jobs[number], duration=requested)
         self._set_times(number)
-        for group in self._engine.queues:
-            group.queue.go_by_keys()
         self.renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
@@ -479,7 +457,7 @@ class Growth:
             self._counts_decide = False
         table.by_kind[:] = kinds.requests
         table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
-        table.recount(*counting)
+        table.recount(counting)
         self.renew(forget=switched)
 
     def note_renewal(self) -> None:

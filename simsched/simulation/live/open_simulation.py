@@ -116,7 +116,6 @@ class OpenSimulation(NodeCommands, RunSession):
         """Make the engine of a run without jobs."""
         cluster, config = self.cluster, self.config
         index = cluster.index
-        self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
             together = config.schedules_as_slurm
@@ -124,6 +123,7 @@ class OpenSimulation(NodeCommands, RunSession):
             admission = replace(admission, rejected={})
         if config.reservations:
             admission = admit_reserved((), config.reservations, admission)
+        self.prepared = prepared = nothing_prepared(config, index, admission)
         ids: list[int | str] = []
         log = events = None
         if self._written["allocations"]:
@@ -342,7 +342,7 @@ class OpenSimulation(NodeCommands, RunSession):
         """The jobs that wait for resources, in the order of their queues."""
         jobs = self._watch.jobs
         for group in self.engine.queues:
-            if not group.queue.static and group.queue.ranks:
+            if not group.queue.static and group.queue.waiting:
                 group.queue.sort(self.now)
         return [jobs[number] for group in self.engine.queues for number in group.queue]
 
