@@ -9,7 +9,8 @@ cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object written
-    cdef bint last, owned
+    cdef bint last
+    cdef readonly bint owned
     cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
     cdef unsigned char[::1] may
     cdef long long[::1] units, use
