@@ -9,7 +9,8 @@ cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object written
-    cdef bint last, owned
+    cdef bint last
+    cdef readonly bint owned
     cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
     cdef unsigned char[::1] may
     cdef long long[::1] units, use
@@ -29,6 +30,9 @@ cdef class Kernel:
     cdef unsigned char[::1] held_then
     cdef bint bare
     cdef readonly long long epoch, left
+    cdef object kinds, seconds
+    cdef const long long[:] kind_of
+    cdef const double[:] judged
     cdef long long[::1] refused
 
     cdef long long _free(self, long long cell, int state) noexcept
@@ -91,8 +95,9 @@ cdef class Kernel:
     cdef _set_aside(self)
     cpdef bint is_refused(self, long long kind)
     cpdef refuse(self, long long kind)
-    @cython.locals(job=cython.longlong, kind=cython.longlong, d=cython.longlong, fits=cython.bint)
+    @cython.locals(
+        count=cython.Py_ssize_t, job=cython.longlong, kind=cython.longlong, d=cython.longlong, amount=cython.longlong
+    )
     cpdef Py_ssize_t next(
-        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] judged,
-        double now, double time, long long most,
+        self, const long long[:] jobs, Py_ssize_t at, kinds, judged, double now, double time, long long most,
     )

@@ -134,6 +134,8 @@ class Kernel:
         """The number of changes: claims, releases, and claims at the shadow time."""
         self.left = 0
         """The epoch for which `mine` and `mark` hold."""
+        self.kinds = self.seconds = None
+        """The arrays of `next`: the kind and the seconds of each job."""
         self.refused = _zeros(len(kinds))
         """The epoch in which each kind was in the first job's way."""
         self.recount(_row(range(self.targets)))
@@ -490,15 +492,19 @@ class Kernel:
         kind is not known to be in the way. `kinds` and `judged` are the kind and the seconds of each job.
         Without such a job: their number.
         """
-        while at < len(jobs):
+        if kinds is not self.kinds or judged is not self.seconds:  # else the arrays of the last call
+            self.kinds, self.seconds = kinds, judged
+            self.kind_of, self.judged = kinds, judged
+        count = len(jobs)
+        while at < count:
             job = jobs[at]
-            kind = kinds[job]
+            kind = self.kind_of[job]
             d = self.demand[kind]
-            fits = d < 0 or self.total[d] >= self.amount[kind]
-            if fits and (
-                now + judged[job] <= time or (self.amount[kind] <= most and self.refused[kind] != self.epoch)
+            amount = self.amount[kind]
+            if (d < 0 or self.total[d] >= amount) and (
+                now + self.judged[job] <= time or (amount <= most and self.refused[kind] != self.epoch)
             ):
-                return at
+                break
             at += 1
         return at
 

@@ -12,8 +12,8 @@ from simsched.match.flat_kinds import FlatKinds
 from simsched.match.policies.policy import fixed_order
 from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import UnitKind
 from simsched.match.state.masks import WORD
+from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.count_reservations import CountReservations
@@ -65,14 +65,21 @@ class CountSupply(Supply):
         def place(kind: int) -> Selection:
             request = requests[kind]
             assert request is not None
-            if plan.runs is not None:
-                return cast("Selection", plan.runs.lowest(request, units[kind]))
+            runs = plan.runs
+            if runs is not None:
+                lowest = runs.lowest(units[kind])
+                return cast("Selection", RunSelection(runs.kind, request, lowest, units[kind]))
             # Not `seek`: these requests need no exact search, which could give up.
             selection = select(request, plan.available, policy, rng)
             assert selection is not None, "the counts promised more than the matcher found"
             return selection
 
         return plan.count(lambda: FlatKinds(single, plan.index.target_type, units, free, place))
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free units on which the job may start now, or None; no closure is in its way."""
+        kinds, kind = self.kinds, self.table.kinds[job]
+        return kinds.selection(kind) if kinds.kernel.place(kind) else None
 
     def free_units(self) -> int:
         """Return the free units of the counted type."""

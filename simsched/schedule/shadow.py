@@ -6,7 +6,7 @@ made it. `KernelShadow` computes it in the kernel, `GraphShadow` by the matcher.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from simsched.schedule.profiles.gap import NEVER
 
@@ -17,14 +17,10 @@ if TYPE_CHECKING:
 ANY = 1 << 62
 
 
-class Limits(NamedTuple):
-    """Which jobs need not be asked: those that end after `time` (s) and have more than `most` copies."""
+Limits: TypeAlias = "tuple[float, int]"
+"""A time (s) and copies: jobs that end after the time and have more copies need not be asked."""
 
-    time: float
-    most: int
-
-
-NO_LIMITS = Limits(NEVER, ANY)
+NO_LIMITS = NEVER, ANY
 
 
 class Shadow(Protocol):
@@ -86,7 +82,7 @@ class FixedShadow:
 
     def limits(self, supply: Supply) -> Limits:  # noqa: ARG002
         """Return the time, and the units that are left over."""
-        return Limits(self.start, self.left)
+        return self.start, self.left
 
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that needs no more units than are left over, and count them off."""

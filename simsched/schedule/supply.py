@@ -189,11 +189,13 @@ class Supply(ABC):
         """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
         kernel, now, many = self.kinds.kernel, self.now, len(jobs)
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at, (time, most) = 0, NO_LIMITS  # the shadow is not computed before a job could start
-        while (at := kernel.next(jobs, at, kinds, judged, now, time, most)) < many:
-            yield jobs.item(at)
+        at = kernel.next(jobs, 0, kinds, judged, now, *NO_LIMITS)
+        while at < many:  # the shadow is not computed before a job could start
             time, most = shadow.limits(self)
-            at += 1
+            at = kernel.next(jobs, at, kinds, judged, now, time, most)
+            if at < many:
+                yield jobs.item(at)
+                at += 1
 
     # -- over time ------------------------------------------------------------------------------
 

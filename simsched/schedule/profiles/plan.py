@@ -13,7 +13,8 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import FreeRuns, RunSelection, with_arrays
+from simsched.match.state.free_runs import FreeRuns
+from simsched.match.state.run_selection import RunSelection, with_arrays
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from simsched.match.kernel import Kernel
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
-    from simsched.match.state.free_runs import UnitKind
+    from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
 
 Kinds = TypeVar("Kinds", "CountedKinds", "FlatKinds")

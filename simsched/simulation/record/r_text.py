@@ -17,15 +17,15 @@ import msgspec
 import numpy as np
 
 from simsched.match.emit import carried_topology, ids_of
-from simsched.match.state.free_runs import RunSelection
+from simsched.match.state.run_selection import RunSelection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
-    from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.masks import Words
+    from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Draw, Selection
 
 MAX_KEPT = 4096

@@ -11,7 +11,7 @@ import simsched as ss
 from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import RunSelection, UnitKind
+from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.simulation.record.r_text import PlainText
 
 
