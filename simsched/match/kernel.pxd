@@ -10,9 +10,9 @@ cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object places, target_type
     cdef bint last
-    cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
-    cdef unsigned char[::1] may
-    cdef long long[::1] units, use
+    cdef readonly long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
+    cdef readonly unsigned char[::1] may
+    cdef readonly long long[::1] units, use
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
@@ -49,9 +49,13 @@ cdef class Kernel:
     cpdef bint place(self, long long kind)
     @cython.locals(
         wanted=cython.longlong, top=cython.longlong, to=cython.longlong, base=cython.longlong, i=cython.longlong,
-        n=cython.longlong, copies=cython.longlong, count=cython.longlong,
+        n=cython.longlong, copies=cython.longlong,
     )
     cdef bint _place(self, long long d, long long left, int state)
+    @cython.locals(d=cython.longlong, i=cython.Py_ssize_t)
+    cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
+    @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
+    cdef void _finish(self, long long d, long long count, int state) noexcept
     @cython.locals(stop=cython.longlong, pools=cython.longlong)
     cpdef placement(self)
     @cython.locals(
@@ -67,6 +71,11 @@ cdef class Kernel:
     cpdef start(self, long long job, selection)
     cdef _write(self, selection)
     cpdef end(self, long long job)
+    @cython.locals(
+        at=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
+        units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
+    )
+    cpdef tuple claim(self, long long job)
     @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)
     cpdef long long shadow(self, long long kind, double now, list ends, list jobs) except -3
     @cython.locals(

@@ -18,7 +18,7 @@ from simsched.schedule.profiles.count_profile import CountProfile
 from simsched.schedule.profiles.count_reservations import CountReservations
 from simsched.schedule.profiles.earliest import earliest_by_counts
 from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.profile import Known
+from simsched.schedule.profiles.protocols import Known
 from simsched.schedule.supply import Supply
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from simsched.schedule.profiles.gap import NEVER
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.profile import Known
+from simsched.schedule.profiles.protocols import Known
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import PassProfile, Reservations
+    from simsched.schedule.profiles.protocols import PassProfile, Reservations
     from simsched.schedule.queue import WaitingQueue
 
     Bools = npt.NDArray[np.bool_]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
-    from simsched.schedule.profiles.profile import Known, Present
+    from simsched.schedule.profiles.protocols import Known, Present
 
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]

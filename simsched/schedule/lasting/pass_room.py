@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
     from simsched.schedule.lasting.room import Room
-    from simsched.schedule.profiles.profile import Known, Present
+    from simsched.schedule.profiles.protocols import Known, Present
 
 
 class PassRoom:

@@ -25,7 +25,7 @@ from simsched.schedule.profiles.gap import NEVER, Gap, end_of
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import Reservations
+    from simsched.schedule.profiles.protocols import Reservations
 
 COMPRESS = ("queue", "start", "none")
 """The order in which waiting jobs are tried when a job ended early; ``none``: they are not tried."""

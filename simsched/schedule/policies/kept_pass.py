@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from simsched.schedule.pass_context import PassContext
     from simsched.schedule.profiles.gap import Gap
-    from simsched.schedule.profiles.profile import PassProfile
+    from simsched.schedule.profiles.protocols import PassProfile
 
 
 class KeptPass:

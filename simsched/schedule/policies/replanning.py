@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import PassProfile
+    from simsched.schedule.profiles.protocols import PassProfile
 
     Integers = npt.NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from simsched.schedule.profiles.gap import NEVER, Gap
 
 if TYPE_CHECKING:
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import Reservations
+    from simsched.schedule.profiles.protocols import Reservations
 
 
 class Slack(Conservative):

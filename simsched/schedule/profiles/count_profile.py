@@ -11,7 +11,7 @@ from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.profile import Known, Present
+    from simsched.schedule.profiles.protocols import Known, Present
 
 
 class CountProfile(FreeSteps):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.profile import Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class CountReservations(CountProfile):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.profile import Known, Present
+    from simsched.schedule.profiles.protocols import Known, Present
 
 
 class Booking(NamedTuple):

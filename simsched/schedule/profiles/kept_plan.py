@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.schedule.profiles.profile import Known
+from simsched.schedule.profiles.protocols import Known
 
 if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import PassProfile
+    from simsched.schedule.profiles.protocols import PassProfile
 
 
 class KeptPlan:

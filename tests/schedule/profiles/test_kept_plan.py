@@ -9,7 +9,7 @@ import pytest
 import simsched as ss
 from simsched.schedule.count_supply import CountSupply
 from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.profile import Known
+from simsched.schedule.profiles.protocols import Known
 from simsched.simulation.outages.outages import Failures
 
 

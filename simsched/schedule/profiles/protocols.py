@@ -58,7 +58,7 @@ class Present(Protocol):
         """Match a job that would start at a time (seconds) on the state of that time."""
 
 
-class Profile(Protocol):
+class AnyProfile(Protocol):
     """Availability over time, with reservations of one pass."""
 
     def advance(self, now: float) -> None:
@@ -80,7 +80,7 @@ class Profile(Protocol):
         """Reserve a gap for the job, from its start to the requested end."""
 
 
-class PassProfile(Profile, Protocol):
+class PassProfile(AnyProfile, Protocol):
     """Availability over time whose reservations may be longer than their jobs."""
 
     follows: bool
@@ -96,7 +96,7 @@ class PassProfile(Profile, Protocol):
         """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
 
 
-class Reservations(Profile, Protocol):
+class Reservations(AnyProfile, Protocol):
     """Availability over time beside reservations that last from pass to pass."""
 
     def follow(self, due: Iterable[int], *, moved: bool) -> bool:
