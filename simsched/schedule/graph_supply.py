@@ -18,12 +18,12 @@ from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.schedule.lasting.footprint import Columns
 from simsched.schedule.lasting.gauges import Gauges
 from simsched.schedule.lasting.lasting_reservations import LastingReservations
+from simsched.schedule.pass_plan import CountedPlan
+from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
 from simsched.schedule.profiles.gap import NEVER
 from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.schedule.profiles.graph_reservations import GraphReservations
-from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.protocols import Known
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.lasting.pass_room import PassRoom
     from simsched.schedule.profiles.earliest import EarliestStart
     from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.supply import Shadow
@@ -46,14 +45,14 @@ if TYPE_CHECKING:
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_gauges", "_running", "kinds")
+    __slots__ = ("_gauges", "_profiles", "kinds")
     kinds: CountedKinds
     """The kinds of requests that the kernel counts, made when they are first asked for."""
 
     def _prepare(self) -> None:
         self._gauges: tuple[Gauges, Columns] | None = None
-        self._running: LastingReservations | None = None
-        """The running jobs over time, without reservations, as of the last profile."""
+        self._profiles: tuple[Profile, Profile] | None = None
+        """The running jobs over time, as of the last plan, and the storage of a copy."""
 
     if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
 
@@ -172,26 +171,24 @@ class GraphSupply(Supply):
 
     # -- over time ------------------------------------------------------------------------------
 
-    def profile(self) -> GraphProfile | PassRoom:
-        """Return the free units of each leaf pool over time beside the running jobs.
-
-        Where counts decide, the running jobs are followed from pass to pass.
-        """
-        plan, kept = self.plan, self._running
-        if not self.is_steady or not plan.counts_only or plan.overrun(self.now) or not self._counts_suffice():
-            self._running = None
+    def profile(self) -> CountedPlan | GraphProfile:
+        """Return the free resources over time beside the running jobs, for reservations of a pass."""
+        kinds, plan = self.kinds, self.plan
+        counts = kinds.all_counted and (kinds.all_placed or plan.counts_only)
+        if not self.is_steady or not counts or -1 in kinds.kernel.claims.values():
             return GraphProfile(self)
-        if kept is None or not kept.follow((), moved=True) or not kept.knows_ends():
-            made = self.reservations()
-            self._running = kept = made if isinstance(made, LastingReservations) else None
-        if kept is None:
-            return GraphProfile(self)
-        kept.close(changed=True)
-        return kept.ahead()
+        if self._profiles is None or self._profiles[0] not in plan.profiles:
+            self._profiles = plan.follow(kinds.kernel, self.now), Profile(kinds.kernel)
+        running, ahead = self._profiles
+        running.advance(self.now)
+        ahead.become(running)
+        return CountedPlan(self, ahead)
 
-    def _counts_suffice(self) -> bool:
-        """Whether counts decide for each kind, and none claims a target shared without any of its units."""
-        return self.kinds.all_counted and self.kinds.all_take_units
+    def components(self, jobs: Integers) -> Integers:
+        """Return a number for each job; jobs with different ones share no targets, even through others."""
+        if not self.is_steady or not self.kinds.all_counted:
+            return super().components(jobs)
+        return self.kinds.components[self.table.kinds_array[jobs]]
 
     def reservations(self) -> LastingReservations | GraphReservations:
         """Return the free units of each leaf pool over time, for reservations that last."""
@@ -207,7 +204,3 @@ class GraphSupply(Supply):
         if gauges.reaches_above and not plan.all_up:
             return GraphReservations(self)
         return LastingReservations(self, gauges, columns)
-
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
-        """Return an empty plan: the changes since the last pass are not known by leaf pool."""
-        return KeptPlan(self.profile(), Known([], [], 0))

@@ -727,6 +727,24 @@ class Profile:
             self.reserve(job, kind, start, _end(start, seconds))
         return start
 
+    def least(self, begin: float, end: float) -> Integers:
+        """Return for each target of the kernel the least free numbers in a window.
+
+        These are the units of each type, and then less one for each claim that touches the target, and that
+        shuts it.
+        """
+        found = np.empty((self.targets, self.width), dtype=np.int64)
+        for n in range(self.targets):
+            a = self._head(n)
+            rows: list[Integers] = []
+            while a >= 0 and (not rows or self.time[a] < end):
+                b = self.next[a]
+                if b < 0 or self.time[b] > begin:
+                    rows.append(np.asarray(self.free)[a * self.width : (a + 1) * self.width])
+                a = b
+            found[self.order[n]] = np.min(rows, axis=0)
+        return found
+
     def placement(self) -> tuple[Integers, Integers]:
         """Return the targets of the placement that was found last, and the copies on each."""
         found: Integers = np.asarray(self.order)[np.asarray(self.found)[: self.count]]

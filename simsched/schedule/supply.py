@@ -5,7 +5,7 @@ Queue policies are written once, over this interface. A supply answers three kin
 * Now: may the job start, as far as sums tell (`could_start`), and on which resources (`fit`)?
 * Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
   which later jobs may start now without moving that time (`Shadow.fit_beside`)?
-* Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
+* Over time: when could each job start beside reservations (`profile`, `reservations`)?
 
 Where every request of the workload is a number of units of one type, numbers alone decide
 (`count_supply`). Elsewhere the sums of free units only rule jobs out, and the matcher decides on the graph
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
-    from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.profiles.protocols import PassProfile, Reservations
     from simsched.schedule.queue import WaitingQueue
@@ -57,10 +56,9 @@ class Supply(ABC):
     calendar : closures that are known in advance.
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
-    kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "now", "plan", "table")
+    __slots__ = ("_policy", "_rng", "calendar", "failed", "now", "plan", "table")
 
     def __init__(
         self,
@@ -75,7 +73,6 @@ class Supply(ABC):
         self.calendar = calendar
         self.now: float = 0
         self.failed: set[int] = set()
-        self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
         self._prepare()
@@ -190,9 +187,9 @@ class Supply(ABC):
     def reservations(self) -> Reservations:
         """Return the availability over time beside the running jobs, for reservations that last."""
 
-    @abstractmethod
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+    def components(self, jobs: Integers) -> Integers:
+        """Return a number for each job; jobs with different ones share no targets, even through others."""
+        return np.zeros(len(jobs), dtype=np.int64)
 
     # -- the matcher ------------------------------------------------------------------------------
 

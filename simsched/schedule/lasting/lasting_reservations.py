@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.schedule.lasting.pass_room import PassRoom
 from simsched.schedule.lasting.room import Room
 from simsched.schedule.lasting.tried_windows import REFUSED
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.lasting.footprint import Columns, Footprint
     from simsched.schedule.lasting.gauges import Gauges
-    from simsched.schedule.profiles.protocols import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
@@ -138,14 +137,6 @@ class LastingReservations:
         if changed:
             self._held = self._present.plan.held.copy()
 
-    def knows_ends(self) -> bool:
-        """Whether each running job is expected to end when it was; only without reservations."""
-        return self._ends == self._present.plan.expected_ends()
-
-    def ahead(self) -> PassRoom:
-        """Return the free resources as a profile of one pass, which leaves this one as it is."""
-        return PassRoom(self._present, self._gauges, self._columns, self._room.copy())
-
     def compressed(self) -> None:
         """Note that each waiting job was tried; gains from jobs behind it count at the next compression."""
         self._room.gains.end()
@@ -203,11 +194,7 @@ class LastingReservations:
 
     # -- questions --------------------------------------------------------------------------------
 
-    def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve for none of the known jobs: this is not for plans that are made again at each pass."""
-        return 0
-
-    def earliest(self, job: int) -> Gap:
+    def earliest(self, job: int, before: float = NEVER) -> Gap:  # noqa: ARG002
         """Return the first time from which the job could run to its requested end."""
         table = self._present.table
         kind, duration = table.kinds[job], table.durations[job]

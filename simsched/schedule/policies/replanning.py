@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from simsched.schedule.profiles.gap import Gap
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
@@ -32,30 +33,25 @@ class Replanning:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
         if not self._may_start(context):
             return
-        supply = context.supply
-        queue = context.queue.jobs()
-        reach = Reach(context, queue)
-        jobs: list[int] = queue[: len(reach)].tolist()
-        if not jobs:
-            return
-        plan = supply.plan_ahead(jobs)
-        profile, reserved = plan.profile, plan.jobs
-        for at in range(len(reserved), len(jobs)):
-            if not reach.includes(at, profile):
-                break
-            job = jobs[at]
+        supply, reserved = context.supply, 0
+        jobs = context.queue.jobs()
+        reach = Reach(context, jobs, apart=self.depth is None)
+        profile: PassProfile | None = None
+        for at, job in enumerate(jobs[: len(reach)].tolist()):
             if job in context.barred:
                 continue
-            unreserved = self.depth is not None and len(reserved) >= self.depth
+            if not reach.includes(at, profile):
+                reserved += 1
+                continue
+            unreserved = self.depth is not None and reserved >= self.depth
             if unreserved and not supply.could_start(job):
                 continue
+            profile = profile or supply.profile()
             gap = profile.now(job) if unreserved else profile.earliest(job)
-            started = self._try(context, profile, job, gap, backfilled=bool(reserved))
+            started = self._try(context, profile, job, gap, backfilled=reserved > 0)
             if not started and not unreserved and job not in context.barred:
-                reserved.append(job)
-                plan.starts.append(gap.start)
+                reserved += 1
                 profile.reserve(job, gap)
-        plan.close(context.plan, supply.free_units())
 
     def _may_start(self, context: PassContext) -> bool:
         """Whether a job could start that could not at the last pass.
@@ -85,22 +81,27 @@ class Replanning:
 class Reach:
     """How far a pass must plan: up to the last job that may still start now.
 
-    The reservations last for one pass, so those of the jobs behind it do not matter. Within a pass resources
-    are only taken: a job that the reservations so far keep from starting now is not asked again.
+    The reservations last for one pass, so those of the jobs behind it do not matter. Nor do those of jobs
+    that share no targets with it, not even through others (`apart`). Within a pass resources are only taken:
+    a job that the reservations so far keep from starting now is not asked again.
     """
 
-    def __init__(self, context: PassContext, jobs: Integers) -> None:
+    def __init__(self, context: PassContext, jobs: Integers, *, apart: bool) -> None:
         self._context = context
-        places: list[int] = context.supply.could_start_each(jobs).nonzero()[0].tolist()
-        self._left = [(place, int(jobs[place])) for place in places]
-        """The places and jobs that nothing has ruled out so far."""
+        components = context.supply.components(jobs) if apart else np.zeros(len(jobs), dtype=np.int64)
+        self._components: list[int] = components.tolist()
+        self._left: dict[int, list[tuple[int, int]]] = {component: [] for component in self._components}
+        """Component → the places and jobs that nothing has ruled out so far."""
+        could = context.supply.could_start_each(jobs).nonzero()[0]
+        for place, job in zip(could.tolist(), jobs[could].tolist(), strict=True):
+            self._left[self._components[place]].append((place, job))
 
     def __len__(self) -> int:
-        return self._left[-1][0] + 1 if self._left else 0
+        return max((left[-1][0] + 1 for left in self._left.values() if left), default=0)
 
     def includes(self, place: int, profile: PassProfile | None) -> bool:
-        """Whether the job at a place, or one behind it, may still start now."""
-        left = self._left
+        """Whether the job at a place, or one behind it that it could delay, may still start now."""
+        left = self._left[self._components[place]]
         while left and left[-1][0] >= place:
             if self._may_start(left[-1][1], profile):
                 return True

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.policies.fcfs import start_in_order
-from simsched.schedule.policies.kept_pass import KeptPass
 from simsched.schedule.policies.replanning import Reach, Replanning
 from simsched.schedule.profiles.gap import NEVER, end_of
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.profiles.protocols import PassProfile
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -84,10 +84,7 @@ class Slurm:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
         now, options = context.now, self.options
         queue = context.queue
-        changed = context.released or context.moved or bool(queue.gone)
-        if changed:
-            context.supply.kept_pass = None
-        if changed or queue.fresh:
+        if context.released or context.moved or queue.gone or queue.fresh:
             self._main_due = self._backfill_due = True
         if options.min_age_reserve:
             # A limit may have kept a job out of view since its submission.
@@ -149,34 +146,31 @@ class Backfill(Replanning):
 
     def run_pass(self, context: PassContext) -> None:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
-        options, now, table = self.options, context.now, context.table
-        jobs = list(self._tested(context))
-        last: KeptPass | None = context.supply.kept_pass
-        plan = KeptPass(context) if last is None else last.follow(context, jobs)
-        reach, started = Reach(context, np.array(jobs, dtype=np.int64)), 0
-        for at, job in enumerate(jobs[len(plan.jobs) :], len(plan.jobs)):
-            if started == options.max_job_start or not reach.includes(at, plan.profile):
+        options, now, table, supply = self.options, context.now, context.table, context.supply
+        jobs = np.array(list(self._tested(context)), dtype=np.int64)
+        reach = Reach(context, jobs, apart=self.depth is None)
+        profile: PassProfile | None = None
+        started, reserved, passes = 0, 0, False
+        for at, job in enumerate(jobs[: len(reach)].tolist()):
+            if started == options.max_job_start:
                 break
             if job in context.barred:  # a job that started in this pass used up a limit
                 continue
             age = now - self._since.get(job, now)
-            plans = plan.reserved != self.depth and age >= options.min_age_reserve
-            ripe = now - age + options.min_age_reserve if age < options.min_age_reserve else NEVER
-            if not plans and not context.supply.could_start(job):
-                plan.test(job, ripe)
+            plans = reserved != self.depth and age >= options.min_age_reserve
+            if not reach.includes(at, profile) or not (plans or supply.could_start(job)):
+                passes = True
                 continue
-            plan.profile = profile = plan.profile or context.supply.profile()
-            gap = profile.earliest(job) if plans else profile.now(job)
-            backfilled = bool(plan.jobs) or context.queue.first != job
-            if self._try(context, profile, job, gap, backfilled=backfilled):
+            profile = profile or supply.profile()
+            gap = profile.earliest(job, end_of(now + options.window, 0)) if plans else profile.now(job)
+            if self._try(context, profile, job, gap, backfilled=passes or context.queue.first != job):
                 started += 1
-            elif job in context.barred:  # a limit does not allow the allocation
-                continue
-            elif plans and gap.start <= now + options.window:
-                plan.reserve(job, gap, self._rounded(end_of(gap.start, table.durations[job])))
-            else:
-                plan.test(job, gap.start - options.window if plans else ripe)
-        plan.close(context, changed=bool(started))
+            elif job not in context.barred:  # else a limit does not allow the allocation
+                passes = True
+                if plans and gap.start < NEVER:
+                    reserved += 1
+                    end = end_of(gap.start, table.durations[job])
+                    profile.reserve_targets(job, gap, self._rounded(end))
 
     def _rounded(self, end: float) -> float:
         """Return the end of a reservation in the resolution of time."""

@@ -11,7 +11,7 @@ from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.protocols import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class CountProfile(FreeSteps):
@@ -21,8 +21,6 @@ class CountProfile(FreeSteps):
     """
 
     __slots__ = ("_bounds", "_durations", "_present", "_units")
-
-    follows = True
 
     def __init__(self, present: Present) -> None:
         table, now = present.table, present.now
@@ -34,31 +32,14 @@ class CountProfile(FreeSteps):
         super().__init__(list(steps), list(steps.values()))
         self._bounds = Bounds()
 
-    def settle(self, known: Known) -> int:
-        """Reserve for the known jobs up to the first that could start earlier or now; return how many."""
-        times, until, settled = self.times, known.until, 0
-        now = times[0]
-        for job, start in zip(known.jobs, known.starts, strict=True):
-            units, duration = self._units[job], self._durations[job]
-            # Behind `until` nothing is different from the last pass, so an earlier start begins before it.
-            last = bisect_left(times, min(start, until)) - 1
-            if start <= now or self.find(units, duration, last=last) is not None:
-                break
-            if start != NEVER:
-                self.take(bisect_left(times, start), units, duration)
-            settled += 1
-        for job, start in zip(known.jobs[:settled], known.starts, strict=False):
-            self._bounds.note(self._units[job], self._durations[job], start)
-        return settled
-
-    def earliest(self, job: int) -> Gap:
-        """Return the first time from which the job's units are free for its requested time."""
+    def earliest(self, job: int, before: float = NEVER) -> Gap:
+        """Return the first gap before a time in which the job's units are free for its requested time."""
         units, duration = self._units[job], self._durations[job]
         begin = bisect_left(self.times, self._bounds.of(units, duration))
         at = self.find(units, duration, begin)
         start = NEVER if at is None else self.times[at]
         self._bounds.note(units, duration, start)
-        return Gap(start, None)
+        return Gap(start if start < before else NEVER, None)
 
     def now(self, job: int) -> Gap:
         """Return now if the job's units are free from now for its requested time."""

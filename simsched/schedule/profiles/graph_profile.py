@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.protocols import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class Booking(NamedTuple):
@@ -115,8 +115,6 @@ class GraphProfile:
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
     """
 
-    follows = False
-
     def __init__(self, present: Present) -> None:
         plan = present.plan
         self._present = present
@@ -156,23 +154,16 @@ class GraphProfile:
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
 
-    def advance(self, now: float) -> None:
-        """Forget the time before now."""
-
-    def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve for none of the known jobs: the changes since are not known by leaf pool."""
-        return 0
-
     # -- questions --------------------------------------------------------------------------
 
-    def earliest(self, job: int) -> Gap:
-        """Return the first time from which the job could run to its requested end."""
+    def earliest(self, job: int, before: float = NEVER) -> Gap:
+        """Return the first gap before a time in which the job could run to its requested end."""
         table = self._present.table
         kind, duration = table.kinds[job], table.durations[job]
         begin = bisect_left(self.times, self._soonest.of(kind, duration))
         gap = self._first_gap(job, begin, NEVER) or Gap(NEVER, None)
         self._soonest.note(kind, duration, gap.start)
-        return gap
+        return gap if gap.start < before else Gap(NEVER, None)
 
     def _first_gap(self, job: int, begin: int, before: float) -> Gap | None:
         """Return the first gap from the step `begin` on that starts before a time, if there is one."""

@@ -2,14 +2,14 @@
 
 A profile begins from the expected ends of the running jobs. `reserve` adds a reservation, and `earliest`
 finds the first time from which a job could run beside the reservations. Where counts decide, a profile is
-a number per segment of time (`count_profile`); elsewhere it is the free units of each leaf pool, and the
-matcher decides (`graph_profile`). Profiles whose reservations last from pass to pass are
-`Reservations` (`count_reservations`, `graph_reservations`).
+copies on targets (`pass_plan`), or a number per segment of time (`count_profile`); elsewhere it is the free
+units of each leaf pool, and the matcher decides (`graph_profile`). Profiles whose reservations last from pass
+to pass are `Reservations` (`count_reservations`, `graph_reservations`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.gap import Gap
     from simsched.schedule.profiles.plan import Plan
-
-
-class Known(NamedTuple):
-    """Reservations of the last pass that may still be right.
-
-    Attributes
-    ----------
-    jobs, starts : the first jobs of the queue, in order, and their reserved starts in seconds.
-    until : before this time (seconds) more may be free than the last pass expected.
-    """
-
-    jobs: list[int]
-    starts: list[float]
-    until: float
 
 
 class Present(Protocol):
@@ -61,14 +47,8 @@ class Present(Protocol):
 class AnyProfile(Protocol):
     """Availability over time, with reservations of one pass."""
 
-    def advance(self, now: float) -> None:
-        """Forget the time before now."""
-
-    def settle(self, known: Known) -> int:
-        """Reserve for the known jobs up to the first that could start earlier or now; return how many."""
-
-    def earliest(self, job: int) -> Gap:
-        """Return the first gap in which the job could run to its requested end."""
+    def earliest(self, job: int, before: float = ...) -> Gap:
+        """Return the first gap before a time in which the job could run to its requested end."""
 
     def now(self, job: int) -> Gap:
         """Return a gap that begins now, or one that never begins."""
@@ -82,9 +62,6 @@ class AnyProfile(Protocol):
 
 class PassProfile(AnyProfile, Protocol):
     """Availability over time whose reservations may be longer than their jobs."""
-
-    follows: bool
-    """Whether `advance` leaves it right as long as no job starts or ends."""
 
     def could_now(self, job: int) -> bool:
         """Whether counts do not rule out a gap that begins now; quicker than `now`.

@@ -1,16 +1,10 @@
-"""Slurm's backfill on a graph: quick profiles and kept plans answer as profiles that are built again."""
+"""Plans of a pass on a graph: they are made as far as they matter, and no further."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from simsched.schedule import graph_supply
-from simsched.schedule.lasting.pass_room import PassRoom
-from simsched.schedule.policies.kept_pass import KeptPass
 from simsched.schedule.policies.replanning import Reach
-from simsched.schedule.profiles.graph_profile import GraphProfile
-from simsched.simulation.simulate import simulate
 from tests.schedule.lasting import test_lasting_reservations as lasting
 from tests.schedule.lasting.test_lasting_reservations import crowd, outcome
 
@@ -31,10 +25,6 @@ CASES = [
 ]
 
 
-def built_again(supply):
-    return GraphProfile(supply)
-
-
 def on_targets(seed):
     """Jobs of the kinds that counts decide; the last kind of the crowd takes sockets."""
     workload = crowd(seed)
@@ -44,35 +34,17 @@ def on_targets(seed):
 
 @pytest.mark.parametrize("jobs", [on_targets, crowd], ids=["counted", "all kinds"])
 @pytest.mark.parametrize(("policy", "match", "options"), CASES, ids=str)
-def test_the_answers_are_those_of_profiles_that_are_built_again(
+def test_plans_that_go_on_to_the_last_job_start_the_same_jobs(
     site, monkeypatch, jobs, policy, match, options
 ):
-    """Law: start times and R are the same; only the search differs."""
+    """Law: start times and R are the same, however many jobs are planned that cannot start."""
     workload = jobs(len(str(options)))
     quick = outcome(site, workload, policy, match, **options)
-    monkeypatch.setattr(graph_supply.GraphSupply, "profile", built_again)
-    monkeypatch.setattr(KeptPass, "follow", lambda _, context, __: KeptPass(context))
+    init = Reach.__init__
+
+    def together(self, context, some, *, apart):
+        init(self, context, some, apart=False)
+
+    monkeypatch.setattr(Reach, "__init__", together)
     monkeypatch.setattr(Reach, "_may_start", lambda self, job, _: self._context.supply.could_start(job))
     assert outcome(site, workload, policy, match, **options) == quick
-
-
-def test_profiles_and_plans_are_kept(site, monkeypatch):
-    """The quick ways are taken: without them, the test above would compare nothing."""
-    made, kept = [], []
-    init, follow = PassRoom.__init__, KeptPass.follow
-
-    def noted(self, *arguments):
-        made.append(self)
-        init(self, *arguments)
-
-    def followed(self, context, jobs):
-        found = follow(self, context, jobs)
-        kept.append(found is self and bool(found.jobs))
-        return found
-
-    monkeypatch.setattr(PassRoom, "__init__", noted)
-    monkeypatch.setattr(KeptPass, "follow", followed)
-    result = simulate(site, on_targets(3), "slurm", queue_options={"interval": 1}, allocations=False)
-    assert np.isfinite(np.asarray(result.jobs["start"], float)).all()
-    assert made
-    assert any(kept)
