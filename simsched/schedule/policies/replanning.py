@@ -88,6 +88,8 @@ class Reach:
 
     def __init__(self, context: PassContext, jobs: Integers, *, apart: bool) -> None:
         self._context = context
+        # A match policy that chooses at random must be asked for each job, or it would choose otherwise.
+        self._asks_all = not context.supply.is_steady
         components = context.supply.components(jobs) if apart else np.zeros(len(jobs), dtype=np.int64)
         self._components: list[int] = components.tolist()
         self._left: dict[int, list[tuple[int, int]]] = {component: [] for component in self._components}
@@ -109,10 +111,6 @@ class Reach:
         return False
 
     def _may_start(self, job: int, profile: PassProfile | None) -> bool:
-        context = self._context
-        if not context.supply.could_start(job):
-            return False
-        # A match policy that chooses at random must be asked for each job, or it would choose otherwise.
-        if profile is None or not context.supply.is_steady:
-            return True
-        return job not in context.barred and profile.could_now(job)
+        if profile is None or self._asks_all:
+            return self._context.supply.could_start(job)
+        return job not in self._context.barred and profile.could_now(job)
