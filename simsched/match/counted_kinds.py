@@ -70,7 +70,7 @@ class CountedKinds:
     kernel : what counts them.
     counted : for each kind whether the kernel counts it.
     placed : for each kind whether the kernel places it, too.
-    all_counted : whether it counts all kinds that can run at all.
+    all_counted, all_placed : whether it counts, or places, all kinds that can run at all.
     all_take_units : whether each that it counts takes units, or its targets as a whole.
     """
 
@@ -133,6 +133,9 @@ class CountedKinds:
             demand >= 0 and places and request is not None and request.simple is not None
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
+        self.all_placed = all(
+            placed or request is None for request, placed in zip(requests, self.placed, strict=True)
+        )
         self._requests = requests
         self._numbered = {request: kind for kind, request in enumerate(requests) if request is not None}
         self._kinds = kinds

@@ -15,10 +15,8 @@ from simsched.match.search.select import select
 from simsched.match.state.free_runs import UnitKind
 from simsched.match.state.masks import WORD
 from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.count_reservations import CountReservations
 from simsched.schedule.profiles.earliest import earliest_by_counts
-from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.protocols import Known
+from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.schedule.supply import Supply
 
 if TYPE_CHECKING:
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Shadow
 
     Bools = npt.NDArray[np.bool_]
@@ -44,14 +43,9 @@ LONG = 48
 
 
 class CountSupply(Supply):
-    """Free units of one type; there are no closures, since those are in particular places.
+    """Free units of one type; there are no closures, since those are in particular places."""
 
-    Attributes
-    ----------
-    kept_plan : the plan of the last pass of a policy that plans again at each pass. It can be rebuilt.
-    """
-
-    __slots__ = ("_free", "_requests", "_units", "kept_plan")
+    __slots__ = ("_free", "_requests", "_units")
 
     def _prepare(self) -> None:
         table, plan = self.table, self.plan
@@ -70,7 +64,6 @@ class CountSupply(Supply):
             self._free = partial(total.__getitem__ if single in total else plan.free, single)
         self._units = table.units
         self._requests = cast("Sequence[Request]", table.requests)  # every job that waits has one
-        self.kept_plan: KeptPlan | None = None
 
     def free_units(self) -> int:
         """Return the free units of the counted type."""
@@ -160,23 +153,16 @@ class CountSupply(Supply):
         """Return the free units over time beside the running jobs."""
         return CountProfile(self)
 
-    def reservations(self) -> CountReservations:
-        """Return the free units over time beside the running jobs, for reservations that last."""
-        return CountReservations(self)
+    def reservations(self) -> Reservations:
+        """Return the running jobs over time, for reservations that last."""
+        return GeneralReservations(self)
 
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
-        last, now = self.kept_plan, self.now
-        known = Known([], [], 0)
-        if last is not None:
-            until = last.more_until(self.plan, self.table, self.free_units(), now)
-            if until is not None:
-                known = last.known(jobs, until)
-                if last.continues(known, now):
-                    last.profile.advance(now)
-                    return last
-        self.kept_plan = KeptPlan(CountProfile(self), known)
-        return self.kept_plan
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for the plan of one pass."""
+        found = GeneralReservations(self)
+        found.open(self.now)
+        return found
+
 
 
 def _unit_kind(table: JobTable, plan: Plan, policy: MatchPolicy) -> UnitKind | None:

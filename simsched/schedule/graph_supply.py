@@ -15,15 +15,13 @@ import numpy as np
 
 from simsched.schedule.graph_shadow import GraphShadow, need_at_most
 from simsched.schedule.kernel_shadow import KernelShadow
-from simsched.schedule.lasting.footprint import Columns
-from simsched.schedule.lasting.gauges import Gauges
-from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
 from simsched.schedule.profiles.gap import NEVER
 from simsched.schedule.profiles.graph_profile import GraphProfile
-from simsched.schedule.profiles.graph_reservations import GraphReservations
+from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.schedule.profiles.kept_plan import KeptPlan
 from simsched.schedule.profiles.protocols import Known
+from simsched.schedule.reservations import CountedReservations
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
@@ -34,9 +32,9 @@ if TYPE_CHECKING:
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.lasting.pass_room import PassRoom
     from simsched.schedule.profiles.earliest import EarliestStart
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Shadow
 
     Bools = npt.NDArray[np.bool_]
@@ -46,14 +44,12 @@ if TYPE_CHECKING:
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_gauges", "_running", "kinds")
+    __slots__ = ("kinds",)
     kinds: CountedKinds
     """The kinds of requests that the kernel counts, made when they are first asked for."""
 
     def _prepare(self) -> None:
-        self._gauges: tuple[Gauges, Columns] | None = None
-        self._running: LastingReservations | None = None
-        """The running jobs over time, without reservations, as of the last profile."""
+        """Do nothing: the kinds are made when they are asked for."""
 
     if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
 
@@ -172,42 +168,23 @@ class GraphSupply(Supply):
 
     # -- over time ------------------------------------------------------------------------------
 
-    def profile(self) -> GraphProfile | PassRoom:
-        """Return the free units of each leaf pool over time beside the running jobs.
+    def profile(self) -> GraphProfile:
+        """Return the free units of each leaf pool over time beside the running jobs."""
+        return GraphProfile(self)
 
-        Where counts decide, the running jobs are followed from pass to pass.
-        """
-        plan, kept = self.plan, self._running
-        if not self.is_steady or not plan.counts_only or plan.overrun(self.now) or not self._counts_suffice():
-            self._running = None
-            return GraphProfile(self)
-        if kept is None or not kept.follow((), moved=True) or not kept.knows_ends():
-            made = self.reservations()
-            self._running = kept = made if isinstance(made, LastingReservations) else None
-        if kept is None:
-            return GraphProfile(self)
-        kept.close(changed=True)
-        return kept.ahead()
+    def reservations(self) -> Reservations:
+        """Return the running jobs over time, for reservations that last."""
+        return CountedReservations(self) if self._counts_all() else GeneralReservations(self)
 
-    def _counts_suffice(self) -> bool:
-        """Whether counts decide for each kind, and none claims a target shared without any of its units."""
-        return self.kinds.all_counted and self.kinds.all_take_units
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for the plan of one pass."""
+        if self._counts_all():
+            return CountedReservations(self, self._ahead())
+        found = GeneralReservations(self)
+        found.open(self.now)
+        return found
 
-    def reservations(self) -> LastingReservations | GraphReservations:
-        """Return the free units of each leaf pool over time, for reservations that last."""
-        plan = self.plan
-        if not self.is_steady or not plan.counts_only:
-            return GraphReservations(self)
-        if self._gauges is None:
-            index, kinds = plan.available.index, self.table.requests_by_kind()
-            gauges = Gauges({kind: r for kind, r in enumerate(kinds) if r is not None}, index, len(kinds))
-            self._gauges = gauges, Columns(index, gauges, self.table.types)
-        gauges, columns = self._gauges
-        # A claim on a vertex above targets that are down takes units that show once they are up again.
-        if gauges.reaches_above and not plan.all_up:
-            return GraphReservations(self)
-        return LastingReservations(self, gauges, columns)
-
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
-        """Return an empty plan: the changes since the last pass are not known by leaf pool."""
-        return KeptPlan(self.profile(), Known([], [], 0))
+    def _counts_all(self) -> bool:
+        """Whether the kernel places all requests, and has all claims."""
+        kinds = self.kinds
+        return self.is_steady and kinds.all_placed and -1 not in kinds.kernel.claims.values()

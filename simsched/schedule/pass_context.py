@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.protocols import Reservations
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Supply
 
 

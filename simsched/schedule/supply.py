@@ -25,6 +25,7 @@ from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
 from simsched.schedule.orders.present_order import FIRST_SORTED
+from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
-    from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.protocols import PassProfile, Reservations
+    from simsched.schedule.profiles.protocols import PassProfile
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -60,7 +61,7 @@ class Supply(ABC):
     kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "now", "plan", "table")
+    __slots__ = ("_policy", "_rng", "_running", "_trial", "calendar", "failed", "kept_pass", "now", "plan", "table")
 
     def __init__(
         self,
@@ -78,6 +79,9 @@ class Supply(ABC):
         self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
+        self._running: Profile | None = None
+        """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
+        self._trial: Profile | None = None
         self._prepare()
 
     @abstractmethod
@@ -188,11 +192,20 @@ class Supply(ABC):
 
     @abstractmethod
     def reservations(self) -> Reservations:
-        """Return the availability over time beside the running jobs, for reservations that last."""
+        """Return the running jobs over time, for reservations that last."""
 
     @abstractmethod
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for a plan of one pass; it holds until the next one is asked for."""
+
+    def _ahead(self) -> Profile:
+        """Return a copy of the profile that follows the running jobs."""
+        kernel = self.kinds.kernel
+        if self._running not in self.plan.profiles:
+            self._running, self._trial = self.plan.follow(kernel, self.now), Profile(kernel)
+        self._running.advance(self.now)
+        self._trial.become(self._running)
+        return self._trial
 
     # -- the matcher ------------------------------------------------------------------------------
 

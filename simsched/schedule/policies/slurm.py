@@ -26,7 +26,7 @@ import numpy as np
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.policies.kept_pass import KeptPass
 from simsched.schedule.policies.replanning import Reach, Replanning
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profiles.gap import NEVER, Gap, end_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.profiles.protocols import PassProfile
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -177,6 +178,20 @@ class Backfill(Replanning):
             else:
                 plan.test(job, gap.start - options.window if plans else ripe)
         plan.close(context, changed=bool(started))
+
+    def _try(
+        self, context: PassContext, profile: PassProfile, job: int, gap: Gap, *, backfilled: bool
+    ) -> bool:
+        """Start the job if its gap begins now and its resources are actually free (a job may overrun)."""
+        if gap.start != context.now:
+            return False
+        selection = gap.selection
+        if selection is None or context.plan.overrun(context.now):
+            selection = profile.fit_now(job)
+        if selection is None or not context.start(job, selection, backfilled=backfilled):
+            return False
+        profile.reserve(job, Gap(gap.start, selection))
+        return True
 
     def _rounded(self, end: float) -> float:
         """Return the end of a reservation in the resolution of time."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.selection import Selection
+    from simsched.schedule.profile import Profile
 
 Moment: TypeAlias = "tuple[float, list[int]]"
 """A time in seconds, and the jobs that are expected to end then."""
@@ -63,12 +64,13 @@ class Plan:
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
     kernel : follows the claims, where one counts the requests of the run (`count`); else None.
+    profiles : follow the claims and the expected ends (`follow`), until the status of targets changes.
     """
 
     __slots__ = (
         *("_available", "_content", "_ends", "_held", "_jobs", "_kinds", "_whole"),
         *("all_up", "copies", "counts_only", "idle", "index", "keeps_ids", "kernel", "outages"),
-        *("runs", "total", "until"),
+        *("profiles", "runs", "total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -89,6 +91,7 @@ class Plan:
         self._ends: list[float] = []
         self._jobs: list[int] = []
         self.kernel: Kernel | None = None
+        self.profiles: list[Profile] = []
         self._kinds: CountedKinds | None = None
 
     def __len__(self) -> int:
@@ -153,8 +156,20 @@ class Plan:
     def forget_counts(self) -> None:
         """Count the requests of the run anew when they are asked for: there are others."""
         self._kinds = self.kernel = None
+        self.profiles.clear()
         if self.runs is None:
             self.available.kinds = None
+
+    def follow(self, kernel: Kernel, now: float) -> Profile:
+        """Return the claims over time on the targets of the kernel, as of now and from now on."""
+        from simsched.schedule.profile import Profile
+
+        profile = Profile(kernel)
+        profile.advance(now)
+        for job, end in self.until.items():
+            profile.start(job, end)
+        self.profiles.append(profile)
+        return profile
 
     def count_copies(self, content: Content) -> None:
         """Keep `copies` up to date for a slot of which every claim takes a number of copies."""
@@ -201,6 +216,8 @@ class Plan:
         self._jobs.insert(at, job)
         if self.kernel is not None:
             self.kernel.start(job, selection)
+            for profile in self.profiles:
+                profile.start(job, end)
 
     def release(self, job: int) -> AnySelection:
         """End a job, release its claim and return the selection."""
@@ -219,6 +236,8 @@ class Plan:
         del ends[at], jobs[at]
         if self.kernel is not None:
             self.kernel.end(job)
+            for profile in self.profiles:
+                profile.end(job)
         return selection
 
     def _release(self, selection: Selection) -> None:
@@ -255,6 +274,8 @@ class Plan:
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
+        for profile in self.profiles:
+            profile.move_end(job, end)
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
@@ -281,6 +302,9 @@ class Plan:
         if self.kernel is not None:
             self.kernel.end(job)
             self.kernel.start(job, selection)
+            for profile in self.profiles:
+                profile.end(job)
+                profile.start(job, self.until[job])
 
     def ends(self) -> tuple[list[float], list[int]]:
         """Return the sorted expected ends and their jobs; callers must not change them."""
@@ -297,6 +321,7 @@ class Plan:
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; jobs on them keep their claims."""
         self.available.set_status(targets, up=up)
+        self.profiles.clear()
         self.all_up = bool(self.available.up.all())
         self.recount()
 
