@@ -21,6 +21,7 @@ from simsched.schedule.profiles.gap import NEVER, end_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
     from simsched.schedule.supply import Supply
 
@@ -68,8 +69,8 @@ class Reservations(Protocol):
     def places(self) -> dict[int, Any]:
         """Return job → what is reserved, as plain values."""
 
-    def put(self, job: int, start: float, place: Any) -> None:
-        """Reserve what was reserved for a job on the same machine before."""
+    def put(self, job: int, start: float, place: Any) -> bool:
+        """Reserve what was reserved for a job on the same machine before; return whether that is possible."""
 
     def adopt(self, plan: Reservations) -> None:
         """Take over the reservations of a plan that was tried, in place of all others."""
@@ -84,14 +85,16 @@ class CountedReservations:
     def __init__(self, supply: Supply, profile: Profile | None = None) -> None:
         self._supply, table = supply, supply.table
         self._kinds, self._kind, self._seconds = supply.kinds, table.kinds, table.durations
+        kinds: Any = supply.kinds
+        self._kernel: Kernel = kinds.kernel
         self._follows = profile is None
-        self._profile = profile or supply.plan.follow(self._kinds.kernel, supply.now)
+        self._profile = profile or supply.plan.follow(self._kernel, supply.now)
 
     def open(self, now: float) -> bool:
         """Come to the present; return False if something else took what was reserved."""
         plan = self._supply.plan
         if self._profile not in plan.profiles:  # other targets are up
-            self._profile = plan.follow(self._kinds.kernel, now)
+            self._profile = plan.follow(self._kernel, now)
             return False
         self._profile.advance(now)
         return not self._profile.short
@@ -150,7 +153,7 @@ class CountedReservations:
             profile.withdraw(job)
             if self.earliest(job, end_of(now, 0)) > now:
                 return None
-        self._kinds.kernel.place_on(kind, *profile.placement())
+        self._kernel.place_on(kind, *profile.placement())
         return self._kinds.selection(kind)
 
     def started(self, job: int) -> None:
@@ -163,10 +166,13 @@ class CountedReservations:
         profile = self._profile
         return {job: profile.place_of(job, self._kind[job]) for job in profile.reserved}
 
-    def put(self, job: int, start: float, place: Any) -> None:
+    def put(self, job: int, start: float, place: Any) -> bool:
         """Reserve copies on given targets."""
+        if not isinstance(place, tuple):
+            return False
         self._profile.put(*place)
         self.reserve(job, start)
+        return True
 
     def adopt(self, plan: Reservations) -> None:
         """Reserve what a plan reserves, and nothing else."""

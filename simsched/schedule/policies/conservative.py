@@ -76,17 +76,16 @@ class Conservative:
 
     def profile(self, context: PassContext) -> Reservations:
         """Return the availability over time beside all reservations, brought to the present."""
-        profile = context.reservations
+        profile, holds = context.reservations, True
         if profile is None:
             profile = context.reservations = self._reservations = context.supply.reservations()
-            for job, place in self._places.items():
-                profile.put(job, self.starts[job], place)
+            holds = all([profile.put(job, self.starts[job], place) for job, place in self._places.items()])
             self._places = {}
         for job in context.queue.gone:  # cancelled, or its queue stopped
             if job in self.starts:
                 del self.starts[job]
                 profile.withdraw(job)
-        if not profile.open(context.now) or self.next_start < context.now:
+        if not (profile.open(context.now) and holds) or self.next_start < context.now:
             self.starts = profile.restore(self.starts)
             self.next_start = min(self.starts.values(), default=NEVER)
         return profile

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simsched.match.state.selection import Selection
 from simsched.schedule.profiles.gap import NEVER, Gap, end_of
 from simsched.schedule.profiles.graph_reservations import GraphReservations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.match.state.selection import Selection
     from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Supply
 
@@ -23,7 +23,7 @@ class GeneralReservations:
         self._gaps: dict[int, Gap] = {}
         """Job → its reservation."""
         self._found = Gap(NEVER, None)
-        self._profile: GraphReservations | None = None
+        self._profile = GraphReservations(supply)
 
     def open(self, now: float) -> bool:  # noqa: ARG002
         """Begin from the present; the reservations have to be made again."""
@@ -34,6 +34,8 @@ class GeneralReservations:
         """Keep the reservations of which the resources are still free over all their time."""
         before, self._gaps = self._gaps, {}
         for job, start in sorted(starts.items(), key=lambda item: item[1]):
+            if job not in before:
+                continue
             gap = Gap(max(start, self._supply.now), before[job].selection)
             if self._profile.fits(job, gap):
                 self._profile.restore(job, gap)
@@ -98,11 +100,13 @@ class GeneralReservations:
         """Return job → the selection that is reserved."""
         return {job: gap.selection for job, gap in self._gaps.items()}
 
-    def put(self, job: int, start: float, place: Any) -> None:
+    def put(self, job: int, start: float, place: Any) -> bool:
         """Reserve a selection, which may not be free any more."""
+        if not isinstance(place, Selection):
+            return False
         self._gaps[job] = Gap(start, place)
-        if self._profile is not None:
-            self._profile.restore(job, self._gaps[job])
+        self._profile.restore(job, self._gaps[job])
+        return True
 
     def adopt(self, plan: Reservations) -> None:
         """Go on with a plan."""
