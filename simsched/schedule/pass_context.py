@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.protocols import Reservations
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Supply
 
 
@@ -175,7 +175,6 @@ class PassContext:
         A reservation that moves later may let a job pass that was refused, as after a release.
         """
         self.released = self.moved = True
-        self.reservations = None
 
     def open(self, now: float) -> None:
         """Begin a pass at a time, in seconds."""
@@ -229,8 +228,6 @@ def _supply(
     requests = [request for request in table.requests_by_kind() if request is not None]
     by_id = plan.keeps_ids or policy.each_copy or any(request.names_units for request in requests)
     plan.counts_only = not by_id
-    if table.content is not None:
-        plan.count_copies(table.content)
     if table.single is not None:
         return CountSupply(table, plan, policy, rng, calendar)
     from simsched.schedule.graph_supply import GraphSupply  # a fifth of what a run of counts would import

@@ -30,6 +30,8 @@ cdef class Profile:
     cdef unsigned long long[::1] bits, word, mine
     cdef long long[::1] found, number, draft, was, new, turned
     cdef TimedClaim own
+    cdef public bint short
+    cdef double[::1] gained, round
 
     cdef void _give_back(self, long long a) noexcept
     @cython.locals(size=cython.longlong, i=cython.longlong, b=cython.longlong)
@@ -73,6 +75,8 @@ cdef class Profile:
         copies=cython.longlong,
     )
     cdef _shift_target(self, long long[::1] rows, long long at, double begin, double end, long long sign)
+    @cython.locals(base=cython.longlong, t=cython.longlong, shut=cython.longlong)
+    cdef bint _lacks(self, long long a) noexcept
     @cython.locals(
         base=cython.longlong, copies=cython.longlong, t=cython.longlong, per=cython.longlong, units=cython.longlong
     )
@@ -130,3 +134,7 @@ cdef class Profile:
         start=cython.double,
     )
     cpdef double move(self, job, long long kind, double seconds, double before) except -1
+    @cython.locals(job=cython.longlong, claim=TimedClaim, d=cython.longlong)
+    cpdef Py_ssize_t next_turn(
+        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
+    ) except -1

@@ -179,6 +179,10 @@ class Profile:
         """The reservation that the search takes as free, since it is to be moved."""
         self.mine = _view(np.zeros(self.words, dtype=np.uint64))
         """The bits of its targets."""
+        self.short = False
+        """Whether something took more than was free, until that is set back."""
+        self.gained, self.round = _times(self.demands, NEVER), _times(self.demands, NEVER)
+        """Until when copies of each demand have risen since all reservations were tried; in this round of it."""
 
     # --- storage --------------------------------------------------------------------------------
 
@@ -408,6 +412,8 @@ class Profile:
                 b = self._split(a, end)
             for i in range(self.width):
                 self.free[a * self.width + i] += sign * rows[at + 1 + i]
+            if sign < 0 and self._lacks(a):
+                self.short = True
             for i in range(low, high):
                 d = self.users[i]
                 was = self.copies[a * self.demands + d]
@@ -422,6 +428,9 @@ class Profile:
                 self.new[d] = new
                 if (was > 0) != (new > 0):
                     self.turned[d] = turned = True
+                if new > was:
+                    self.gained[d] = max(self.gained[d], self.time[b])
+                    self.round[d] = max(self.round[d], self.time[b])
             last = a
             a = b
         for i in range(low, high):
@@ -438,6 +447,15 @@ class Profile:
         self._join(last, a)
         if before >= 0:
             self._join(before, start)
+
+    def _lacks(self, a: int) -> bool:
+        """Whether less than nothing is free in a segment, or a target is shut beside other claims."""
+        base = a * self.width
+        for t in range(self.types):
+            if self.free[base + t] < 0:
+                return True
+        shut = self.free[base + self.types + 1]
+        return shut < -1 or (shut < 0 and self.free[base + self.types] < -1)
 
     def _hosts(self, a: int, d: int) -> int:
         """Return the copies of a demand that a target hosts in a segment."""
@@ -745,10 +763,45 @@ class Profile:
             found[self.order[n]] = np.min(rows, axis=0)
         return found
 
+    def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any) -> int:
+        """Return the place of the first of some jobs, from a place on, that moves, is due, or has no reservation.
+
+        `kinds` and `seconds` are those of each job. Without such a job: their number. A round of such searches
+        begins at place 0.
+        """
+        for d in range(self.demands if at == 0 else 0):
+            self.round[d] = -NEVER
+        while at < len(jobs):
+            job = jobs[at]
+            claim = self.reserved.get(job)
+            if claim is None or claim.begin <= self.now:
+                return at
+            if self.move(job, kinds[job], seconds[job], NEVER) < NEVER:
+                return at
+            at += 1
+        for d in range(self.demands):
+            self.gained[d] = self.round[d]
+        return at
+
     def placement(self) -> tuple[Integers, Integers]:
         """Return the targets of the placement that was found last, and the copies on each."""
         found: Integers = np.asarray(self.order)[np.asarray(self.found)[: self.count]]
         return found, np.asarray(self.number)[: self.count].copy()
+
+    def place_of(self, job: int, kind: int) -> tuple[list[int], list[int]]:
+        """Return the targets of a reservation, and the copies on each."""
+        d = self.demand[kind]
+        rows = np.asarray(self.reserved[job].rows).reshape(-1, 1 + self.width)
+        need = np.asarray(self.need).reshape(self.demands, self.types)[d]
+        t = int(need.argmax())
+        copies = rows[:, 1 + t] // need[t] if need[t] and not self.whole[d] else np.ones(len(rows), np.int64)
+        return np.asarray(self.order)[rows[:, 0]].tolist(), copies.tolist()
+
+    def put(self, targets: Any, copies: Any) -> None:
+        """Take copies on some targets as the placement that was found last."""
+        self.count = len(targets)
+        for i in range(self.count):
+            self.found[i], self.number[i] = self.rank[targets[i]], copies[i]
 
     # --- checks ---------------------------------------------------------------------------------
 

@@ -8,17 +8,17 @@ queue manager (for its queue-depth see `limited`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from simsched.schedule.profiles.gap import Gap
+from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.protocols import PassProfile
+    from simsched.schedule.reservations import Reservations
 
     Integers = npt.NDArray[np.int64]
 
@@ -33,25 +33,33 @@ class Replanning:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
         if not self._may_start(context):
             return
-        supply, reserved = context.supply, 0
-        jobs = context.queue.jobs()
+        now, jobs = context.now, context.queue.jobs()
         reach = Reach(context, jobs, apart=self.depth is None)
-        profile: PassProfile | None = None
+        if not len(reach):
+            return
+        plan, reserved = context.supply.ahead(), 0
         for at, job in enumerate(jobs[: len(reach)].tolist()):
             if job in context.barred:
                 continue
-            if not reach.includes(at, profile):
+            if not reach.includes(at, plan):
                 reserved += 1
                 continue
-            unreserved = self.depth is not None and reserved >= self.depth
-            if unreserved and not supply.could_start(job):
+            plans = self.depth is None or reserved < self.depth
+            start = plan.earliest(job, NEVER if plans else end_of(now, 0))
+            if start <= now and self._start(context, plan, job, backfilled=reserved > 0):
                 continue
-            profile = profile or supply.profile()
-            gap = profile.now(job) if unreserved else profile.earliest(job)
-            started = self._try(context, profile, job, gap, backfilled=reserved > 0)
-            if not started and not unreserved and job not in context.barred:
+            if plans and job not in context.barred:
                 reserved += 1
-                profile.reserve(job, gap)
+                if start < NEVER:
+                    plan.reserve(job, start)
+
+    def _start(self, context: PassContext, plan: Reservations, job: int, *, backfilled: bool) -> bool:
+        """Start a job if its resources are actually free (a job may overrun), and limits allow them."""
+        selection = plan.begin(job)
+        if selection is None or not context.start(job, selection, backfilled=backfilled):
+            return False
+        plan.started(job)
+        return True
 
     def _may_start(self, context: PassContext) -> bool:
         """Whether a job could start that could not at the last pass.
@@ -63,19 +71,12 @@ class Replanning:
         settled = not context.released and queue.only_appended() and not context.plan.overrun(context.now)
         return not settled or any(map(context.supply.could_start, queue.new_jobs()))
 
-    def _try(
-        self, context: PassContext, profile: PassProfile, job: int, gap: Gap, *, backfilled: bool
-    ) -> bool:
-        """Start the job if its gap begins now and its resources are actually free (a job may overrun)."""
-        if gap.start != context.now:
-            return False
-        selection = gap.selection
-        if selection is None or context.plan.overrun(context.now):
-            selection = profile.fit_now(job)
-        if selection is None or not context.start(job, selection, backfilled=backfilled):
-            return False
-        profile.reserve(job, Gap(gap.start, selection))
-        return True
+
+class CouldNow(Protocol):
+    """A plan that quickly sees that a job cannot start now."""
+
+    def could_now(self, job: int) -> bool:
+        """Whether nothing that is quickly seen rules out a start."""
 
 
 class Reach:
@@ -101,16 +102,16 @@ class Reach:
     def __len__(self) -> int:
         return max((left[-1][0] + 1 for left in self._left.values() if left), default=0)
 
-    def includes(self, place: int, profile: PassProfile | None) -> bool:
+    def includes(self, place: int, plan: CouldNow | None) -> bool:
         """Whether the job at a place, or one behind it that it could delay, may still start now."""
         left = self._left[self._components[place]]
         while left and left[-1][0] >= place:
-            if self._may_start(left[-1][1], profile):
+            if self._may_start(left[-1][1], plan):
                 return True
             left.pop()
         return False
 
-    def _may_start(self, job: int, profile: PassProfile | None) -> bool:
-        if profile is None or self._asks_all:
+    def _may_start(self, job: int, plan: CouldNow | None) -> bool:
+        if plan is None or self._asks_all:
             return self._context.supply.could_start(job)
-        return job not in self._context.barred and profile.could_now(job)
+        return job not in self._context.barred and plan.could_now(job)

@@ -123,7 +123,7 @@ class GraphReservations(GraphProfile):
         reserved = [booking.selection for booking in self._within(begin, end)]
         if not reserved:
             return state
-        if state.partial is None:
+        if self._present.plan.counts_only:
             left = super().left_of(state, begin, end, least)
         else:
             keep = {name: least[banks] for name, banks in self._banks.items()}

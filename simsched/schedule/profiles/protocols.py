@@ -60,19 +60,6 @@ class AnyProfile(Protocol):
         """Reserve a gap for the job, from its start to the requested end."""
 
 
-class PassProfile(AnyProfile, Protocol):
-    """Availability over time whose reservations may be longer than their jobs."""
-
-    def could_now(self, job: int) -> bool:
-        """Whether counts do not rule out a gap that begins now; quicker than `now`.
-
-        A job that is ruled out stays so while reservations are only added.
-        """
-
-    def reserve_targets(self, job: int, gap: Gap, until: float) -> None:
-        """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
-
-
 class Reservations(AnyProfile, Protocol):
     """Availability over time beside reservations that last from pass to pass."""
 

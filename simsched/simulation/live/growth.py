@@ -454,10 +454,13 @@ class Growth:
         if table.single is not None and table.content is None:
             counted = None if request is None else plain_units(request, whole=self._kinds.policy.whole_nodes)
             if request is None or (counted is not None and counted[0] == table.single):
-                # the fast path of flat requests: nothing else changes
+                # the fast path of flat requests: nothing else changes but what is counted
                 table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
                 if request is not None and not is_of_units(request, table.single, self._index):
-                    self._engine.plan.spell_out()
+                    assert self._engine.plan.available  # the first free units no longer serve each request
+                self._engine.plan.forget_counts()
+                for group in self._engine.queues:
+                    group.context.supply.forget_counts()
                 return
         self._recount()
 

@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import simsched as ss
 from simsched.schedule.policies.replanning import Reach
-from tests.schedule.lasting import test_lasting_reservations as lasting
-from tests.schedule.lasting.test_lasting_reservations import crowd, outcome
+from simsched.simulation.simulate import simulate
 
-site = lasting.site
+SHAPES = (
+    ("slot={n}/[core;memory=2{{unit:GB}}]", "cpu"),
+    ("slot={n}/core", None),
+    ("slot={few}/node", "cpu"),
+    ("slot={few}/[core=2;gpu;memory=3{{unit:GB}}]", "gpu"),
+    ("node={few}/slot=2/[core=2;memory=4{{unit:GB}}]", None),
+    ("slot=1/socket", None),
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "site.yaml"
+    path.write_text(
+        "groups:\n"
+        "  - {name: a, count: 5, sockets: 2, cores: 8, memory: 16 GiB, properties: [cpu]}\n"
+        "  - {name: g, count: 2, sockets: 2, cores: 8, memory: 32 GiB, gpus: 2, properties: [gpu]}\n"
+    )
+    return ss.load_cluster(path)
+
+
+def crowd(seed, jobs=50):
+    """Jobs of several kinds; many wait, and most end before the requested time."""
+    rng = np.random.default_rng(seed)
+    made, now = [], 0
+    for number in range(jobs):
+        shape, partition = SHAPES[rng.integers(len(SHAPES))]
+        text = shape.format(n=int(rng.integers(1, 20)), few=int(rng.integers(1, 4)))
+        duration = int(rng.choice([20, 60, 100, 400]))
+        runtime = max(min(1, duration), int(duration * rng.choice([0.1, 0.5, 0.9, 1.0])))
+        spec = ss.Jobspec.from_shape(text, constraint=partition, duration=duration)
+        now += int(rng.choice([0, 1, 5, 20]))
+        made.append(ss.Job(id=number + 1, submit=now, runtime=runtime, duration=duration, jobspec=spec))
+    return ss.Workload(jobs=tuple(made), name="crowd")
+
+
+def outcome(site, workload, policy, match, **options):
+    result = simulate(site, workload, policy, match, **options)
+    columns = {name: np.asarray(column).tolist() for name, column in result.jobs.items()}
+    return repr(columns), result.log.text()
+
 
 CASES = [
     ("slurm", "first", {"queue_options": {"interval": 5, "resolution": 60}}),

@@ -1,4 +1,4 @@
-"""A run on a flat machine keeps numbers of free units: its records are the same as with their places."""
+"""A run on a flat machine adds up its timeline at the end: it is the same as noted pass by pass."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from simsched.match.state.free_runs import FreeNumber, FreeRuns
 from simsched.simulation.engine import Engine
 from tests.simulation.simworld import job, machine, run
 
@@ -27,17 +26,11 @@ def jobs_of(seed, shape):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 @pytest.mark.parametrize(("cores", "shape"), [(1, "slot={}/core"), (4, "slot={}/node")])
-def test_same_records_with_and_without_places(seed, policy, cores, shape, monkeypatch):
-    kept = []
-    begin = Engine.run
-    monkeypatch.setattr(
-        Engine, "run", lambda engine, until: (kept.append(type(engine.plan.runs)), begin(engine, until))[1]
-    )
+def test_same_records_with_and_without_allocations(seed, policy, cores, shape):
     jobs = jobs_of(seed, shape)
     plain = run(machine(NODES, cores), *jobs, policy=policy, allocations=False)
     later = run(machine(NODES, cores), *jobs, policy=policy)
     whole = run(machine(NODES, cores), *jobs, policy=policy, progress=lambda engine: None)
-    assert kept == [FreeNumber, FreeNumber, FreeRuns]
     assert later.log.text() == whole.log.text()
     assert len(later.log.text().splitlines()) == 2 * len(jobs)
     for table in ("jobs", "timeline"):
@@ -47,14 +40,6 @@ def test_same_records_with_and_without_places(seed, policy, cores, shape, monkey
             for name, values in expected.items():
                 same = found[name] == values
                 assert (same | ((values != values) & (found[name] != found[name]))).all(), name
-
-
-@pytest.mark.parametrize("until", [0, 200, 700])
-def test_places_are_found_until_the_run_is_ended(until):
-    jobs = jobs_of(2, "slot={}/core")
-    later = run(machine(NODES), *jobs, until=until)
-    whole = run(machine(NODES), *jobs, until=until, progress=lambda engine: None)
-    assert later.log.text() == whole.log.text()
 
 
 def odd_jobs(kind):
@@ -84,21 +69,6 @@ def test_the_timeline_computed_later_is_that_of_the_passes(kind, later, until, m
     for name, values in noted.items():
         assert found[name].dtype == values.dtype
         assert found[name].tolist() == values.tolist(), name
-
-
-@pytest.mark.parametrize(
-    "more", [{"failures": "mtbf=500,mttr=20"}, {"epilog": (1, 5)}, {"progress": lambda engine: None}]
-)
-def test_places_are_kept_where_something_reads_them(more, monkeypatch):
-    kept = []
-    begin = Engine.run
-    monkeypatch.setattr(
-        Engine, "run", lambda engine, until: (kept.append(type(engine.plan.runs)), begin(engine, until))[1]
-    )
-    for allocations in (False, True):
-        run(machine(NODES), *jobs_of(0, "slot={}/core"), allocations=allocations, **more)
-    assert len(kept) == 2
-    assert FreeNumber not in kept
 
 
 def test_a_corrected_prediction_leaves_the_runs_as_they_are(monkeypatch):
