@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
+    from simsched.schedule.profile import Profile
     from simsched.schedule.supply import Supply
 
 
@@ -54,7 +54,10 @@ class Reservations(Protocol):
         """Return the start of a reservation."""
 
     def could_now(self, job: int) -> bool:
-        """Whether nothing that is quickly seen rules out that a job starts now; once False, while nothing is freed."""
+        """Whether nothing that is quickly seen rules out that a job starts now.
+
+        Once it is ruled out, it stays so while nothing is freed.
+        """
 
     def begin(self, job: int) -> Selection | None:
         """Return resources with which a job may start now, or None; its reservation, if it has one, is gone.
@@ -100,7 +103,7 @@ class CountedReservations:
         return not self._profile.short
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
-        """Keep the starts that still fit. One that has passed, or that an overrun keeps, is now or a moment later."""
+        """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun."""
         profile, now = self._profile, self._supply.now
         for job in list(profile.reserved):
             profile.withdraw(job)
@@ -159,7 +162,9 @@ class CountedReservations:
     def started(self, job: int) -> None:
         """Take what was found last, unless the profile follows the claims."""
         if not self._follows:
-            self._profile.take(self._kind[job], self._supply.now, end_of(self._supply.now, self._seconds[job]))
+            self._profile.take(
+                self._kind[job], self._supply.now, end_of(self._supply.now, self._seconds[job])
+            )
 
     def places(self) -> dict[int, Any]:
         """Return job → targets, and copies on each."""

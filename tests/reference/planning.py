@@ -8,7 +8,7 @@ Nothing is shared with simsched, and everything is computed from scratch in each
 * Free at a time: the capacity, less the running jobs until their expected ends, less the reservations. Less
   than nothing counts as nothing. A job of zero seconds needs its units for a moment.
 * A job fits at s if the sum over its nodes of the least copies within [s, s + requested) suffices. It takes
-  the first nodes with copies. Its earliest start is the first such s: now, or a time at which units come free.
+  the first nodes with copies. Its earliest start is the first such s: now, or when units come free.
 * At one instant all ends come first, then all submissions, then one pass.
 """
 
@@ -58,7 +58,7 @@ class Told(NamedTuple):
 
 def demand(units, types, *, whole=False):
     """The need of a copy: `units` by type, or a whole node."""
-    return tuple(0 if whole else units.get(name, 0) for name in types) + (ALL if whole else 1,)
+    return (*(0 if whole else units.get(name, 0) for name in types), ALL if whole else 1)
 
 
 def capacity(nodes):
@@ -96,8 +96,8 @@ class Free:
             return
         first, behind = self.step(begin), self.step(end) if end < math.inf else len(self.rows)
         units = sign * np.outer(copies, job.need)
-        for row in self.rows[first:behind]:
-            row += units
+        for at in range(first, behind):
+            self.rows[at] += units
 
     def reserve(self, job, place, sign=-1):
         self.take(job, place.start, end_of(place.start, job.requested), place.copies, sign)
@@ -139,16 +139,16 @@ class Conservative:
         self.compress, self.depth = compress, depth
         self.plan = {}
 
-    def selects(self, job, now):  # noqa: ARG002
+    def selects(self, job, now):
         """Whether a job without a reservation may get one."""
         return len(self.plan) < self.depth
 
-    def turns(self, waiting, now):  # noqa: ARG002
+    def turns(self, waiting, now):
         if self.compress == "start":
             return sorted(waiting, key=lambda job: self.plan[job].start if job in self.plan else math.inf)
         return waiting
 
-    def __call__(self, nodes, now, waiting, running, *, early, changed):  # noqa: ARG002
+    def __call__(self, nodes, now, waiting, running, *, early, changed):
         """Return [(job, place)] to start now, and {job: start} of the promises of this pass."""
         free = Free(nodes, now, running)
         for job, place in self.plan.items():
@@ -232,7 +232,9 @@ class Slack(Conservative):
                 plan = None if place is None else self.behind(trial, waiting, job, place)
                 if plan is not None:
                     self.plan = plan
-                    due = [job] + [other for other, place in plan.items() if place.start <= now and other != job]
+                    due = [job] + [
+                        other for other, place in plan.items() if place.start <= now and other != job
+                    ]
                     for other in due:
                         starts.append((other, plan.pop(other)))
                         running.append((other, end_of(now, other.requested), starts[-1][1].copies))
@@ -255,9 +257,10 @@ class Slack(Conservative):
 class Easy:
     """A later job may start if the first keeps its earliest start (Lifka 1995)."""
 
-    plan = {}
+    def __init__(self):
+        self.plan = {}
 
-    def __call__(self, nodes, now, waiting, running, *, early, changed):  # noqa: ARG002
+    def __call__(self, nodes, now, waiting, running, *, early, changed):
         starts, running, waiting = [], list(running), list(waiting)
 
         def start(job, place):

@@ -1,4 +1,4 @@
-"""Planning with reservations on mixed machines against tests/reference/planning, job by job and node by node."""
+"""Planning on mixed machines against tests/reference/planning, job by job and node by node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ COMPRESS = ("queue", "start", "none")
 POLICIES = {
     "easy": ("easy", {}, plain.Easy),
     **{
-        f"conservative, {name}": ("conservative", {"compress": name}, lambda name=name: plain.Conservative(name))
+        f"conservative, {name}": (
+            "conservative",
+            {"compress": name},
+            lambda name=name: plain.Conservative(name),
+        )
         for name in COMPRESS
     },
     "hybrid 0": ("hybrid", {"depth": 0}, lambda: plain.Conservative(depth=0)),
@@ -144,7 +148,9 @@ def compare(case, seed, folder):
     run = ss.simulate(load(groups, folder), ours(jobs), policy, queue_options=options)
     found = told(run, theirs(jobs), len(units), folder / f"run {case} {seed}")
     differ = [(job, found[job[0]], expected[job[0]]) for job in jobs if same(found, expected, job[0])]
-    assert not differ, f"seed {seed}: {len(differ)} of {len(jobs)} differ, first (job, ours, plain): {differ[0]}"
+    assert not differ, (
+        f"seed {seed}: {len(differ)} of {len(jobs)} differ, first (job, ours, plain): {differ[0]}"
+    )
 
 
 def same(found, expected, job):

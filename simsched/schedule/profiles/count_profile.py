@@ -11,7 +11,7 @@ from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.protocols import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class CountProfile(FreeSteps):
@@ -33,23 +33,6 @@ class CountProfile(FreeSteps):
         steps = {now: sums[past], **dict(zip(ends[past:], sums[past + 1 :], strict=True))}
         super().__init__(list(steps), list(steps.values()))
         self._bounds = Bounds()
-
-    def settle(self, known: Known) -> int:
-        """Reserve for the known jobs up to the first that could start earlier or now; return how many."""
-        times, until, settled = self.times, known.until, 0
-        now = times[0]
-        for job, start in zip(known.jobs, known.starts, strict=True):
-            units, duration = self._units[job], self._durations[job]
-            # Behind `until` nothing is different from the last pass, so an earlier start begins before it.
-            last = bisect_left(times, min(start, until)) - 1
-            if start <= now or self.find(units, duration, last=last) is not None:
-                break
-            if start != NEVER:
-                self.take(bisect_left(times, start), units, duration)
-            settled += 1
-        for job, start in zip(known.jobs[:settled], known.starts, strict=False):
-            self._bounds.note(self._units[job], self._durations[job], start)
-        return settled
 
     def earliest(self, job: int) -> Gap:
         """Return the first time from which the job's units are free for its requested time."""

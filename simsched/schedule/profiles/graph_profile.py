@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.protocols import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class Booking(NamedTuple):
@@ -158,10 +158,6 @@ class GraphProfile:
 
     def advance(self, now: float) -> None:
         """Forget the time before now."""
-
-    def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve for none of the known jobs: the changes since are not known by leaf pool."""
-        return 0
 
     # -- questions --------------------------------------------------------------------------
 

@@ -3,17 +3,14 @@
 A profile begins from the expected ends of the running jobs. `reserve` adds a reservation, and `earliest`
 finds the first time from which a job could run beside the reservations. Where counts decide, a profile is
 a number per segment of time (`count_profile`); elsewhere it is the free units of each leaf pool, and the
-matcher decides (`graph_profile`). Profiles whose reservations last from pass to pass are
-`Reservations` (`count_reservations`, `graph_reservations`).
+matcher decides (`graph_profile`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
@@ -21,20 +18,6 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.gap import Gap
     from simsched.schedule.profiles.plan import Plan
-
-
-class Known(NamedTuple):
-    """Reservations of the last pass that may still be right.
-
-    Attributes
-    ----------
-    jobs, starts : the first jobs of the queue, in order, and their reserved starts in seconds.
-    until : before this time (seconds) more may be free than the last pass expected.
-    """
-
-    jobs: list[int]
-    starts: list[float]
-    until: float
 
 
 class Present(Protocol):
@@ -64,9 +47,6 @@ class AnyProfile(Protocol):
     def advance(self, now: float) -> None:
         """Forget the time before now."""
 
-    def settle(self, known: Known) -> int:
-        """Reserve for the known jobs up to the first that could start earlier or now; return how many."""
-
     def earliest(self, job: int) -> Gap:
         """Return the first gap in which the job could run to its requested end."""
 
@@ -94,47 +74,3 @@ class PassProfile(AnyProfile, Protocol):
 
     def reserve_targets(self, job: int, gap: Gap, until: float) -> None:
         """Reserve the targets of a gap as a whole until a time: no other job may use them then."""
-
-
-class Reservations(AnyProfile, Protocol):
-    """Availability over time beside reservations that last from pass to pass."""
-
-    def follow(self, due: Iterable[int], *, moved: bool) -> bool:
-        """Advance to the present; return False if anything but early ends changed the free resources.
-
-        The reservations of the jobs that are `due` begin now. `moved` is whether an early end or a change of
-        the machine may have moved reservations.
-        """
-
-    def postpone(self, jobs: Iterable[int]) -> bool:
-        """Let missed reservations begin now instead; return False if it must be built again for that."""
-
-    def close(self, *, changed: bool) -> None:
-        """Note the running jobs at the end of a pass, if they have changed."""
-
-    def compressed(self) -> None:
-        """Note that each waiting job was tried at an earlier start."""
-
-    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:
-        """Return in turn the jobs to look at in a compression, without those that surely cannot move.
-
-        `starts` are the starts of the reservations in seconds; jobs without one are always returned.
-        """
-
-    def move(self, job: int, gap: Gap) -> Gap | None:
-        """Move a job's reservation to an earlier gap and return that; without one, change nothing."""
-
-    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
-        """Return resources for a job whose reservation begins now; None if they are not actually free.
-
-        `fresh` is whether the reservation was made in this pass.
-        """
-
-    def fits(self, job: int, gap: Gap) -> bool:
-        """Whether the resources of an old reservation are free over all its time."""
-
-    def restore(self, job: int, gap: Gap) -> None:
-        """Reserve again a gap that need not begin at a step of the profile."""
-
-    def withdraw(self, job: int, gap: Gap) -> None:
-        """Take back a reservation."""
