@@ -80,9 +80,10 @@ class Conservative:
         """Return the availability over time beside all reservations, brought to the present."""
         profile, holds = context.reservations, True
         if profile is None:
-            profile = context.reservations = self._reservations = context.supply.reservations()
-            for job, place in self._places.items():
+            places, profile = self.places(), context.supply.reservations()
+            for job, place in places.items():
                 holds = profile.put(job, self.starts[job], place) and holds
+            context.reservations = self._reservations = profile
             self._places = {}
         for job in context.queue.gone:  # cancelled, or its queue stopped
             if job in self.starts:
@@ -95,9 +96,9 @@ class Conservative:
 
     def renew(self, *, forget: bool) -> None:
         """Continue on another supply; with `forget` all reservations are made again, in queue order."""
-        self._places, self._reservations = self.places(), None
         if forget:
-            self.starts, self._places, self.next_start = {}, {}, NEVER
+            self.starts, self.next_start = {}, NEVER
+            self._places, self._reservations = {}, None
 
     def _next_wake(self, context: PassContext) -> float:
         """Return when the next reservation begins; those of jobs that this pass barred are withdrawn.
