@@ -2,11 +2,12 @@
 
     python -m analysis.benchmarks.drawn_passes [CASE …] [--passes N] [--jobs N] [--most N]
 
-A case is a machine with a queue policy: ``mixed`` (the site of `bench_mixed` at 90 %) or a trace (``KTH-SP2``,
-``SDSC-SP2``, ``HPC2N``, ``Curie``), such as ``mixed-conservative`` or ``KTH-SP2-easy``. Passes with waiting jobs
-are drawn at equal distances. The state before each is planned again by ``tests/reference/planning``: it must
-start the same jobs on the same targets, and leave the same reservations. Passes over more than `most` waiting
-jobs are left out, since the definition takes minutes for them. The exit code is 1 if a pass differs.
+A case is a machine with a queue policy: ``mixed`` (the site of `bench_mixed` at 90 %) or a trace
+(``KTH-SP2``, ``SDSC-SP2``, ``HPC2N``, ``Curie``), such as ``mixed-conservative`` or ``KTH-SP2-easy``. Passes
+with waiting jobs are drawn at equal distances. The state before each is planned again by
+``tests/reference/planning``: it must start the same jobs on the same targets, and leave the same
+reservations. Passes over more than `most` waiting jobs are left out, since the definition takes minutes for
+them. The exit code is 1 if a pass differs.
 """
 
 from __future__ import annotations
@@ -201,7 +202,8 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=3_000)
     parser.add_argument("--most", type=int, default=60, help="waiting jobs of a pass at most")
     args = parser.parse_args()
-    return 0 if all([draw(case, args.passes, args.jobs, args.most) for case in args.cases]) else 1
+    same = [draw(case, args.passes, args.jobs, args.most) for case in args.cases]
+    return 0 if all(same) else 1
 
 
 if __name__ == "__main__":
