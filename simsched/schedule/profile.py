@@ -182,7 +182,7 @@ class Profile:
         self.short = False
         """Whether something took more than was free, until that is set back."""
         self.gained, self.round = _times(self.demands, NEVER), _times(self.demands, NEVER)
-        """Until when copies of each demand have risen since all reservations were tried; in this round of it."""
+        """Until when copies of each demand have risen since all reservations were tried, or in this round."""
 
     # --- storage --------------------------------------------------------------------------------
 
@@ -764,10 +764,10 @@ class Profile:
         return found
 
     def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any) -> int:
-        """Return the place of the first of some jobs, from a place on, that moves, is due, or has no reservation.
+        """Return the place of the first job, from a place on, that moves, is due, or has no reservation.
 
-        `kinds` and `seconds` are those of each job. Without such a job: their number. A round of such searches
-        begins at place 0.
+        Without such a job: their number. `kinds` and `seconds` are those of each job by its number. A round
+        over the jobs begins at place 0.
         """
         for d in range(self.demands if at == 0 else 0):
             self.round[d] = -NEVER

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.match.counted_kinds import CountedKinds
     from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
+    from simsched.schedule.profile import Profile
     from simsched.schedule.supply import Supply
 
 
@@ -43,7 +43,7 @@ class Reservations(Protocol):
         """Reserve for a job what was found last, for this start."""
 
     def reserve_targets(self, job: int, start: float, until: float) -> None:
-        """Take the targets that were found last for a job as a whole, for good, from its start until a time."""
+        """Take the targets found last for a job as a whole, for good, from its start until a time."""
 
     def withdraw(self, job: int) -> None:
         """Take back a reservation."""
@@ -58,7 +58,10 @@ class Reservations(Protocol):
         """Return the start of a reservation."""
 
     def could_now(self, job: int) -> bool:
-        """Whether nothing that is quickly seen rules out that a job starts now; once False, while nothing is freed."""
+        """Whether nothing that is quickly seen rules out that a job starts now.
+
+        Once it is ruled out, it stays so while nothing is freed.
+        """
 
     def begin(self, job: int) -> Selection | None:
         """Return resources with which a job may start now, or None; its reservation, if it has one, is gone.
@@ -104,7 +107,7 @@ class CountedReservations:
         return not self._profile.short
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
-        """Keep the starts that still fit. One that has passed, or that an overrun keeps, is now or a moment later."""
+        """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun."""
         profile, now = self._profile, self._supply.now
         for job in list(profile.reserved):
             profile.withdraw(job)

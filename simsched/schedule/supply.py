@@ -5,7 +5,7 @@ Queue policies are written once, over this interface. A supply answers three kin
 * Now: may the job start, as far as counts tell (`could_start`), and on which resources (`fit`)?
 * Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
   which later jobs may start now (`candidates`) without moving that time (`Shadow.fit_beside`)?
-* Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
+* Over time: when could each job start beside reservations (`profile`, `reservations`, `ahead`)?
 
 The kernel counts most kinds of requests and places them (`match.kernel`). The others are ruled out by sums of
 free units, and placed by the general search. With closures ahead the answer depends on the requested time,
@@ -211,7 +211,7 @@ class Supply(ABC):
 
     @abstractmethod
     def ahead(self) -> Reservations:
-        """Return the running jobs over time, for a plan of one pass; it holds until the next one is asked for."""
+        """Return the running jobs over time, for a plan of one pass. The next one takes its place."""
 
     def _ahead(self) -> Profile:
         """Return a copy of the profile that follows the running jobs."""

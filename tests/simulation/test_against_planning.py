@@ -9,6 +9,8 @@ import random
 import pytest
 
 import simsched as ss
+from simsched.schedule.graph_supply import GraphSupply
+from simsched.schedule.profiles.general_reservations import GeneralReservations
 from tests.reference import planning as plain
 
 TYPES = ("core", "memory", "gpu")
@@ -147,6 +149,8 @@ def compare(case, seed, folder):
     expected = plain.schedule(theirs(jobs), plain.capacity(units), definition())
     run = ss.simulate(load(groups, folder), ours(jobs), policy, queue_options=options)
     found = told(run, theirs(jobs), len(units), folder / f"run {case} {seed}")
+    late = [job for job, one in found.items() if one is not None and one.start > one.promised]
+    assert not late, f"seed {seed}: promises are broken: {late}"
     differ = [(job, found[job[0]], expected[job[0]]) for job in jobs if same(found, expected, job[0])]
     assert not differ, (
         f"seed {seed}: {len(differ)} of {len(jobs)} differ, first (job, ours, plain): {differ[0]}"
@@ -165,3 +169,24 @@ def same(found, expected, job):
 def test_random_mixed_machines(case, tmp_path):
     for seed in range(40):
         compare(case, seed, tmp_path)
+
+
+@pytest.mark.parametrize("case", LASTING)
+def test_reservations_by_the_matcher_are_the_same(case, tmp_path, monkeypatch):
+    """Law: where counts decide, those who ask the matcher for each start get the same starts and targets."""
+    asked = []
+
+    def by_the_matcher(supply):
+        asked.append(supply)
+        return GeneralReservations(supply)
+
+    def ahead(supply):
+        found = by_the_matcher(supply)
+        found.open(supply.now)
+        return found
+
+    monkeypatch.setattr(GraphSupply, "reservations", by_the_matcher)
+    monkeypatch.setattr(GraphSupply, "ahead", ahead)
+    for seed in range(100, 108):
+        compare(case, seed, tmp_path)
+    assert asked

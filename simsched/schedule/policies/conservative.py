@@ -3,8 +3,8 @@
 Mu'alem & Feitelson 2001. A pass goes through the waiting jobs in order:
 
 1. A job without a reservation gets the earliest start that moves no other reservation.
-2. If a job ended before its expected end, or a waiting job was cancelled, each reservation is tried in turn, and
-   moves if the job can start earlier beside all the others.
+2. If a job ended before its expected end, or a waiting job was cancelled, each reservation is tried in turn.
+   It moves if the job can start earlier beside all the others.
 3. A job whose reservation begins now starts.
 
 The job order decides which job is tried first; it never withdraws a promised start. With a `depth`, at
@@ -12,9 +12,11 @@ most `depth` jobs have reservations at a time (the policy ``hybrid``), and other
 of these.
 
 A reservation is so many copies on each target. Where a job runs is decided when it starts, since more may be
-free then. Announced maintenance is planned around. A failure, a drain, an overrun, a preemption or a stopped
-queue may break a promise. Then the reservations that still hold are kept in the order of their starts, and the
-others are made again.
+free then.
+
+Announced maintenance is planned around. A failure, a drain, an overrun, a preemption or a stopped queue may
+break a promise. Then the reservations that still hold are kept in the order of their starts, and the others
+are made again.
 """
 
 from __future__ import annotations
@@ -78,8 +80,10 @@ class Conservative:
         """Return the availability over time beside all reservations, brought to the present."""
         profile, holds = context.reservations, True
         if profile is None:
-            profile = context.reservations = self._reservations = context.supply.reservations()
-            holds = all([profile.put(job, self.starts[job], place) for job, place in self._places.items()])
+            places, profile = self.places(), context.supply.reservations()
+            for job, place in places.items():
+                holds = profile.put(job, self.starts[job], place) and holds
+            context.reservations = self._reservations = profile
             self._places = {}
         for job in context.queue.gone:  # cancelled, or its queue stopped
             if job in self.starts:
@@ -92,9 +96,9 @@ class Conservative:
 
     def renew(self, *, forget: bool) -> None:
         """Continue on another supply; with `forget` all reservations are made again, in queue order."""
-        self._places, self._reservations = self.places(), None
         if forget:
-            self.starts, self._places, self.next_start = {}, {}, NEVER
+            self.starts, self.next_start = {}, NEVER
+            self._places, self._reservations = {}, None
 
     def _next_wake(self, context: PassContext) -> float:
         """Return when the next reservation begins; those of jobs that this pass barred are withdrawn.
@@ -141,7 +145,7 @@ class Conservative:
     # -- one job --------------------------------------------------------------------------------
 
     def _visit(self, context: PassContext, profile: Reservations, job: int) -> None:
-        """Reserve for a job without a reservation, note the move of another, and start the job if it is due."""
+        """Reserve for a job without a reservation, note if another moved, and start the job if it is due."""
         if job in self.starts:
             self._note(job, profile.start_of(job))
         elif self._may_reserve(context, job):

@@ -156,14 +156,14 @@ class GraphProfile:
 
     # -- questions --------------------------------------------------------------------------
 
-    def earliest(self, job: int, before: float = NEVER) -> Gap:
-        """Return the first gap before a time in which the job could run to its requested end."""
+    def earliest(self, job: int) -> Gap:
+        """Return the first time from which the job could run to its requested end."""
         table = self._present.table
         kind, duration = table.kinds[job], table.durations[job]
         begin = bisect_left(self.times, self._soonest.of(kind, duration))
         gap = self._first_gap(job, begin, NEVER) or Gap(NEVER, None)
         self._soonest.note(kind, duration, gap.start)
-        return gap if gap.start < before else Gap(NEVER, None)
+        return gap
 
     def _first_gap(self, job: int, begin: int, before: float) -> Gap | None:
         """Return the first gap from the step `begin` on that starts before a time, if there is one."""
