@@ -11,7 +11,7 @@ A policy whose reservations last asks the same questions in both cases:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,11 +20,13 @@ from simsched.schedule.profiles.gap import NEVER, end_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.match.counted_kinds import CountedKinds
     from simsched.match.kernel import Kernel
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.profile import Profile
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.profiles.plan import Plan
 
 
 class Reservations(Protocol):
@@ -83,13 +85,31 @@ class Reservations(Protocol):
         """Take over the reservations of a plan that was tried, in place of all others."""
 
 
+class PlannedSupply(Protocol):
+    """The free resources as far as reservations need them (see `supply`)."""
+
+    table: JobTable
+    plan: Plan
+    now: float
+    kinds: Any  # `CountedKinds` or `FlatKinds`
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def seek(self, request: Request, available: Availability) -> Selection | None:
+        """Match a request in a state."""
+
+    def could_start(self, job: int) -> bool:
+        """Whether sums do not rule out that a job starts now."""
+
+
 class CountedReservations:
     """Reservations as copies on targets, on a profile that follows the running jobs.
 
     A given profile of the present is for a plan of one pass, and does not follow them.
     """
 
-    def __init__(self, supply: Supply, profile: Profile | None = None) -> None:
+    def __init__(self, supply: PlannedSupply, profile: Profile | None = None) -> None:
         self._supply, table = supply, supply.table
         self._kinds, self._kind, self._seconds = supply.kinds, table.kinds, table.durations
         kinds: Any = supply.kinds
@@ -172,7 +192,7 @@ class CountedReservations:
             return self._kinds.selection(kind) if found else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
         least = profile.least(now, end_of(now, self._seconds[job]))
-        return self._supply.seek(self._supply.request(job), cast("CountedKinds", self._kinds).less(least))
+        return self._supply.seek(self._supply.request(job), self._kinds.less(least))
 
     def started(self, job: int) -> None:
         """Take what the job has claimed, unless the profile follows the claims."""

@@ -27,6 +27,9 @@ class Present(Protocol):
     def request(self, job: int) -> Request:
         """Return the compiled request of a job."""
 
+    def could_start(self, job: int) -> bool:
+        """Whether sums do not rule out that a job starts now."""
+
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None."""
 
