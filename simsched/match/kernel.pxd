@@ -11,9 +11,9 @@ cdef class Kernel:
     cdef object written
     cdef bint last
     cdef readonly bint owned
-    cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
-    cdef unsigned char[::1] may
-    cdef long long[::1] units, use
+    cdef readonly long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
+    cdef readonly unsigned char[::1] may
+    cdef readonly long long[::1] units, use
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
@@ -53,9 +53,13 @@ cdef class Kernel:
     cpdef bint place(self, long long kind)
     @cython.locals(
         wanted=cython.longlong, top=cython.longlong, to=cython.longlong, base=cython.longlong, i=cython.longlong,
-        n=cython.longlong, copies=cython.longlong, count=cython.longlong,
+        n=cython.longlong, copies=cython.longlong,
     )
     cdef bint _place(self, long long d, long long left, int state)
+    @cython.locals(d=cython.longlong, i=cython.Py_ssize_t)
+    cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
+    @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
+    cdef void _finish(self, long long d, long long count, int state) noexcept
     @cython.locals(stop=cython.longlong, pools=cython.longlong)
     cpdef placement(self)
     @cython.locals(
@@ -72,6 +76,11 @@ cdef class Kernel:
     cdef _write(self, selection)
     @cython.locals(at=cython.longlong)
     cpdef end(self, long long job)
+    @cython.locals(
+        at=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
+        units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
+    )
+    cpdef tuple claim(self, long long job)
     @cython.locals(
         pools=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong, i=cython.longlong
     )

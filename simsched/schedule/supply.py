@@ -5,7 +5,7 @@ Queue policies are written once, over this interface. A supply answers three kin
 * Now: may the job start, as far as counts tell (`could_start`), and on which resources (`fit`)?
 * Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
   which later jobs may start now (`candidates`) without moving that time (`Shadow.fit_beside`)?
-* Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
+* Over time: when could each job start beside reservations (`profile`, `reservations`, `ahead`)?
 
 The kernel counts most kinds of requests and places them (`match.kernel`). The others are ruled out by sums of
 free units, and placed by the general search. With closures ahead the answer depends on the requested time,
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
+from simsched.schedule.profile import Profile
 from simsched.schedule.shadow import NO_LIMITS
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
-    from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import PassProfile, Reservations
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.shadow import Shadow
 
     Bools = npt.NDArray[np.bool_]
@@ -60,11 +60,13 @@ class Supply(ABC):
     calendar : closures that are known in advance.
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
-    kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
     kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "kinds", "now", "plan", "table")
+    __slots__ = (
+        *("_policy", "_rng", "_running", "_trial", "calendar", "failed"),
+        *("kinds", "now", "plan", "table"),
+    )
     kinds: CountedKinds | FlatKinds
 
     def __init__(
@@ -80,9 +82,11 @@ class Supply(ABC):
         self.calendar = calendar
         self.now: float = 0
         self.failed: set[int] = set()
-        self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
+        self._running: Profile | None = None
+        """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
+        self._trial: Profile | None = None
 
     @abstractmethod
     def _count(self) -> CountedKinds | FlatKinds:
@@ -200,16 +204,26 @@ class Supply(ABC):
     # -- over time ------------------------------------------------------------------------------
 
     @abstractmethod
-    def profile(self) -> PassProfile:
-        """Return the availability over time beside the running jobs."""
-
-    @abstractmethod
     def reservations(self) -> Reservations:
-        """Return the availability over time beside the running jobs, for reservations that last."""
+        """Return the running jobs over time, for reservations that last."""
+
+    def components(self, jobs: Integers) -> Integers:
+        """Return a number for each job; jobs with different ones share no targets, even through others."""
+        return np.zeros(len(jobs), dtype=np.int64)
 
     @abstractmethod
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for a plan of one pass. The next one takes its place."""
+
+    def _ahead(self) -> Profile:
+        """Return a copy of the profile that follows the running jobs."""
+        running, trial, kernel = self._running, self._trial, self.kinds.kernel
+        if running is None or trial is None or running not in self.plan.profiles:
+            running = self._running = self.plan.follow(kernel, self.now)
+            trial = self._trial = Profile(kernel)
+        running.advance(self.now)
+        trial.become(running)
+        return trial
 
     # -- the matcher ------------------------------------------------------------------------------
 

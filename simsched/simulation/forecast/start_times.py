@@ -174,14 +174,13 @@ def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) 
     context.open(at)
     keeps = group.policy.inner if isinstance(group.policy, Limited) else group.policy
     starts = keeps.starts if isinstance(keeps, Conservative) else {}
-    profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.profile()
+    profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.ahead()
     for place, number in enumerate(group.queue, start=1):
         start = starts.get(number)
         if start is None:
-            gap = profile.earliest(number)
-            start = gap.start
+            start = profile.earliest(number)
             if start != NEVER:
-                profile.reserve(number, gap)
+                profile.reserve(number, start)
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)
     limits = engine.queues.limits
