@@ -70,7 +70,9 @@ def test_a_run_of_counts_imports_only_what_it_uses(tmp_path):
     modules = imported_by(f"from simsched.cli import main\nassert main({arguments!r}) == 0")
     # Before 2.0, DuckDB itself imports pandas where it is given texts.
     its_own = {"pandas"} if int(version("duckdb").split(".")[0]) < 2 else set()
-    assert modules & HEAVY == {"numpy", "simpy", "duckdb", "msgspec", "importlib.metadata"} | its_own
+    assert (
+        modules & HEAVY == {"numpy", "networkx", "simpy", "duckdb", "msgspec", "importlib.metadata"} | its_own
+    )
     needless = {"formats.machines.read", "graph.build.networkx_graph", "schedule.graph_supply"}
     needless |= {"match.explain.explanation", "workload.readers.sacct_lines", "workload.transforms.steps"}
     assert {f"simsched.{name}" for name in needless} & modules == set()

@@ -81,20 +81,24 @@ class Case(NamedTuple):
         return "-".join(map(str, self))
 
 
-def site(nodes: int) -> ss.Cluster:
-    """Return the machine: an eleventh of its nodes have gpus, and the others are in two partitions."""
+def recipe(nodes: int) -> str:
+    """Return the machine as YAML: an eleventh of its nodes have gpus, the others are in two partitions."""
     gpus = nodes // 11
     half = (nodes - gpus) // 2
     node = f"sockets: 2, cores: {CORES}, memory: 256 GiB"
-    recipe = f"""
+    return f"""
 groups:
   - {{name: short, count: {half}, {node}, properties: [cpu, short]}}
   - {{name: long, count: {nodes - gpus - half}, {node}, properties: [cpu, long]}}
   - {{name: gpu, count: {gpus}, {node}, gpus: {GPUS}, properties: [gpu]}}
 """
+
+
+def site(nodes: int) -> ss.Cluster:
+    """Return the machine of a number of nodes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "site.yaml"
-        path.write_text(recipe)
+        path.write_text(recipe(nodes))
         cluster = ss.load_cluster(path)
     assert cluster.index
     return cluster

@@ -89,9 +89,9 @@ def inputs(case: str, folder: Path, jobs: int | None) -> Inputs:
         arguments = ["--site", str(folder / "site"), str(folder / "jobs.jsonl")]
     else:
         policy, number = ("easy", 20_000) if kind == "mixed" else (kind, 5_000)
-        bench_mixed.site(220).save(folder / "cluster.json")
+        (folder / "cluster.yaml").write_text(bench_mixed.recipe(220))
         made = bench_mixed.workload(220, float(rest) / 100, jobs or number)
-        arguments = [str(folder / "cluster.json"), str(folder / "jobs.jsonl"), "--queue-policy", policy]
+        arguments = [str(folder / "cluster.yaml"), str(folder / "jobs.jsonl"), "--queue-policy", policy]
     save_workload(made, folder / "jobs.jsonl")
     return Inputs(arguments, _events(made))
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from simsched import bundled
 from simsched.arguments import check, check_path
 from simsched.errors import ClusterError, InputWarning, SimschedError
-from simsched.graph.build.assemble import as_networkx
 from simsched.graph.build.cluster_files import read_graph
-from simsched.graph.build.rset import tables_of_rset
-from simsched.graph.resource_graph import AnyGraph, GraphTables, ResourceGraph, is_finished
+from simsched.graph.build.rset import from_rset
+from simsched.graph.resource_graph import ResourceGraph, is_finished
 
 if TYPE_CHECKING:
     from simsched.formats.cluster.rset import ResourceSet
@@ -56,9 +55,9 @@ class Cluster:
     (<Cluster 'two': 5 vertices>, 8)
     """
 
-    def __init__(self, graph: AnyGraph, *, name: str | None = None, source: str | None = None) -> None:
-        self._tables = _ours(graph)
-        facts = self._tables.graph
+    def __init__(self, graph: ResourceGraph, *, name: str | None = None, source: str | None = None) -> None:
+        self.graph = _ours(graph)
+        facts = self.graph.graph
         self.name = name or str(facts.get("name") or "cluster")
         self.source = source
         self.notes: tuple[Note, ...] = facts.get("notes", ())
@@ -75,19 +74,14 @@ class Cluster:
         from simsched.formats.cluster.rset import ResourceSet
 
         check("rset", rset, ResourceSet, "a resource set")
-        return cls(tables_of_rset(rset, name=name), name=name, source=source)
-
-    @cached_property
-    def graph(self) -> ResourceGraph:
-        """The frozen graph; networkx is imported at the first use."""
-        return as_networkx(self._tables)
+        return cls(from_rset(rset, name=name), name=name, source=source)
 
     @cached_property
     def index(self) -> Index:
         """The compiled arrays for matching, made on first use."""
         from simsched.graph.index.index import Index
 
-        return Index(self._tables)
+        return Index(self.graph)
 
     def to_networkx(self) -> ResourceGraph:
         """Return an editable copy of the graph with plain attributes (str and int) on vertices and edges.
@@ -124,7 +118,7 @@ class Cluster:
         write_file(path, to_bytes(self.graph, form, dialect=dialect), ClusterError)
 
     def __repr__(self) -> str:
-        return f"<Cluster {self.name!r}: {len(self._tables)} vertices>"
+        return f"<Cluster {self.name!r}: {len(self.graph)} vertices>"
 
     def _repr_html_(self) -> str:
         """Return the units of each resource type as a table, for a notebook."""
@@ -150,9 +144,9 @@ ClusterLike: TypeAlias = "Cluster | ResourceGraph | HasCluster | str | Path"
 """A cluster as an argument: the value, a networkx graph, a site, a file or a bundled name."""
 
 
-def _ours(graph: AnyGraph) -> AnyGraph:
+def _ours(graph: ResourceGraph) -> ResourceGraph:
     """Return a graph that was checked and frozen as it is, and a copy of any other."""
-    if isinstance(graph, GraphTables) or is_finished(graph):
+    if is_finished(graph):
         return graph
     from simsched.graph.build.networkx_graph import from_networkx
 

@@ -21,32 +21,6 @@ if TYPE_CHECKING:
 ResourceGraph: TypeAlias = "nx.MultiDiGraph[str]"
 
 
-class GraphTables:
-    """A resource graph as the tables of networkx alone.
-
-    An index is compiled from it without networkx, whose import takes longer than to read most clusters.
-    `build.assemble.as_networkx` makes the graph when something asks for it.
-
-    Attributes
-    ----------
-    graph : facts about the whole, as in networkx.
-    """
-
-    def __init__(self, name: str, **facts: Any) -> None:
-        self.graph: dict[str, Any] = {"name": name, **facts}
-        self._node: dict[str, Any] = {}
-        self._succ: dict[str, Any] = {}
-        self._pred: dict[str, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._node)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._node)
-
-
-AnyGraph: TypeAlias = "ResourceGraph | GraphTables"
-
 CONTAINMENT = "containment"
 CONTAINS = "contains"
 
@@ -54,7 +28,7 @@ REVERSED = frozenset({"in", "draws_from", "drawn-from", "part-of"})
 """Relationships that point from the part to the whole; a tree is walked along the others."""
 
 
-def tables(graph: AnyGraph) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+def tables(graph: ResourceGraph) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """Return networkx's own tables: attributes by vertex, successors, predecessors.
 
     Filling them directly makes a million vertices in 2 s instead of 7 (docs/decisions.md);
@@ -90,7 +64,7 @@ def is_finished(graph: object) -> bool:
     return getattr(graph, _FINISHED, None) == id(graph)
 
 
-def survey_of(graph: AnyGraph) -> Survey:
+def survey_of(graph: ResourceGraph) -> Survey:
     """Return the results of a walk over all edges; a frozen graph is walked once."""
     kept: Survey | None = vars(graph).get(KEPT)
     if kept is not None:
@@ -112,18 +86,18 @@ def survey_of(graph: AnyGraph) -> Survey:
     return Survey(below, inside + sorted(names - {CONTAINMENT}))
 
 
-def pool_of(graph: AnyGraph, vertex: str) -> Pool:
+def pool_of(graph: ResourceGraph, vertex: str) -> Pool:
     """Return the pool at a vertex."""
     pool: Pool = tables(graph)[0][vertex]["pool"]
     return pool
 
 
-def pools(graph: AnyGraph) -> Iterator[tuple[str, Pool]]:
+def pools(graph: ResourceGraph) -> Iterator[tuple[str, Pool]]:
     """Yield (vertex key, pool) in graph order."""
     return ((key, data["pool"]) for key, data in tables(graph)[0].items())
 
 
-def subsystems(graph: AnyGraph) -> list[str]:
+def subsystems(graph: ResourceGraph) -> list[str]:
     """Return the names of the subsystems, containment first, the others by name.
 
     O(edges); O(1) for a graph that `finish` made.
@@ -136,7 +110,7 @@ def children(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) ->
     return [child for child, keys in graph.adj[vertex].items() if _points_down(keys.get(subsystem))]
 
 
-def parents(graph: AnyGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
+def parents(graph: ResourceGraph, vertex: str, subsystem: str = CONTAINMENT) -> list[str]:
     """Return the vertices that dominate `vertex` directly in a subsystem."""
     return [above for above, keys in tables(graph)[2][vertex].items() if _points_down(keys.get(subsystem))]
 
@@ -151,7 +125,7 @@ def dominating(graph: ResourceGraph, vertex: str) -> list[str]:
     return [above for above, keys in graph.pred[vertex].items() if any(map(_points_down, keys.values()))]
 
 
-def children_map(graph: AnyGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:
+def children_map(graph: ResourceGraph, subsystem: str = CONTAINMENT) -> dict[str, list[str]]:
     """Return vertex → its direct children, only for vertices that have some.  Never change it.
 
     O(edges); O(1) for containment of a graph that `finish` made.
@@ -176,7 +150,7 @@ def _points_down(attributes: Mapping[str, Any] | None) -> bool:
     return attributes is not None and attributes["relationship"] not in REVERSED
 
 
-def containment_root(graph: AnyGraph) -> str:
+def containment_root(graph: ResourceGraph) -> str:
     """Return the vertex that contains all the others."""
     root: str = graph.graph["root"]
     return root
@@ -245,7 +219,7 @@ def containment_paths(graph: ResourceGraph) -> dict[str, str]:
     return paths
 
 
-def execution_targets(graph: AnyGraph, below: Mapping[str, list[str]] | None = None) -> list[str]:
+def execution_targets(graph: ResourceGraph, below: Mapping[str, list[str]] | None = None) -> list[str]:
     """Return the execution targets in containment preorder.
 
     They are the vertices of type node; in a graph without nodes, the topmost vertices that

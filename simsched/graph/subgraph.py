@@ -8,7 +8,7 @@ import networkx as nx
 
 from simsched.errors import ClusterError
 from simsched.graph.build.assemble import add_contained, add_vertices, finish, new_graph
-from simsched.graph.resource_graph import AnyGraph, ResourceGraph, containment_root, parents, pool_of
+from simsched.graph.resource_graph import ResourceGraph, containment_root, parents, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from simsched.graph.pool import Pool
 
 
-def part_of(graph: AnyGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
+def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
     """Return the containment graph of some vertices, and of the vertices that contain them.
 
     `wanted` maps keys, in containment order, to the pools that represent them: a pool may be
@@ -38,7 +38,7 @@ def part_of(graph: AnyGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
         return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
 
 
-def _way_up(graph: AnyGraph, key: str) -> list[tuple[str, str | None]]:
+def _way_up(graph: ResourceGraph, key: str) -> list[tuple[str, str | None]]:
     """Return (vertex, what contains it) from a vertex up to the root."""
     found: list[tuple[str, str | None]] = []
     here: str | None = key

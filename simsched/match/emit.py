@@ -182,10 +182,9 @@ def carried_topology(index: Index) -> TreePool | None:
         return None
     found: TreePool | None = index.memo.get("topology")
     if found is None:
-        from simsched.graph.build.assemble import as_networkx
         from simsched.graph.write.treepool import topology
 
-        found = index.memo["topology"] = topology(as_networkx(index.graph))
+        found = index.memo["topology"] = topology(index.graph)
     return found
 
 

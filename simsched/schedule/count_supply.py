@@ -182,7 +182,7 @@ class CountSupply(Supply):
 def _unit_kind(table: JobTable, plan: Plan, policy: MatchPolicy) -> UnitKind | None:
     """Return what one unit is if the first units of the machine in graph order make up every allocation."""
     index, single = plan.index, table.single
-    requests = [request for request in table.requests_by_kind() if request is not None]
+    requests = [request for request in table.by_kind if request is not None]
     if not policy.static or policy.whole_nodes or policy.highest or single is None:
         return None
     if policy.order is not None and fixed_order(policy, index.target_type, plan.available) is not None:

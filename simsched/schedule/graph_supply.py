@@ -61,7 +61,7 @@ class GraphSupply(Supply):
             """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
             if name != "kinds":
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self.kinds = self.plan.count(self.table.requests_by_kind(), self._policy)
+            self.kinds = self.plan.count(self.table.by_kind, self._policy)
             return self.kinds
 
     # -- now ------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class GraphSupply(Supply):
         if not self.is_steady or not plan.counts_only:
             return GraphReservations(self)
         if self._gauges is None:
-            index, kinds = plan.available.index, self.table.requests_by_kind()
+            index, kinds = plan.available.index, self.table.by_kind
             gauges = Gauges({kind: r for kind, r in enumerate(kinds) if r is not None}, index, len(kinds))
             self._gauges = gauges, Columns(index, gauges, self.table.types)
         gauges, columns = self._gauges

@@ -226,7 +226,7 @@ def _supply(
     table: JobTable, plan: Plan, policy: MatchPolicy, rng: np.random.Generator | None, calendar: Calendar
 ) -> Supply:
     """Return a supply by counts if they decide for every job of the table, and one on the graph if not."""
-    requests = [request for request in table.requests_by_kind() if request is not None]
+    requests = [request for request in table.by_kind if request is not None]
     by_id = plan.keeps_ids or policy.each_copy or any(request.names_units for request in requests)
     plan.counts_only = not by_id
     if table.content is not None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from simsched.schedule.growing_table import GrowingTable
+    from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
@@ -198,7 +198,7 @@ class QueueGroups:
         else:
             self.limits.add(job, group)
 
-    def enroll(self, job: int, table: GrowingTable, accounts: tuple[int, int]) -> None:
+    def enroll(self, job: int, table: JobTable, accounts: tuple[int, int]) -> None:
         """Give a job that the table got a place in the orders; before it there were `accounts` accounts."""
         for group in self.groups:
             group.queue.enroll(job)

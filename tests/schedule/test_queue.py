@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from simsched.schedule.job_table import JobTable
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.order import ORDERS, job_order
 from simsched.schedule.queue import WaitingQueue
 
 
-def table(submits, durations, sizes, priorities=None):
+def table(submits, durations, sizes, priorities=None, tiers=None):
     n = len(submits)
     return JobTable(
-        requests=[None] * n,
-        kinds=[0] * n,
+        by_kind=[None] * n,
+        kind_sizes=sizes,
+        counting=Counting(None, None, ("core",), np.array([sizes], dtype=np.int64)),
+        kinds=list(range(n)),
         submits=np.array(submits, dtype=float),
         durations=list(map(float, durations)),
         judged=list(map(float, durations)),
-        judged_array=np.array(durations, dtype=float),
         priorities=np.array(priorities or [16] * n, dtype=np.int64),
-        types=("core",),
-        demand=np.array([sizes], dtype=np.int64),
-        sizes=np.array(sizes, dtype=np.int64),
+        users=[None] * n,
+        banks=[None] * n,
+        tiers=None if tiers is None else np.array(tiers),
     )
 
 
@@ -95,7 +94,8 @@ def test_f1_prefers_small_and_early():
 
 
 def test_the_earliest_deadline_goes_first_and_jobs_without_one_last():
-    columns = replace(table([0, 1, 2, 3], [1] * 4, [1] * 4), deadlines=np.array([np.inf, 90.0, 40.0, np.inf]))
+    columns = table([0, 1, 2, 3], [1] * 4, [1] * 4)
+    columns.deadlines = np.array([np.inf, 90.0, 40.0, np.inf])
     assert job_order("edf").ranked(columns, np.arange(4), 5.0).tolist() == [2, 1, 0, 3]
-    plain = replace(columns, deadlines=None)
+    plain = table([0, 1, 2, 3], [1] * 4, [1] * 4)
     assert job_order("edf").ranked(plain, np.arange(4), 5.0).tolist() == [0, 1, 2, 3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import JobTable
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
@@ -27,21 +26,19 @@ INDEX = Cluster.from_rset(ResourceSet.from_dict({"version": 1, "execution": EXEC
 REQUESTS = [compile_request(Jobspec.from_shape(f"slot={n}/core"), INDEX) for n in range(1, CORES + 1)]
 
 
-def table_of(submits, durations, units):
-    """Jobs of so many cores each, as the counts see them."""
+def table_of(submits, durations, units, single="core"):
+    """Jobs of so many cores each, as the counts see them; with `single` None, as the matcher does."""
     return JobTable(
-        requests=[REQUESTS[n - 1] for n in units],
-        kinds=units,
+        by_kind=REQUESTS,
+        kind_sizes=[n + 1 for n in range(len(REQUESTS))],
+        counting=Counting(single, None, ("core",), np.array([range(1, len(REQUESTS) + 1)])),
+        kinds=[n - 1 for n in units],
         submits=np.array(submits, dtype=np.float64),
         durations=durations,
         judged=durations,
-        judged_array=np.array(durations, dtype=np.float64),
         priorities=np.full(len(units), 16),
-        types=("core",),
-        demand=np.array([units]),
-        sizes=np.array(units),
-        single="core",
-        units=units,
+        users=[None] * len(units),
+        banks=[None] * len(units),
     )
 
 
@@ -86,8 +83,9 @@ def test_counts_and_the_matcher_start_the_same_jobs(policy, options, seed):
     submits = sorted(rng.randint(0, 1500) for _ in range(jobs))
     durations = [float(rng.choice([0, 20, 60, 60, 100, 300])) for _ in range(jobs)]
     runtimes = [rng.choice([0, duration, duration, rng.randint(0, int(duration))]) for duration in durations]
-    table = table_of(submits, durations, [rng.choice([1, 1, 2, 3, 5, 8, CORES]) for _ in range(jobs)])
-    worlds = [World(table, policy, options), World(replace(table, single=None, units=[]), policy, options)]
+    units = [rng.choice([1, 1, 2, 3, 5, 8, CORES]) for _ in range(jobs)]
+    tables = [table_of(submits, durations, units, single) for single in ("core", None)]
+    worlds = [World(table, policy, options) for table in tables]
     ends, coming, begun = {}, list(range(jobs)), 0
     while coming or ends:
         now = min([*ends.values(), *(submits[job] for job in coming[:1])])
@@ -109,14 +107,13 @@ def test_counts_and_the_matcher_start_the_same_jobs(policy, options, seed):
 
 def test_the_state_of_a_queue_and_its_context_can_be_put_back():
     table = table_of([0.0] * 4, [9.0] * 4, [CORES, 2, 3, 1])
-    shares = replace(table, users=np.zeros(4, dtype=np.int64), banks=np.zeros(4, dtype=np.int64))
     for order in ("fifo", "sjf", "wfp3"):
-        queue = WaitingQueue(shares, job_order(order))
+        queue = WaitingQueue(table, job_order(order))
         for job in (2, 0, 3):
             queue.add(job)
         queue.sort(5)
         queue.remove(0)
-        again = WaitingQueue(shares, job_order(order))
+        again = WaitingQueue(table, job_order(order))
         again.restore(queue.state())
         again.check()
         assert (list(again), again.new_jobs(), again.gone) == (list(queue), queue.new_jobs(), [0])

@@ -13,7 +13,6 @@ from simsched.graph.resource_graph import (
     CONTAINMENT,
     CONTAINS,
     KEPT,
-    GraphTables,
     Survey,
     children_map,
     execution_targets,
@@ -28,9 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import AnyGraph, ResourceGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
 MAX_TOTAL = 2**61
+_CONTAINED = {"relationship": CONTAINS}
+"""The attributes of a containment edge; all edges share them, since networkx copies them with a graph."""
 
 
 def new_graph(name: str, **facts: Any) -> ResourceGraph:
@@ -42,7 +43,7 @@ def new_graph(name: str, **facts: Any) -> ResourceGraph:
     return graph
 
 
-def add_vertices(graph: AnyGraph, pools: Iterable[tuple[str, Pool]]) -> None:
+def add_vertices(graph: ResourceGraph, pools: Iterable[tuple[str, Pool]]) -> None:
     """Add vertices in this order.
 
     Raises
@@ -59,7 +60,7 @@ def add_vertices(graph: AnyGraph, pools: Iterable[tuple[str, Pool]]) -> None:
         before[key] = {}
 
 
-def add_tree(graph: AnyGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
+def add_tree(graph: ResourceGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
     """Add vertices (key, pool, key of what contains it), each after its container.
 
     Raises
@@ -73,7 +74,7 @@ def add_tree(graph: AnyGraph, rows: Iterable[tuple[str, Pool, str]]) -> None:
             raise ClusterError("two vertices have this id", where=f"vertex {key!r}")
         nodes[key] = {"pool": pool}
         after[key] = {}
-        edge = after[above][key] = {CONTAINMENT: {"relationship": CONTAINS}}
+        edge = after[above][key] = {CONTAINMENT: _CONTAINED}
         before[key] = {above: edge}
 
 
@@ -81,7 +82,7 @@ def add_contained(graph: ResourceGraph, edges: Iterable[tuple[str, str]]) -> Non
     """Add containment edges (parent, child) between vertices that exist."""
     _, after, before = tables(graph)
     for above, child in edges:
-        after[above][child] = before[child][above] = {CONTAINMENT: {"relationship": CONTAINS}}
+        after[above][child] = before[child][above] = {CONTAINMENT: _CONTAINED}
 
 
 def add_edge(
@@ -115,7 +116,7 @@ def add_edges(graph: ResourceGraph, edges: Iterable[tuple[str, str, str, dict[st
             joined[subsystem] = attributes
 
 
-def set_pool(graph: AnyGraph, vertex: str, pool: Pool) -> None:
+def set_pool(graph: ResourceGraph, vertex: str, pool: Pool) -> None:
     """Put another pool at a vertex of a graph that is still being built."""
     tables(graph)[0][vertex]["pool"] = pool
 
@@ -132,27 +133,6 @@ def finish(graph: ResourceGraph) -> ResourceGraph:
     survey = survey_of(graph)
     _settle(graph, survey)
     return _frozen(graph, survey)
-
-
-def finish_tree(graph: GraphTables, root: str) -> GraphTables:
-    """Do the checks of `finish` for tables that `add_tree` made alone, which are a tree by construction."""
-    below = {vertex: list(row) for vertex, row in tables(graph)[1].items() if row}
-    vars(graph)[KEPT] = Survey(below, [CONTAINMENT] if below else [])
-    graph.graph["root"] = root
-    _check_totals(graph)
-    _give_ranks(graph, below)
-    return graph
-
-
-def as_networkx(graph: AnyGraph) -> ResourceGraph:
-    """Return a finished graph as networkx has it, which shares the rows of the tables."""
-    if not isinstance(graph, GraphTables):
-        return graph
-    facts = dict(graph.graph)
-    found = new_graph(facts.pop("name"), **facts)
-    for table, given in zip(tables(found), tables(graph), strict=True):
-        table.update(given)
-    return _frozen(found, survey_of(graph))
 
 
 def settle(graph: ResourceGraph) -> list[str]:
@@ -190,7 +170,7 @@ def _note_root(graph: ResourceGraph, below: Mapping[str, list[str]]) -> None:
     graph.graph["root"] = roots[0]
 
 
-def _check_totals(graph: AnyGraph) -> None:
+def _check_totals(graph: ResourceGraph) -> None:
     """Check that the total of each type fits in 64 bits, in bytes if units differ."""
     # Pools are shared between vertices: adding up by identity costs one step per distinct pool.  Single
     # units cannot exceed the limit, as there are fewer vertices than 2**63.
@@ -214,7 +194,7 @@ def _belongs(graph: ResourceGraph, vertex: str, below: Mapping[str, list[str]]) 
     return vertex in below or not (graph.adj[vertex] or graph.pred[vertex])
 
 
-def _give_ranks(graph: AnyGraph, below: Mapping[str, list[str]]) -> list[str]:
+def _give_ranks(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
     """Give targets without a rank the next free ones, in containment order; return the targets."""
     targets = execution_targets(graph, below)
     if not targets:

@@ -9,7 +9,6 @@ from simsched.formats.text.documents import load_json, load_yaml, name_of, read_
 from simsched.formats.text.input_files import decode_xml, opener
 from simsched.formats.text.json_text import is_unicode
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import as_networkx
 from simsched.graph.build.cluster_plugins import KIND as PLUGINS
 from simsched.graph.build.cluster_plugins import read_by_plugin
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.input_files import OpenFile
     from simsched.graph.build.cluster_plugins import ClusterReader
-    from simsched.graph.resource_graph import AnyGraph, ResourceGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
 BULK = 8 * 2**20
 """Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
@@ -30,8 +29,8 @@ KINDS = (
 )
 
 
-def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = None) -> AnyGraph:
-    """Read a file (``-`` is standard input, it may be compressed) and build its graph, or only its tables.
+def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = None) -> ResourceGraph:
+    """Read a file (``-`` is standard input, it may be compressed) and build its graph.
 
     A `reader` of another package reads its text; without one, the installed reader that recognises it.
 
@@ -44,7 +43,7 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
     if reader is not None or PLUGINS.names():
         found = read_by_plugin(_decoded(data, where), name, reader)
         if isinstance(found, dict):
-            return _from_document(found, name, where)
+            return graph_from_document(found, name=name, where=where)
         if found is not None:
             from simsched.graph.build.networkx_graph import from_networkx
 
@@ -54,10 +53,12 @@ def read_graph(path: str | Path, *, name: str, reader: ClusterReader | None = No
 
 def graph_from_bytes(data: bytes, *, name: str = "cluster", where: str | None = None) -> ResourceGraph:
     """Build the graph of a document: XML is GRUG, JSON is R or JGF, anything else YAML."""
-    return as_networkx(_from_box([data], name, where))
+    return _from_box([data], name, where)
 
 
-def _from_box(box: list[bytes], name: str, where: str | None, open_file: OpenFile | None = None) -> AnyGraph:
+def _from_box(
+    box: list[bytes], name: str, where: str | None, open_file: OpenFile | None = None
+) -> ResourceGraph:
     """Build from the one text in `box`; a large one is dropped as soon as it is decoded."""
     start = box[0][:4096].lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{" and len(box[0]) > BULK:
@@ -73,7 +74,9 @@ def _from_box(box: list[bytes], name: str, where: str | None, open_file: OpenFil
         raise unrecognised(text, where, CLUSTER, KINDS) or error from None
 
 
-def _from_text(text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None) -> AnyGraph:
+def _from_text(
+    text: str, start: bytes, name: str, where: str | None, open_file: OpenFile | None
+) -> ResourceGraph:
     """Build from a text that begins with `start`: XML, JSON (braces), or else YAML.
 
     Files of sites come first: none of them is GRUG, and none is the YAML of a recipe.
@@ -98,7 +101,7 @@ def _from_text(text: str, start: bytes, name: str, where: str | None, open_file:
     document = load_json(text, where) if start in (b"{", b"[") else load_yaml(text, where)
     if "\\" in text and not is_unicode(document):
         raise FormatError("a text has half of a surrogate pair", where=where, expected="whole characters")
-    return _from_document(document, name, where, open_file)
+    return graph_from_document(document, name=name, where=where, open_file=open_file)
 
 
 def graph_from_document(
@@ -113,13 +116,6 @@ def graph_from_document(
     FormatError, ClusterError
         if it is of an unknown kind, or the cluster it describes is impossible.
     """
-    return as_networkx(_from_document(document, name, where, open_file))
-
-
-def _from_document(
-    document: Any, name: str, where: str | None, open_file: OpenFile | None = None
-) -> AnyGraph:
-    """Build from a decoded document."""
     if isinstance(document, dict):
         if "execution" in document or "scheduling" in document:
             return _from_r(document, name, where)
@@ -164,13 +160,13 @@ def _from_jgf(jgf: Any, document: Mapping[str, Any], name: str, where: str | Non
     return from_jgf(replace(jgf, document_keys=rest), name=name, where=where)
 
 
-def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> AnyGraph:
+def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = None) -> ResourceGraph:
     """Build from R: R_lite alone, with a TreePool topology, with a graph, or the graph alone.
 
     `jgf` is the value of ``scheduling.graph`` if it has been decoded already.
     """
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.graph.build.rset import tables_of_rset
+    from simsched.graph.build.rset import from_rset
 
     scheduling = document.get("scheduling")
     inner = f"{where}: scheduling" if where else "scheduling"
@@ -192,7 +188,7 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
         return from_rset_with_jgf(rset, jgf, name=name, where=where)
     writer = (scheduling or {}).get("writer")
     if writer is None or str(writer).lower().startswith(("fluxion", "simsched")):
-        return tables_of_rset(rset, name=name)
+        return from_rset(rset, name=name)
     from simsched.formats.cluster.treepool import WRITER, from_scheduling
     from simsched.graph.build.treepool import from_treepool
 
@@ -203,7 +199,7 @@ def _from_r(document: dict[str, Any], name: str, where: str | None, jgf: Any = N
     return from_treepool(rset, from_scheduling(scheduling or {}, where=inner), name=name)
 
 
-def _from_large(box: list[bytes], name: str, where: str | None) -> AnyGraph:
+def _from_large(box: list[bytes], name: str, where: str | None) -> ResourceGraph:
     """Build from JSON of hundreds of megabytes: the graph is decoded from its own bytes."""
     from simsched.formats.cluster.jgf import take_apart
 
@@ -213,4 +209,4 @@ def _from_large(box: list[bytes], name: str, where: str | None) -> AnyGraph:
             return _from_r(document, name, where, jgf)
         if jgf is not None:
             return _from_jgf(jgf, document, name, where)
-        return _from_document(document, name, where)
+        return graph_from_document(document, name=name, where=where)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from simsched.errors import ClusterError, LimitError
 from simsched.formats.text.excerpts import has_control
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import add_tree, add_vertices, as_networkx, finish_tree
+from simsched.graph.build.assemble import add_tree, add_vertices, finish, new_graph
 from simsched.graph.pool import NOTHING, Pool, numbered, split_name
-from simsched.graph.resource_graph import GraphTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +25,7 @@ MAX_TARGETS = 1_000_000
 
 
 def from_rset(rset: ResourceSet, *, name: str = "cluster") -> ResourceGraph:
-    """Return the graph of a resource set's R_lite; errors as `tables_of_rset`."""
-    return as_networkx(tables_of_rset(rset, name=name))
-
-
-def tables_of_rset(rset: ResourceSet, *, name: str = "cluster") -> GraphTables:
-    """Return the tables of the graph of a resource set's R_lite (RFC 20, readings R9 and R10).
+    """Return the graph of a resource set's R_lite (RFC 20, readings R9 and R10).
 
     A node's key is its host (``host@rank`` where brokers share a host); a pool's key is
     ``host/type``.  Pools of one group share one `Pool` value.  A property ``p@gpu`` is on
@@ -45,10 +39,10 @@ def tables_of_rset(rset: ResourceSet, *, name: str = "cluster") -> GraphTables:
     with collector_paused():
         frame = RsetFrame(rset)
         kept = {"scheduling": rset.scheduling} if rset.scheduling else {}
-        graph = GraphTables(name, source="R", document={**frame.facts, **kept})
+        graph = new_graph(name, source="R", document={**frame.facts, **kept})
         add_vertices(graph, [(frame.root, numbered("cluster", 0))])
         add_tree(graph, _vertices(frame))
-        return finish_tree(graph, frame.root)
+        return finish(graph)
 
 
 class RsetFrame:

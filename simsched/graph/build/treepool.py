@@ -9,10 +9,9 @@ from simsched.errors import ClusterError
 from simsched.formats.cluster.treepool import MEMORY_UNIT
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
-from simsched.graph.build.assemble import add_tree, add_vertices, as_networkx, finish_tree
+from simsched.graph.build.assemble import add_tree, add_vertices, finish, new_graph
 from simsched.graph.build.rset import RsetFrame, suffix_properties
 from simsched.graph.pool import Pool, numbered
-from simsched.graph.resource_graph import GraphTables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,10 +37,10 @@ def from_treepool(rset: ResourceSet, topology: TreePool, *, name: str = "cluster
     """
     with collector_paused():
         frame = RsetFrame(rset)
-        graph = GraphTables(name, source="TreePool", document=frame.facts, treepool=topology.extra)
+        graph = new_graph(name, source="TreePool", document=frame.facts, treepool=topology.extra)
         add_vertices(graph, [(frame.root, numbered("cluster", 0))])
         add_tree(graph, _vertices(frame, topology))
-        return as_networkx(finish_tree(graph, frame.root))
+        return finish(graph)
 
 
 @dataclass(frozen=True, slots=True)

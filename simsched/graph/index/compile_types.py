@@ -15,7 +15,7 @@ from simsched.graph.index.types import ABOVE, BELOW, TARGET, PoolType, VertexTyp
 if TYPE_CHECKING:
     from simsched.graph.index.preorder import Tree
     from simsched.graph.index.types import Ints
-    from simsched.graph.resource_graph import AnyGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
 
 def target_type_of(tree: Tree) -> str:
@@ -128,7 +128,7 @@ def check_properties(tree: Tree) -> None:
             known.add(name)
 
 
-def wide_spans(graph: AnyGraph, tree: Tree, others: list[str]) -> dict[str, Spans]:
+def wide_spans(graph: ResourceGraph, tree: Tree, others: list[str]) -> dict[str, Spans]:
     """Return the spans of the vertices that dominate others outside containment."""
     if not others:
         return {}

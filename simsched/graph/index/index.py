@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.idset import Idset
-    from simsched.graph.resource_graph import AnyGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
 
 class Index:
@@ -51,13 +51,13 @@ class Index:
 
     Attributes
     ----------
-    graph : the graph or the tables that it was compiled from.
+    graph : the graph that it was compiled from.
     targets : vertex keys of the execution targets, in containment order.
     hosts, ranks : their names and broker ranks, in the same order.
     vertex_types, pool_types : name → arrays.
     """
 
-    def __init__(self, graph: AnyGraph) -> None:
+    def __init__(self, graph: ResourceGraph) -> None:
         with collector_paused():
             others = rg.subsystems(graph)[1:]
             tree = preorder(graph)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.types import Bools, Ints
     from simsched.graph.pool import Pool
-    from simsched.graph.resource_graph import AnyGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class Tree:
     sound: Bools
 
 
-def preorder(graph: AnyGraph) -> Tree:
+def preorder(graph: ResourceGraph) -> Tree:
     """Return containment in preorder.  O(vertices), with a few steps per vertex outside NumPy."""
     below = rg.children_map(graph)
     keys = _keys(graph, below)
@@ -60,7 +60,7 @@ def preorder(graph: AnyGraph) -> Tree:
     return Tree(keys, pools, inner, parent, end, target, targets, up, sound)
 
 
-def _keys(graph: AnyGraph, below: Mapping[str, list[str]]) -> list[str]:
+def _keys(graph: ResourceGraph, below: Mapping[str, list[str]]) -> list[str]:
     """Return the vertices of the tree in preorder, and then those outside it in graph order."""
     keys: list[str] = []
     stack = [rg.containment_root(graph)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.graph.resource_graph import AnyGraph
+    from simsched.graph.resource_graph import ResourceGraph
 
     Ints = npt.NDArray[np.int64]
 
@@ -113,7 +113,7 @@ def merged(spans: list[tuple[int, int]]) -> Spans:
 
 
 def dominated_spans(
-    graph: AnyGraph, place: Mapping[str, tuple[int, int]], others: list[str]
+    graph: ResourceGraph, place: Mapping[str, tuple[int, int]], others: list[str]
 ) -> dict[str, Spans]:
     """Return the reach of each vertex that dominates others outside containment.
 

@@ -50,8 +50,6 @@ class FairShare:
 
     def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
         """Charge a job that ended at `now` after a run of `seconds`."""
-        if table.users is None or table.banks is None:
-            return
         self._grow(table)
         halvings = (now - self._origin) / self.half_life
         if halvings > MOST:
@@ -64,21 +62,19 @@ class FairShare:
 
     def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:  # noqa: ARG002
         """Return the share of each job's bank plus that of its user."""
-        if table.users is None or table.banks is None:
-            return np.zeros(len(jobs))
         self._grow(table)
         keys: Floats = _shares(self._banks)[table.banks[jobs]] + _shares(self._users)[table.users[jobs]]
         return keys
 
     def _grow(self, table: JobTable) -> None:
         """Make an account for every user and bank of the table, the first time."""
-        if not len(self._users) and table.users is not None and table.banks is not None and len(table):
+        if not len(self._users) and len(table):
             self._users = np.zeros(int(table.users.max()) + 1)
             self._banks = np.zeros(int(table.banks.max()) + 1)
 
     def enlarge(self, table: JobTable) -> None:
         """Make accounts for the users and banks that a growing table got since."""
-        if len(self._users) and table.users is not None and table.banks is not None:
+        if len(self._users):
             self._users = _longer(self._users, int(table.users.max()) + 1)
             self._banks = _longer(self._banks, int(table.banks.max()) + 1)
 

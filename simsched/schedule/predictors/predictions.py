@@ -7,10 +7,8 @@ job's limit.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.schedule.growing_table import GrowingTable
 from simsched.schedule.predictors.predictor import CORRECTIONS, STEPS_RULE, CheckedPredictor, find_predictor
 
 if TYPE_CHECKING:
@@ -29,8 +27,7 @@ class Predictions:
     """
 
     def __init__(self, predictor: RunTimePredictor, table: JobTable) -> None:
-        # The rows of both are the same lists, so a table with candidates=actual has no predictions.
-        self.table = table.with_predictions() if isinstance(table, GrowingTable) else _predicted(table)
+        self.table = table.with_predictions()
         self._predictor = predictor
         self._longer = CORRECTIONS[getattr(predictor, "correction", STEPS_RULE)]
         if isinstance(predictor, CheckedPredictor):
@@ -41,8 +38,7 @@ class Predictions:
         """Running job → how often its prediction was corrected."""
 
     def _user(self, job: int) -> int:
-        users = self.table.users
-        return 0 if users is None else int(users[job])
+        return int(self.table.users[job])
 
     def change_limit(self, job: int, *, runs: bool) -> None:
         """Note that a job has another limit: one that waits is predicted again, one that runs ends by it."""
@@ -102,14 +98,6 @@ class Predictions:
         self._corrections = dict(state["corrections"])
         for job, seconds in state["first"].items():
             self._enter(job, seconds)
-
-
-def _predicted(table: JobTable) -> JobTable:
-    """Return a table whose durations may become predictions."""
-    durations, array = list(table.durations), table.durations_array.copy()
-    made = replace(table, durations=durations, judged=durations, judged_array=array, limits=table.limits)
-    object.__setattr__(made, "durations_array", array)
-    return made
 
 
 def predictions_of(

@@ -136,7 +136,7 @@ def codec_of(engine: Engine) -> Codec:
     of an open simulation, of which a file has the requests alone, without the hosts of their queues.
     """
     table = engine.prepared.table
-    by_kind = table.requests_by_kind()
+    by_kind = table.by_kind
     return Codec(engine.plan.index, [by_kind[kind] for kind in dict.fromkeys(table.kinds)])
 
 

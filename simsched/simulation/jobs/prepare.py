@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from simsched.match.requests.request import SLOT
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import JobTable
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import partition_numbers, partition_targets, size_fault
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
@@ -106,17 +106,17 @@ def prepare(
     judged = durations
     if config.candidates == "actual":
         judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
-    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide)
+    more: dict[str, Any] = {}
     if recorded is not None:
-        table = replace(table, starts=recorded.starts, places=recorded.places)
+        more = {"starts": recorded.starts, "places": recorded.places}
     if admission is not None:
         numbers_of = partition_numbers(config.queues)
-        queues = np.array(
-            [numbers_of[None if queue is None else queue.name] for queue in admission.of], dtype=np.int64
-        )
-        table = replace(table, tiers=np.array(admission.tiers, dtype=np.int64), partitions=queues)
+        partitions = [numbers_of[None if queue is None else queue.name] for queue in admission.of]
+        more["partitions"] = np.array(partitions, dtype=np.int64)
+        more["tiers"] = np.array(admission.tiers, dtype=np.int64)
         if config.schedules_as_slurm:
-            table = replace(table, partition_targets=partition_targets(config.queues, index))
+            more["partition_targets"] = partition_targets(config.queues, index)
+    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide, **more)
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(table.single, index)
     holds = {at: HELD for at, job in enumerate(jobs) if job.hold or job.urgency == 0}
@@ -283,15 +283,6 @@ def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> 
     return runtimes, timeouts
 
 
-class Counting(NamedTuple):
-    """How the requests of a run are counted; the fields are those of `JobTable`, but `demand` is by kind."""
-
-    single: str | None
-    content: Content | None
-    types: tuple[str, ...]
-    demand: npt.NDArray[np.int64]
-
-
 def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
     """Return whether counts alone decide for all these kinds of requests, and what each kind needs."""
     whole = kinds.policy.whole_nodes
@@ -322,28 +313,21 @@ def _table(
     judged: list[float],
     *,
     counts_decide: bool,
+    **more: Any,
 ) -> JobTable:
-    counting = counting_of(kinds, counts_decide=counts_decide)
-    places = np.fromiter(numbers, np.int64, len(numbers))
-    single, demand = counting.single, counting.demand[:, places]
-    sizes = np.array([kinds.size_of(kind) for kind in range(len(kinds.requests))], dtype=np.int64)
     return JobTable(
-        requests=list(map(kinds.requests.__getitem__, numbers)),
+        by_kind=kinds.requests,
+        kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
+        counting=counting_of(kinds, counts_decide=counts_decide),
         kinds=numbers,
         submits=np.array([job.submit for job in jobs], dtype=np.float64),
         durations=durations,
         judged=judged,
-        judged_array=np.array(judged, dtype=np.float64),
         priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),
-        types=counting.types,
-        demand=demand,
-        sizes=sizes[places],
-        single=single,
-        content=counting.content,
         deadlines=_deadlines(jobs),
-        users=_numbered([job.user for job in jobs]),
-        banks=_numbered([job.bank for job in jobs]),
-        units=demand[0].tolist() if single else [],
+        users=[job.user for job in jobs],
+        banks=[job.bank for job in jobs],
+        **more,
     )
 
 
@@ -368,12 +352,6 @@ def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:
         if request is not None:
             types.update(dict.fromkeys(request.demand))
     return tuple(types)
-
-
-def _numbered(names: Sequence[str | None]) -> npt.NDArray[np.int64]:
-    """Return a number for each name, in order of first appearance; None counts as a name."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
 
 
 def _single(requests: Sequence[Request | None], plain: Sequence[tuple[str, int] | None]) -> str | None:

@@ -17,9 +17,9 @@ from simsched.errors import ConfigError
 from simsched.match.policies.policy import find_policy
 from simsched.match.state.availability import Availability
 from simsched.schedule.count_supply import is_of_units
-from simsched.schedule.growing_table import GrowingTable, NewJob
+from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import admit, partition_numbers, partition_targets
+from simsched.simulation.admission import admit, partition_numbers
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.dependencies import Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
@@ -30,6 +30,7 @@ from simsched.simulation.jobs.prepare import (
     Kinds,
     Prepared,
     counting_of,
+    prepare,
     rejections,
     table_apart,
 )
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
-    from simsched.schedule.orders.multifactor import PriorityColumns
-    from simsched.schedule.orders.priority_rules import PriorityRules
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
     from simsched.simulation.limits.limited_jobs import GrowingLimits
@@ -56,8 +55,8 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
-    """Return the columns of a run without jobs, which can grow.
+def nothing_prepared(config: RunConfig, index: Index, admission: Admission | None) -> Prepared:
+    """Return the columns of a run whose jobs will be added.
 
     Raises
     ------
@@ -67,28 +66,16 @@ def nothing_prepared(config: RunConfig, index: Index) -> Prepared:
     if config.plays_log:
         text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
         raise ConfigError(text, expected="simulate")
-    tiered = config.queues is not None
-    targets = partition_targets(config.queues, index) if tiered and config.schedules_as_slurm else ()
-    judged_apart = config.candidates == "actual"
-    table = GrowingTable(judged_apart=judged_apart, tiered=tiered, partition_targets=targets)
-    priority = None
-    if config.order == MULTIFACTOR and config.priority is not None:
-        priority = no_priorities(config.priority, config, index)
-    return Prepared(table, [], [], bytearray(), {}, [], False, {}, {}, set(), None, priority)
-
-
-def no_priorities(rules: PriorityRules, config: RunConfig, index: Index) -> PriorityColumns:
-    """Return the columns of the order ``multifactor`` for a run without jobs.
-
-    ConfigError if the accounts depend on the jobs, which are not known.
-    """
-    if rules.uses("fair-share") and (rules.accounts is None or rules.fair_share.unknown == "add"):
+    rules = config.priority if config.order == MULTIFACTOR else None
+    shares = rules is not None and rules.uses("fair-share")
+    if rules is not None and shares and (rules.accounts is None or rules.fair_share.unknown == "add"):
         raise ConfigError(
             "an open simulation does not make the accounts of fair share from its jobs",
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
-    kinds = Kinds(index, find_policy(config.match_policy))
-    return priority_columns(rules, (), table_apart((), kinds), index, kinds.sizes, config.queues)
+    prepared = prepare((), index, config, admission=admission)
+    prepared.table.by_number = False  # jobs to come may have any priority
+    return prepared
 
 
 class GrowthRecord(NamedTuple):
@@ -185,7 +172,7 @@ class Growth:
         requested, never = with_requests((job,), self._config.licenses)
         self._requested += requested
         (kind,) = self._kinds.numbers(requested)
-        if kind >= len(self._table.by_kind):
+        if kind >= len(self._table.kind_sizes):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
         runtime, timeout = self._times_of(job, duration)
@@ -349,7 +336,7 @@ class Growth:
             recorder.add(job.id, job.queue or "default")
         table = copy(self._table)
         more = [UNLIMITED if job.duration is None else job.duration for job in coming]
-        object.__setattr__(table, "durations", table.durations + more)
+        table.durations = table.durations + more
         return changed(self.prepared, table=table)
 
     def request_of(self, number: int) -> Request:
@@ -470,7 +457,7 @@ class Growth:
             self._counts_decide = False
         table.by_kind[:] = kinds.requests
         table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
-        table.recount(*counting)
+        table.recount(counting)
         self.renew(forget=switched)
 
     def note_renewal(self) -> None:

@@ -116,6 +116,7 @@ def write_open_checkpoint(
     """
     engine, specs, record = sim.engine, _Specs(), sim.growth.record()
     log, events = engine.recorder.log, engine.recorder.events
+    grown = machine_digest(sim.cluster) != origin["digests"]["cluster"]
     body = {
         "log": to_builtins(replace(expected, jobs=())),
         "expected": [specs.number(job.jobspec) for job in expected],
@@ -130,7 +131,7 @@ def write_open_checkpoint(
         "state": codec_of(engine).plain(capture(engine)),
         "allocations": None if log is None else [line.decode().rstrip("\n") for line in log.so_far()],
         "eventlog": None if events is None else events.text().splitlines(),
-        "grown": None if _same(sim.cluster, origin) else rows_of(sim.cluster.graph),
+        "grown": rows_of(sim.cluster.graph) if grown else None,
     }
     head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now}
     text = _text({**head, "body": {**body, "specs": specs.documents}})
@@ -146,11 +147,6 @@ def origin_of(cluster: Cluster, config: RunConfig) -> dict[str, Any]:
         "digests": {"cluster": machine_digest(cluster), "config": config_digest(config)},
         "config": finite(config.to_dict()),
     }
-
-
-def _same(cluster: Cluster, origin: Mapping[str, Any]) -> bool:
-    found: bool = machine_digest(cluster) == origin["digests"]["cluster"]
-    return found
 
 
 def _text(document: Mapping[str, Any]) -> str:

@@ -117,7 +117,6 @@ class OpenSimulation(NodeCommands, RunSession):
         """Make the engine of a run without jobs."""
         cluster, config = self.cluster, self.config
         index = cluster.index
-        self.prepared = prepared = nothing_prepared(config, index)
         admission: Any = None
         if config.queues is not None:
             together = config.schedules_as_slurm
@@ -125,6 +124,7 @@ class OpenSimulation(NodeCommands, RunSession):
             admission = replace(admission, rejected={})
         if config.reservations:
             admission = admit_reserved((), config.reservations, admission)
+        self.prepared = prepared = nothing_prepared(config, index, admission)
         ids: list[int | str] = []
         log = events = None
         if self._written["allocations"]:

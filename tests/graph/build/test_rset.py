@@ -13,7 +13,7 @@ from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.cluster_files import graph_from_document
 from simsched.graph.build.rset import from_rset
 from simsched.graph.cluster import Cluster
-from simsched.graph.resource_graph import children, execution_targets, is_finished, pool_of, pools
+from simsched.graph.resource_graph import children, execution_targets, pool_of, pools
 from simsched.graph.write.rset import to_rset
 
 
@@ -152,18 +152,8 @@ def test_the_graph_of_a_union_holds_the_union(left, right):
     assert triples(both) == triples(left) | triples(right)
 
 
-def test_the_tables_of_a_cluster_are_its_graph(rfc20):
+def test_the_index_of_r_is_compiled_from_the_graph_of_the_cluster(rfc20):
     cluster = Cluster.from_rset(ResourceSet.from_dict(rfc20))
-    graph, tables = from_rset(ResourceSet.from_dict(rfc20), name="cluster"), cluster.index.graph
-    assert not isinstance(tables, nx.Graph)
-    assert is_finished(cluster.graph)
     assert nx.is_frozen(cluster.graph)
-    assert cluster.graph is cluster.graph
-    assert list(cluster.graph.nodes(data=True)) == list(graph.nodes(data=True))
-    assert list(cluster.graph.edges(keys=True, data=True)) == list(graph.edges(keys=True, data=True))
-    assert cluster.graph.graph == graph.graph == tables.graph
-    assert list(tables) == list(graph)
-    of_graph = Cluster(graph).index
-    of_graph._check()
+    assert cluster.index.graph is cluster.graph
     cluster.index._check()
-    assert (of_graph.targets, of_graph.totals) == (cluster.index.targets, cluster.index.totals)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.schedule.job_table import JobTable
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.fairshare import WEEK, FairShare
 from simsched.schedule.orders.order import job_order
 
@@ -14,18 +14,16 @@ from simsched.schedule.orders.order import job_order
 def table(users, banks):
     n = len(users)
     return JobTable(
-        requests=[None] * n,
+        by_kind=[None],
+        kind_sizes=[1],
+        counting=Counting(None, None, ("core",), np.ones((1, 1), dtype=np.int64)),
         kinds=[0] * n,
         submits=np.arange(n, dtype=float),
         durations=[10.0] * n,
         judged=[10.0] * n,
-        judged_array=np.full(n, 10.0),
         priorities=np.full(n, 16),
-        types=("core",),
-        demand=np.ones((1, n), dtype=np.int64),
-        sizes=np.ones(n, dtype=np.int64),
-        users=np.array(users),
-        banks=np.array(banks),
+        users=users,
+        banks=banks,
     )
 
 

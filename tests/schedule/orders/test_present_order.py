@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -19,8 +17,8 @@ KEYS = st.sampled_from([0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), -float
 
 def queue_of(keys, tiers=None):
     n = len(keys)
-    columns = table(list(range(n)), [1] * n, [1] * n, [16, 8, 24][: n % 3] * n + [16] * n if n % 3 else None)
-    columns = columns if tiers is None else replace(columns, tiers=np.array(tiers))
+    priorities = ([16, 8, 24][: n % 3] * n + [16] * n)[:n] if n % 3 else None
+    columns = table(list(range(n)), [1] * n, [1] * n, priorities, tiers)
     order = Order("own", lambda _table, jobs, _now: np.array(keys)[jobs], static=False)
     waiting = WaitingQueue(columns, order)
     for job in range(n):
@@ -126,5 +124,5 @@ def test_which_tables_go_by_number():
     """Neither with priorities, nor with tiers, nor if a later number was submitted before."""
     assert not table([0, 1], [1, 1], [1, 1], [16, 8]).by_number
     assert not table([1, 0], [1, 1], [1, 1]).by_number
-    assert not replace(table([0, 1], [1, 1], [1, 1]), tiers=np.array([0, 0])).by_number
+    assert not table([0, 1], [1, 1], [1, 1], tiers=[0, 0]).by_number
     assert table([], [], []).by_number
