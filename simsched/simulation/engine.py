@@ -376,8 +376,8 @@ class Engine:
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.ranks:
-                for hear_turn in on.turn:
-                    hear_turn(group, now)
+                for hear in on.turn:
+                    hear(group, now)
                 context.open(now)
                 policy.run_pass(context)
                 started = context.close()
@@ -417,8 +417,8 @@ class Engine:
                 at(end, END, "end", job)
             for hear in on.runs:
                 hear(job, now)
-        for hear_all in on.begun:
-            hear_all(started, now)
+        for hear in on.begun:
+            hear(started, now)
 
     def resume(self, job: int, end: float) -> None:
         """Let a suspended job, whose claim is in the plan again, run until `end`."""

@@ -11,7 +11,6 @@ before those that waited for its place under a limit; a program is told last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -172,43 +171,21 @@ class Listener:
         """Take over the state of an equal feature."""
 
 
-@dataclass(slots=True)
 class Heard:
-    """The methods that are called at each event; each field is an event or a question of `Listener`."""
+    """The methods that are called at each event or question, which are attributes of these names."""
 
-    offered: tuple[Callable[[Job], None], ...] = ()
-    joined: tuple[Callable[[int, Job, Queue | None], None], ...] = ()
-    numbered: tuple[Callable[[int, int], None], ...] = ()
-    submitted: tuple[Callable[[int, float], None], ...] = ()
-    may_enter: tuple[Callable[[int, float], bool], ...] = ()
-    may_queue: tuple[Callable[[int, float], bool], ...] = ()
-    eligible: tuple[Callable[[int, float], None], ...] = ()
-    changed: tuple[Callable[[int], None], ...] = ()
-    before_pass: tuple[Callable[[float], None], ...] = ()
-    turn: tuple[Callable[[QueueGroup, float], None], ...] = ()
-    runs: tuple[Callable[[int, float], None], ...] = ()
-    begun: tuple[Callable[[Sequence[Start], float], None], ...] = ()
-    occupied: tuple[Callable[[int, float | None], None], ...] = ()
-    repeats: tuple[Callable[[], bool], ...] = ()
-    passed: tuple[Callable[[float], None], ...] = ()
-    suspended: tuple[Callable[[int, float, str], None], ...] = ()
-    resumed: tuple[Callable[[int, float], None], ...] = ()
-    resized: tuple[Callable[[int, Selection], None], ...] = ()
-    released: tuple[Callable[[int, float, Way], None], ...] = ()
-    keeps: tuple[Callable[[int, float, int], bool], ...] = ()
-    requeued: tuple[Callable[[int, float, str], None], ...] = ()
-    ended: tuple[Callable[[int, float, int, str | None], None], ...] = ()
-    cleaned: tuple[Callable[..., None], ...] = ()
-    border: tuple[Callable[[], None], ...] = ()
-    hit: tuple[Callable[[Bools], Mapping[int, Selection]], ...] = ()
-    goes_on: tuple[Callable[[], bool], ...] = ()
-    reasons: tuple[Callable[[], dict[int, str]], ...] = ()
-    columns: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = ()
-    described: tuple[Callable[[], dict[str, Any]], ...] = ()
+    def __init__(self) -> None:
+        self.bind(())
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> tuple[Callable[..., Any], ...]:
+            """Return the methods of listeners, in their order."""
 
     def bind(self, listeners: Iterable[Listener]) -> None:
         """Let these listeners hear of the events whose methods they override, in this order."""
         some = tuple(listeners)
-        for name in (field.name for field in fields(self)):
-            usual = getattr(Listener, name)
-            setattr(self, name, tuple(getattr(o, name) for o in some if getattr(type(o), name) is not usual))
+        for name, usual in vars(Listener).items():
+            if not name.startswith("_"):
+                mine = (one for one in some if getattr(type(one), name) is not usual)
+                setattr(self, name, tuple(getattr(one, name) for one in mine))
