@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from simsched.report.metrics.metric_plugins import Metric as Metric
     from simsched.report.metrics.metric_plugins import MetricFunction as MetricFunction
     from simsched.report.section_plugins import ReportSection as ReportSection
-    from simsched.schedule.orders.factor_plugins import PriorityFactor as PriorityFactor
+    from simsched.schedule.orders.priority_rules import PriorityFactor as PriorityFactor
     from simsched.schedule.orders.ranking import JobOrder as JobOrder
     from simsched.schedule.orders.ranking import Order as Order
     from simsched.schedule.pass_context import PassContext as PassContext
@@ -68,10 +68,10 @@ if TYPE_CHECKING:
     from simsched.study.study_result import StudyResult as StudyResult
     from simsched.study.study_result import load_study_result as load_study_result
     from simsched.study.sweep import sweep as sweep
-    from simsched.workload.arrays.array_tasks import ArrayTask as ArrayTask
-    from simsched.workload.arrays.job_arrays import job_array as job_array
+    from simsched.workload.job import ArrayTask as ArrayTask
     from simsched.workload.job import Job as Job
     from simsched.workload.job import Workload as Workload
+    from simsched.workload.job import job_array as job_array
     from simsched.workload.load import load_workload as load_workload
     from simsched.workload.reader_plugins import WorkloadReader as WorkloadReader
 
@@ -122,8 +122,8 @@ _HOME = {
     "size": "simsched.study.sizing.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",
-    "ArrayTask": "simsched.workload.arrays.array_tasks",
-    "job_array": "simsched.workload.arrays.job_arrays",
+    "ArrayTask": "simsched.workload.job",
+    "job_array": "simsched.workload.job",
     "load_workload": "simsched.workload.load",
     "CandidateOrder": "simsched.match.policies.policy",
     "Candidates": "simsched.match.policies.candidates",
@@ -131,7 +131,7 @@ _HOME = {
     "ClusterReader": "simsched.graph.build.cluster_plugins",
     "JobOrder": "simsched.schedule.orders.ranking",
     "Order": "simsched.schedule.orders.ranking",
-    "PriorityFactor": "simsched.schedule.orders.factor_plugins",
+    "PriorityFactor": "simsched.schedule.orders.priority_rules",
     "QueuePolicy": "simsched.schedule.pass_context",
     "PassContext": "simsched.schedule.pass_context",
     "RunTimePredictor": "simsched.schedule.predictors.predictor",

@@ -190,8 +190,8 @@ def simulate(
     from simsched.plugins.plugin_errors import name_of
     from simsched.simulation.options.rule_notes import notes_on_rules
     from simsched.simulation.simulate import simulate as run_workload
-    from simsched.site.given_site import rules_on, site_given
     from simsched.site.log_use import reading_on, use_sentence
+    from simsched.site.site_folder import rules_on, site_given
     from simsched.workload.load import as_workload
 
     for name, given in (("inputs", inputs), ("checkpoints", checkpoints)):

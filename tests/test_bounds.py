@@ -12,7 +12,8 @@ import simsched as ss
 from simsched.cli import DEBUG, main
 from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS, format_date, parse_time
-from simsched.formats.text.documents import load_json, load_yaml
+from simsched.formats.text.json_text import load_json
+from simsched.formats.text.yaml_text import load_yaml
 from simsched.graph.inspect import view
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.record.run_origin import read_origin
@@ -21,7 +22,7 @@ from simsched.study.runs import sweep_plan as plans
 from simsched.study.spec.study_file import study_from_dict
 from simsched.workload.job import Workload
 from simsched.workload.models.distribution import Distribution
-from simsched.workload.models.lublin_workload import MAX_USERS, LublinWorkload, users
+from simsched.workload.models.lublin import MAX_USERS, LublinWorkload, users
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms.transforms import repeat
 

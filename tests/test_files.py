@@ -14,7 +14,7 @@ import pytest
 import simsched as ss
 from simsched.errors import ClusterError, ConfigError, RunError
 from simsched.files import hidden_name, leftovers, replacing, this_host, write_file
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 
 SIZE_LIMIT = """\
 import resource, sys

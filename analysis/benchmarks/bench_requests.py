@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.shape import _parse, format_shape, parse_shape
 from simsched.formats.request_files import load_jobspecs
-from simsched.formats.rfc.constraint_text import parse_constraint
-from simsched.formats.text.yaml_writer import to_yaml
+from simsched.formats.rfc.constraint import parse_constraint
+from simsched.formats.text.yaml_text import to_yaml
 from simsched.formats.validate import validate_file
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ import simsched as ss
 from analysis.benchmarks import bench_mixed
 from analysis.benchmarks.bare_loop import bare_loop
 from analysis.benchmarks.bench_run import CURIE, HPC2N, KTH, SDSC, TRACES, machine
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 
 SEED = 33
 SLURM_CONF = """

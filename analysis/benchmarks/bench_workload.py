@@ -35,8 +35,8 @@ def make_swf(path: Path, jobs: int) -> None:
     """Write jobs of the Lublin-Feitelson model as SWF."""
     import numpy as np
 
-    from simsched.workload.models.lublin_workload import LublinWorkload
-    from simsched.workload.writers.save import save_workload
+    from simsched.workload.models.lublin import LublinWorkload
+    from simsched.workload.save import save_workload
 
     model = LublinWorkload(machine=1024, jobs=jobs, load=0.9, max_estimate=86400, users=300)
     save_workload(model.make(np.random.default_rng(SEED)), path, to="swf")

@@ -6,19 +6,16 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from simsched.check.findings import SiteFault
-from simsched.check.site_files import hosts_named, ranks_named
-from simsched.check.stated_nodes import COUNTED, GRAPH, R
-from simsched.errors import FormatError, did_you_mean
+from simsched.check.site_files import COUNTED, GRAPH, R, hosts_named, ranks_named
+from simsched.errors import FormatError, clip, did_you_mean
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
 from simsched.graph.pool import split_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.check.site_files import SiteFiles
-    from simsched.check.stated_nodes import StatedMachine, StatedNode
+    from simsched.check.site_files import SiteFiles, StatedMachine, StatedNode
     from simsched.simulation.outages.outages import Outage
 
 MOST_CHARACTERS = 120

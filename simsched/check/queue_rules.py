@@ -171,7 +171,6 @@ class _Place(NamedTuple):
 
 
 def _queues(site: SiteFiles) -> Iterator[tuple[_Place, Queue]]:
-    """Yield each queue with its place."""
     for config in site.configs:
         if config.queues is not None:
             for name, queue in config.queues.queues.items():

@@ -1,21 +1,29 @@
-"""`SiteFiles`: the files of a site, each recognised by its content and read by itself."""
+"""`SiteFiles`: the files of a site, each recognised by its content and read by itself.
+
+Each description of the machine becomes a list of nodes, the same for R, JGF and every other format.  R that
+holds a graph is two descriptions, which may contradict each other: each is read by itself, where
+`graph.build.r_with_graph` would refuse the document.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.bundled import bundled
 from simsched.check.findings import SiteFault
-from simsched.check.stated_nodes import GRAPH, R, StatedMachine, machine_of_graph, machine_of_r
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.rfc.idset import Idset
-from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
+from simsched.formats.rfc.units import is_unit, unit_of
+from simsched.graph.cluster import SITE_FILES, SITE_QUEUES, Cluster
+from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
 from simsched.simulation.options.config_file import queue_document
 from simsched.simulation.options.run_config import KEYS, from_document
 from simsched.simulation.outages.outages import Outage, read_outages
@@ -24,10 +32,124 @@ from simsched.site.site_folder import load_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site
+
+
+R, GRAPH = "R", "graph"
+
+COUNTED = ("core", "gpu")
+"""Types that every description counts, also where they have parts (hardware threads)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedNode:
+    """One node as a description states it.
+
+    `rank` is None where the description has no ranks.  `units` are those of each type below it, in bytes
+    and other base units where a graph has units.  `kind` is its type, which is not ``node`` for the storage
+    servers of a graph.
+    """
+
+    host: str
+    rank: int | None
+    properties: frozenset[str]
+    units: Mapping[str, int]
+    kind: str = "node"
+
+
+@dataclass(frozen=True)
+class StatedMachine:
+    """One description: its place, its kind (``R``, ``graph``, ``recipe`` …), its nodes, and its cluster."""
+
+    where: str
+    kind: str
+    nodes: tuple[StatedNode, ...]
+    cluster: Cluster
+
+    @cached_property
+    def by_host(self) -> Mapping[str, StatedNode]:
+        """The nodes by host; of several on one host, the first."""
+        found: dict[str, StatedNode] = {}
+        for node in self.nodes:
+            found.setdefault(node.host, node)
+        return found
+
+    @cached_property
+    def totals(self) -> Mapping[str, int]:
+        """The units of each type on all nodes."""
+        found: Counter[str] = Counter()
+        for node in self.nodes:
+            found.update(node.units)
+        return found
+
+
+def machine_of_r(rset: ResourceSet, where: str, name: str) -> StatedMachine:
+    """Return R_lite as a description of its own."""
+    hosts = iter(rset.hosts)
+    names: dict[int, list[str]] = {}
+    for label, ranks in rset.properties.items():
+        for rank in ranks:
+            names.setdefault(rank, []).append(label)
+    units = {
+        rank: {kind: len(ids) for kind, ids in group.children.items()}
+        for group in rset.groups
+        for rank in group.ranks
+    }
+    nodes = tuple(
+        StatedNode(next(hosts), rank, frozenset(names.get(rank, ())), units[rank]) for rank in sorted(units)
+    )
+    return StatedMachine(where, R, nodes, Cluster.from_rset(rset, name=name))
+
+
+def machine_of_graph(graph: ResourceGraph, where: str, kind: str, *, ranked: bool) -> StatedMachine:
+    """Return a graph as a description; `ranked` if its format states ranks at all."""
+    nodes = tuple(_nodes(graph, ranked=ranked))
+    return StatedMachine(where, kind, nodes, Cluster(graph))
+
+
+def _nodes(graph: ResourceGraph, *, ranked: bool) -> Iterator[StatedNode]:
+    below = children_map(graph)
+    assigned = graph.graph.get("assigned_ranks", frozenset())
+    for vertex in _with_servers(graph, below):
+        pool = pool_of(graph, vertex)
+        rank = pool.rank if ranked and vertex not in assigned else None
+        names = frozenset(_property_names(pool.properties))
+        yield StatedNode(pool.name, rank, names, _units(graph, vertex, below), pool.type)
+
+
+def _with_servers(graph: ResourceGraph, below: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the execution targets, and the vertices with a rank of their own that are outside of them."""
+    targets = set(execution_targets(graph, below))
+    stack = [containment_root(graph)]
+    while stack:
+        vertex = stack.pop()
+        if vertex in targets or pool_of(graph, vertex).rank is not None:
+            yield vertex
+        else:
+            stack.extend(reversed(below.get(vertex, ())))
+
+
+def _property_names(properties: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names as R writes them: without those that Fluxion makes itself, which begin with ``+``."""
+    return (name for name in properties if not name.startswith("+"))
+
+
+def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
+    found: Counter[str] = Counter()
+    stack = list(below.get(vertex, ()))
+    while stack:
+        inner = stack.pop()
+        pool = pool_of(graph, inner)
+        stack.extend(below.get(inner, ()))
+        if inner not in below or pool.type in COUNTED:
+            factor = int(unit_of(pool.unit).factor) if is_unit(pool.unit) else 1
+            found[pool.type] += pool.size * factor
+    return found
+
 
 EXPECTED = "R, JGF, a cluster recipe, a site's own file, a configuration, outages or a storage map"
 
@@ -166,7 +288,7 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
-    from simsched.formats.text.input_files import read_text
+    from simsched.formats.text.documents import read_text
 
     files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != SITE_QUEUES:
@@ -200,8 +322,7 @@ def _text_of(path: str | Path) -> tuple[str, str]:
 def _add_file(found: SiteFiles, path: str | Path, where: str, text: str) -> None:
     from simsched.formats.machines.read import describe_document, describe_text
     from simsched.formats.machines.recognition import CLUSTER, unrecognised
-    from simsched.formats.text.documents import load_document
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import load_document, opener
 
     if _is_toml(text, where):
         _add_toml(found, [(path, where, text)])
@@ -238,10 +359,9 @@ def _of_slurm(
     files: Sequence[tuple[str | Path, str, str]],
 ) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
-    from simsched.formats.machines.merging import merge
-    from simsched.formats.machines.read import describe_text, kinds_of
+    from simsched.formats.machines.read import describe_text, kinds_of, merge
     from simsched.formats.machines.recognition import SLURM_KINDS
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import opener
 
     found = {
         where: described
@@ -259,9 +379,9 @@ def _of_slurm(
 
 def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
     """Add the TOML files (path, name, text) of one configuration."""
+    from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.flux_config import merged_tables, read_flux_configs
-    from simsched.formats.machines.shared.note_collector import NoteCollector
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import opener
 
     document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
     names = ", ".join(where for _, where, _ in files)

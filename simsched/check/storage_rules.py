@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 
 from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
-from simsched.check.stated_nodes import R
+from simsched.check.site_files import R
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from simsched.check.site_files import SiteFiles
-    from simsched.check.stated_nodes import StatedMachine
+    from simsched.check.site_files import SiteFiles, StatedMachine
     from simsched.formats.cluster.storage_map import StorageMap
     from simsched.graph.pool import Pool
 

@@ -56,7 +56,7 @@ def _made_from_file(args: argparse.Namespace) -> tuple[dict[str, Any], str] | No
         for options that contradict them.
     """
     from simsched.errors import ConfigError
-    from simsched.formats.cluster.recipe_document import recipe_document
+    from simsched.formats.cluster.recipe import recipe_document
 
     if args.trace is None and args.like is None:
         return None
@@ -193,7 +193,7 @@ def run_convert(args: argparse.Namespace) -> int:
     if args.remove:
         cluster = edit.remove_nodes(cluster, args.remove)
     if args.constraint:
-        from simsched.formats.rfc.constraint_text import parse_constraint
+        from simsched.formats.rfc.constraint import parse_constraint
 
         cluster = edit.restrict(cluster, parse_constraint(args.constraint))
     graph = _edited(cluster, args.statuses, args.properties).graph
@@ -211,8 +211,7 @@ def _convert_to_recipe(args: argparse.Namespace) -> int:
         for edits, and for files whose resources are vertices of a graph (JGF, GRUG).
     """
     from simsched.errors import ConfigError
-    from simsched.formats.cluster.recipe import format_recipe
-    from simsched.formats.cluster.recipe_document import recipe_document
+    from simsched.formats.cluster.recipe import format_recipe, recipe_document
 
     if args.hosts or args.remove or args.constraint or args.statuses or args.properties:
         raise ConfigError(
@@ -230,8 +229,7 @@ def _recipe_in(name: str) -> Recipe:
     from simsched.errors import ConfigError, FormatError
     from simsched.formats.cluster.recipe import is_recipe, parse_recipe
     from simsched.formats.machines.read import describe_text
-    from simsched.formats.text.documents import load_document, name_of, read_text
-    from simsched.formats.text.input_files import opener
+    from simsched.formats.text.documents import load_document, name_of, opener, read_text
 
     path = bundled.resolve("clusters", name)
     text, where = read_text(path), name_of(path)

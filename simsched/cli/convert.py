@@ -185,7 +185,7 @@ def _emit(documents: list[Any], form: str, to_shape: Callable[[Any], str]) -> No
         lines = (json.dumps(document, indent=indent, ensure_ascii=False) for document in documents)
         print_lines(lines, "json")
     else:
-        from simsched.formats.text.yaml_writer import to_yaml
+        from simsched.formats.text.yaml_text import to_yaml
 
         write("---\n".join(map(to_yaml, documents)), "other")
 
@@ -267,8 +267,7 @@ def _requests(args: argparse.Namespace, text: str, where: str) -> list[Jobspec]:
 def _convert_constraint(args: argparse.Namespace) -> int:
     import json
 
-    from simsched.formats.rfc.constraint import from_json, to_json
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import from_json, parse_constraint, to_json
     from simsched.formats.text.documents import load_document, read_text
 
     text = read_text(args.file)

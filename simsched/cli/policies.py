@@ -94,10 +94,9 @@ def _installed(kind: PluginKind) -> Iterator[PolicyEntry]:
 
 
 def _orders() -> Iterator[PolicyEntry]:
-    from simsched.schedule.orders.fairshare import FairShare
+    from simsched.schedule.orders.fair_share import FairShare
     from simsched.schedule.orders.multifactor import Multifactor
     from simsched.schedule.orders.order import KIND, ORDERS
-    from simsched.schedule.orders.starving import SAYS
 
     for name, order in ORDERS.items():
         yield PolicyEntry(name, _sentence(order.keys))
@@ -107,28 +106,31 @@ def _orders() -> Iterator[PolicyEntry]:
     yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
     text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
     yield PolicyEntry(Multifactor.name, text, "priority")
-    yield PolicyEntry("starving(ORDER, T)", SAYS)
+    text = (
+        "jobs that have waited for longer than T first, by urgency and submission; then the others in ORDER"
+        " (Lelong et al. 2017)"
+    )
+    yield PolicyEntry("starving(ORDER, T)", text)
     yield from _installed(KIND)
 
 
 def _factors() -> Iterator[PolicyEntry]:
-    from simsched.schedule.orders.factor_plugins import KIND
-    from simsched.schedule.orders.priority_rules import FACTORS
+    from simsched.schedule.orders.priority_rules import FACTORS, PLUGINS
 
     for name, kind in FACTORS.items():
         yield PolicyEntry(name, f"{kind.text} ({kind.source})", ", ".join(kind.options))
-    yield from _installed(KIND)
+    yield from _installed(PLUGINS)
 
 
 def _fair_shares() -> Iterator[PolicyEntry]:
-    from simsched.schedule.orders.fair_share_rules import RULES
+    from simsched.schedule.orders.fair_share import RULES
 
     for name, (_, text) in RULES.items():
         yield PolicyEntry(name, text)
 
 
 def _presets() -> Iterator[PolicyEntry]:
-    from simsched.schedule.orders.priority_presets import PRESETS
+    from simsched.schedule.orders.priority_rules import PRESETS
 
     for name, (_, text) in PRESETS.items():
         yield PolicyEntry(name, text)

@@ -127,7 +127,8 @@ def _again(args: argparse.Namespace) -> dict[str, Any]:
     """
     from simsched.cli.options.recorded_command import take_command
     from simsched.errors import ConfigError, RunError
-    from simsched.formats.text.documents import load_json, read_text
+    from simsched.formats.text.documents import read_text
+    from simsched.formats.text.json_text import load_json
 
     folder = Path(args.again)
     record = folder / "run.json"

@@ -94,15 +94,18 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _text(site: Site) -> Iterator[str]:
-    from simsched.site.preemption_tables import PREEMPTION, RESERVATIONS, preemption_rows, reservation_rows
     from simsched.site.site_tables import (
         LIMITS,
         NODES,
+        PREEMPTION,
         QUEUES,
+        RESERVATIONS,
         limit_rows,
         node_rows,
         notes_by_kind,
+        preemption_rows,
         queue_rows,
+        reservation_rows,
     )
 
     source = f", from {site.format}" if site.format else ""

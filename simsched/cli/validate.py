@@ -52,7 +52,7 @@ def register(subparsers: Subparsers) -> None:
 def validate(args: argparse.Namespace) -> int:
     """Print every fault of every file; return 0 if no file has a fault, else 2."""
     if args.print_schema:
-        from simsched.formats.validate import schema_text
+        from simsched.formats.text.schemas import schema_text
 
         write(schema_text(args.print_schema), "json")
         return 0
@@ -195,7 +195,7 @@ def guess_kind(text: str) -> str:
 def _json_kind(text: str) -> str:
     """Return the kind of a JSON text, by the keys at its top and those of its jobs."""
     from simsched.formats.machines.recognition import CLUSTER, WORKLOAD, look_of
-    from simsched.formats.text.json_outline import outline
+    from simsched.formats.text.sniffing import outline
 
     keys = outline(text)
     if "execution" in keys or "R_lite" in keys:

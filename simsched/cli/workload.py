@@ -67,7 +67,7 @@ def propose_columns(args: argparse.Namespace) -> int:
 def list_presets(args: argparse.Namespace) -> int:
     """Print the presets with their data sets and papers, or the text of one."""
     from simsched.text_table import table_lines
-    from simsched.workload.readers.tables.presets import preset_text, presets
+    from simsched.workload.readers.tables.column_map import preset_text, presets
 
     if args.name:
         print(preset_text(args.name), end="")
@@ -245,7 +245,7 @@ def deliver(args: argparse.Namespace) -> int:
 def make_lublin(args: argparse.Namespace) -> int:
     """Make a workload by the Lublin-Feitelson model."""
     from simsched.workload.mapping import JobMap
-    from simsched.workload.models.lublin_workload import LublinWorkload
+    from simsched.workload.models.lublin import LublinWorkload
 
     model = LublinWorkload(
         machine=args.machine,
@@ -265,7 +265,7 @@ def make_lublin(args: argparse.Namespace) -> int:
 def make_mix(args: argparse.Namespace) -> int:
     """Make a workload from the parts of a mix."""
     from simsched.formats.text.documents import load_document, read_text
-    from simsched.workload.models.model_file import model_of
+    from simsched.workload.models.mix import model_of
 
     mix = model_of(load_document(read_text(args.spec), args.spec), args.spec)
     _write(_noted(mix.make(generator(args)), args), args)
@@ -285,7 +285,7 @@ def _write(workload: Workload, args: argparse.Namespace, *, strict: bool = False
     from dataclasses import replace
 
     from simsched.workload.job import Skips
-    from simsched.workload.writers.save import kind_of, lines_of, losses, save_workload
+    from simsched.workload.save import kind_of, lines_of, losses, save_workload
 
     kind = args.to or (kind_of(args.output) if args.output else "jobs")
     skips = Skips(strict=strict)

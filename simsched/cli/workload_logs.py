@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
-    from simsched.workload.models.fit_check import FitCheck
-    from simsched.workload.models.log_distance import Distance
+    from simsched.workload.models.fit_check import Distance, FitCheck
     from simsched.workload.models.log_model import LogModel
     from simsched.workload.transforms.flurries import Flurry
 
@@ -63,7 +62,7 @@ def fit(args: argparse.Namespace) -> int:
     from simsched.errors import ConfigError
     from simsched.workload.models.fit_check import check_fit, tomorrow
     from simsched.workload.models.log_fit import fit_log
-    from simsched.workload.models.log_model_document import model_text
+    from simsched.workload.models.log_model import model_text
 
     if not 1 <= args.classes <= MAX_CLASSES:
         raise ConfigError(

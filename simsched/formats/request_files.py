@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from simsched.formats.jobspec.parts import Warn
+    from simsched.formats.jobspec.jobspec import Warn
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.text.diagnostics import Fault
 
@@ -88,7 +88,7 @@ def _joined(faults: tuple[Fault, ...], where: str) -> FormatError:
 def _from_lines(text: str, lenient: Warn | None) -> list[Jobspec] | None:
     """Return the jobspecs of JSON Lines; None if one of them is faulty."""
     from simsched.formats.jobspec.fast import Reader
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     reader = Reader()
     jobs = []
@@ -134,7 +134,8 @@ def load_resources(path: str | Path) -> list[tuple[ResourceVertex, ...]]:
 
 
 def _documents(text: str, where: str) -> list[Any]:
-    from simsched.formats.text.documents import load_documents, load_json_line
+    from simsched.formats.text.documents import load_documents
+    from simsched.formats.text.json_text import load_json_line
 
     if detect_kind(text) == "jsonl":
         lines = enumerate(text.splitlines(), 1)
@@ -145,7 +146,7 @@ def _documents(text: str, where: str) -> list[Any]:
 def _resources(document: Any, text: str, where: str, number: int) -> tuple[ResourceVertex, ...]:
     from dataclasses import replace
 
-    from simsched.formats.jobspec.parts import build_resources
+    from simsched.formats.jobspec.jobspec import build_resources
     from simsched.formats.jobspec.validation_rules import resources_faults
     from simsched.formats.text.diagnostics import joined, located
 

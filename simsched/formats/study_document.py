@@ -17,8 +17,8 @@ from simsched.formats.text.schemas import first_fault
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from simsched.formats.text.diagnostics import Locations
     from simsched.formats.text.excerpts import Path as Steps
-    from simsched.formats.text.locations import Locations
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class StudyDocument:
     @cached_property
     def _spots(self) -> Locations:
         """The locations of all values of the text; found once, for the first fault."""
-        from simsched.formats.text.locations import Locations
+        from simsched.formats.text.diagnostics import Locations
 
         return Locations.of(self.text)
 

@@ -10,11 +10,10 @@ import re
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import gres_of, time_limit
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

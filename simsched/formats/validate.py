@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from simsched.errors import FormatError, SimschedError, did_you_mean
 from simsched.formats.jobspec.validation_rules import SYSTEM_KEYS, faults_of
 from simsched.formats.text.diagnostics import CaretError, Fault, located, located_in_all
-from simsched.formats.text.schemas import schema_text as schema_text  # noqa: PLC0414 (part of this interface)
 from simsched.formats.text.schemas import validator
 from simsched.formats.text.sniffing import looks_like_shapes
 
@@ -89,7 +88,7 @@ def validate_text(text: str, where: str, kind: RequestKind = "auto", *, lenient:
         return _lines(text, where, "shape")
     if kind == "constraint":
         return _constraint(text, where)
-    from simsched.formats.text.documents import detect_kind
+    from simsched.formats.text.sniffing import detect_kind
 
     form = detect_kind(text)
     if kind == "auto" and form == "text":
@@ -200,8 +199,7 @@ def _json_lines(text: str, where: str, kind: RequestKind, *, lenient: bool) -> R
 
 
 def _checked_line(line: str, where: str, number: int, kind: RequestKind, *, lenient: bool) -> _Findings:
-    """Check one line of JSON Lines."""
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     try:
         document = load_json(line)
@@ -251,7 +249,7 @@ def _caret_fault(error: FormatError, where: str, number: int) -> Fault:
 def _constraint(text: str, where: str) -> Report:
     """Check a constraint: an RFC 31 object in JSON or YAML, or the text of RFC 35."""
     from simsched.formats.jobspec.validation_rules import constraint_faults
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import parse_constraint
     from simsched.formats.text.documents import load_document
 
     try:

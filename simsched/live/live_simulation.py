@@ -10,7 +10,7 @@ from simsched.graph.cluster import as_cluster
 from simsched.plugins.plugin_errors import name_of
 from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.simulation.options.run_rules import RunRules
-from simsched.site.given_site import rules_on, site_given
+from simsched.site.site_folder import rules_on, site_given
 from simsched.text_table import html_table
 from simsched.workload.job import FIRST_JOBS, Job
 from simsched.workload.load import as_workload

@@ -8,6 +8,7 @@ on targets, or whole targets, and nothing else. All other requests are for the g
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from simsched.match.state.draws import ids_ascend, with_masks
 from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -79,6 +80,7 @@ class CountedKinds:
     ) -> None:
         index = available.index
         self._available, self._policy = available, policy
+        available.kinds = self
         leaves = [each for name in index.pool_types if (each := leaves_on_targets(index, name)) is not None]
         self._types = [each.type for each in leaves]
         columns = [1 if each.pools is None else each.pools.shape[1] for each in leaves]
@@ -117,8 +119,7 @@ class CountedKinds:
             kinds,
             available.arrays(),
             last=policy.highest,
-            places=available.places,
-            target_type=index.target_type,
+            written=partial(_written, available.places, index.target_type),
         )
         self.counted = [demand >= 0 for demand, _ in kinds]
         by_ids = (policy.lowest or policy.highest) and not all(
@@ -156,6 +157,15 @@ class CountedKinds:
     def follow_status(self) -> None:
         """Note that targets went down or came up; they are counted again by themselves."""
         self.kernel.permit(self.may().reshape(-1))
+
+    def recount(self) -> None:
+        """Do nothing: the kernel counts the arrays of the state, which tells it of each change."""
+
+    def check(self) -> None:
+        """Assert that the kernel counts what it would count anew."""
+        before = self.kernel.table.copy()
+        self.kernel.recount(np.arange(len(self._available.up)))
+        assert (before == self.kernel.table).all()
 
     def fitting(self) -> Bools:
         """Return for each kind whether it fits now; true where the kernel does not count it."""
@@ -212,6 +222,18 @@ class CountedKinds:
         made = Selection(request, targets, held, held, holds, (), request.slots, counted=counted)
         kernel.draft = made
         return made
+
+
+def _written(places: Mapping[str, int], target_type: str, selection: Selection) -> Ints:
+    """Return the claim of a selection as the kernel has it."""
+    held = [hold for hold in selection.holds if hold.type == target_type and hold.exclusive]
+    whole = np.concatenate([np.zeros(0, np.int64), *(hold.ordinals for hold in held)])
+    cells = [draw.pools + places[draw.type] for draw in selection.held]
+    units = [np.broadcast_to(draw.units, len(draw.pools)) for draw in selection.held]
+    head = [0, len(selection.targets), len(whole), sum(map(len, cells))]
+    claim = np.concatenate([np.array(head), selection.targets, whole, *cells, *units])
+    claim[0] = len(claim)
+    return claim
 
 
 def _gate(content: Content) -> int:

@@ -8,8 +8,8 @@ cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:
 
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
-    cdef object places, target_type
-    cdef bint last
+    cdef object written
+    cdef bint last, owned
     cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
     cdef unsigned char[::1] may
     cdef long long[::1] units, use
@@ -39,10 +39,10 @@ cdef class Kernel:
         have=cython.longlong, t=cython.longlong, at=cython.longlong, cell=cython.longlong,
     )
     cdef long long _host(self, long long d, long long n, int state) noexcept
-    @cython.locals(
-        i=cython.Py_ssize_t, n=cython.longlong, d=cython.longlong, at=cython.longlong, copies=cython.longlong
-    )
+    @cython.locals(i=cython.Py_ssize_t)
     cpdef recount(self, const long long[:] targets)
+    @cython.locals(d=cython.longlong, at=cython.longlong, copies=cython.longlong)
+    cdef void _count(self, long long n) noexcept
     cpdef permit(self, const unsigned char[::1] may)
     cpdef bint fits(self, long long kind)
     @cython.locals(d=cython.longlong)
@@ -66,7 +66,13 @@ cdef class Kernel:
     cdef long long _move(self, const long long[::1] old, long long begin, long long stop, long long to) noexcept
     cpdef start(self, long long job, selection)
     cdef _write(self, selection)
+    @cython.locals(at=cython.longlong)
     cpdef end(self, long long job)
+    @cython.locals(
+        pools=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong, i=cython.longlong
+    )
+    cdef void _change(self, long long at, int sign) noexcept
+    cpdef set_free(self, long long cell, long long target, long long units)
     @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)
     cpdef long long shadow(self, long long kind, double now, list ends, list jobs) except -3
     @cython.locals(
@@ -88,5 +94,5 @@ cdef class Kernel:
     @cython.locals(job=cython.longlong, kind=cython.longlong, d=cython.longlong, fits=cython.bint)
     cpdef Py_ssize_t next(
         self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] judged,
-        double now, double time,
+        double now, double time, long long most,
     )

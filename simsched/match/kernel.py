@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -56,7 +56,8 @@ class Kernel:
     may : demand and target → whether the target may host it: it passes the constraint and is up.
     order : the targets in the order of the match policy.
     last : whether units are taken from the last leaf pool of a target on.
-    places, target_type : the first place of each pool type in `units`, and the vertex type of the targets.
+    written : selection → its claim as numbers, for a selection that was not placed here.
+    owned : whether the state belongs to the kernel: claims change it here, and not elsewhere before.
     kinds : for each kind its demand (-1: it is not counted here) and the copies.
     units, use, held : the state: free units of each leaf pool, claims that touch each target, and whether one
         takes it whole.
@@ -80,10 +81,10 @@ class Kernel:
         state: tuple[Integers, Integers, Bytes],
         *,
         last: bool,
-        places: Mapping[str, int],
-        target_type: str,
+        written: Callable[[Any], Integers],
+        owned: bool = False,
     ) -> None:
-        self.places, self.target_type = places, target_type
+        self.written, self.owned = written, owned
         self.targets, self.width = leaves.shape
         self.leaf = _row(leaves)
         self.column = _row(columns)
@@ -194,13 +195,16 @@ class Kernel:
     def recount(self, targets: Any) -> None:
         """Count the copies on some targets again: they were touched by a claim, a release or a new status."""
         for i in range(len(targets)):
-            n = targets[i]
-            for d in range(self.demands):
-                at = d * self.targets + n
-                copies = self._host(d, n, NOW)
-                self.total[d] += copies - self.copies[at]
-                self.copies[at] = copies
+            self._count(targets[i])
         self.epoch += 1
+
+    def _count(self, n: int) -> None:
+        """Count the copies on a target again."""
+        for d in range(self.demands):
+            at = d * self.targets + n
+            copies = self._host(d, n, NOW)
+            self.total[d] += copies - self.copies[at]
+            self.copies[at] = copies
 
     def permit(self, may: Any) -> None:
         """Take over which targets may host each demand; those for which that changes are to be recounted."""
@@ -333,26 +337,44 @@ class Kernel:
             if selection is not self.draft:
                 self._write(selection)
             self.claims[job] = self.top
+            if self.owned:
+                self._change(self.top, -1)
             self.top += self.store[self.top]
         self.draft = None
         self.epoch += 1
 
     def _write(self, selection: Any) -> None:
         """Write the claim of a selection behind the others."""
-        held = [hold for hold in selection.holds if hold.type == self.target_type and hold.exclusive]
-        whole = np.concatenate([np.zeros(0, np.int64), *(hold.ordinals for hold in held)])
-        cells = [draw.pools + self.places[draw.type] for draw in selection.held]
-        units = [np.broadcast_to(draw.units, len(draw.pools)) for draw in selection.held]
-        head = [0, len(selection.targets), len(whole), sum(map(len, cells))]
-        claim = np.concatenate([np.array(head), selection.targets, whole, *cells, *units])
-        claim[0] = len(claim)
+        claim = self.written(selection)
         self.draft = None
         self._make_room(len(claim))
         self._move(_view(claim), 0, len(claim), self.top)
 
     def end(self, job: int) -> None:
         """Forget the claim of a job that ends."""
-        self.claims.pop(job, None)
+        at = self.claims.pop(job, -1)
+        if self.owned and at >= 0:
+            self._change(at, 1)
+        self.epoch += 1
+
+    def _change(self, at: int, sign: int) -> None:
+        """Release (1) or make (-1) a claim now."""
+        targets = at + HEAD
+        whole = targets + self.store[at + 1]
+        cells = whole + self.store[at + 2]
+        pools = self.store[at + 3]
+        for i in range(cells, cells + pools):
+            self.units[self.store[i]] += sign * self.store[i + pools]
+        for i in range(whole, cells):
+            self.held[self.store[i]] = sign < 0
+        for i in range(targets, whole):
+            self.use[self.store[i]] -= sign
+            self._count(self.store[i])
+
+    def set_free(self, cell: int, target: int, units: int) -> None:
+        """Take over the free units of a leaf pool of a target, which not only claims have changed."""
+        self.units[cell] = units
+        self._count(target)
         self.epoch += 1
 
     # --- the shadow time ------------------------------------------------------------------------
@@ -461,19 +483,21 @@ class Kernel:
 
     # --- many jobs ------------------------------------------------------------------------------
 
-    def next(self, jobs: Any, at: int, kinds: Any, judged: Any, now: float, time: float) -> int:
+    def next(self, jobs: Any, at: int, kinds: Any, judged: Any, now: float, time: float, most: int) -> int:
         """Return the place of the first of some jobs, from a place on, that may start now.
 
-        Its kind fits, or is not counted, and it ends by the shadow time, or its kind is not known to be in
-        the way. `kinds` and `judged` are the kind and the seconds of each job. Without such a job: their
-        number.
+        Its kind fits, or is not counted. It ends by the shadow time, or it has at most `most` copies and its
+        kind is not known to be in the way. `kinds` and `judged` are the kind and the seconds of each job.
+        Without such a job: their number.
         """
         while at < len(jobs):
             job = jobs[at]
             kind = kinds[job]
             d = self.demand[kind]
             fits = d < 0 or self.total[d] >= self.amount[kind]
-            if fits and (self.refused[kind] != self.epoch or now + judged[job] <= time):
+            if fits and (
+                now + judged[job] <= time or (self.amount[kind] <= most and self.refused[kind] != self.epoch)
+            ):
                 return at
             at += 1
         return at

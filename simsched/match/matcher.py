@@ -26,7 +26,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.requests.dialect import find_dialect
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import can_match, could_fit, select
-from simsched.match.state import saved as state
+from simsched.match.state import selection_codec as state
 from simsched.match.state.availability import Availability, idle_cluster
 from simsched.match.state.selection import Selection, SplitSelection, split
 

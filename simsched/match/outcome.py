@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from simsched.formats.text.excerpts import clip
+from simsched.errors import clip
 from simsched.match.explain.reasons import Funnel, Holder, Reasons, Step, Suggestion
 
 if TYPE_CHECKING:

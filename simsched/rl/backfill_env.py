@@ -17,9 +17,8 @@ from simsched.rl.chosen_jobs import KINDS, WITH_WAITING, ChosenJobs
 from simsched.rl.observation import Observer, shapes
 from simsched.rl.rewards import StartedJob, reward_of, rewarded
 from simsched.simulation.options.run_rules import RunRules
-from simsched.site.given_site import rules_on, site_given
 from simsched.site.site import Site
-from simsched.site.site_folder import load_site
+from simsched.site.site_folder import load_site, rules_on, site_given
 from simsched.workload.load import as_workload
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from simsched.schedule.policies.easy import let_pass
 from simsched.schedule.policies.fcfs import start_in_order
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.supply import Shadow
+    from simsched.schedule.shadow import Shadow
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -77,8 +78,6 @@ class ChosenJobs:
         self._picked: dict[PassContext, int] = {}
         self._shadow: Shadow | None = None
         self._declined: set[PassContext] = set()
-        self._reserved: dict[PassContext, Shadow] = {}
-        """The reservations of the jobs that are to be next, from the last passes."""
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -113,7 +112,7 @@ class ChosenJobs:
             self._start_picked(context)
             if self._kind == START or start_in_order(context) is not None:
                 self._offer(context)
-        elif not self._holds_picked(context) and context.queue.ranks:
+        elif not self._holds_picked(context) and context.queue.waiting:
             self._offer(context)
         self.started += [(job, context.now) for job, _, _ in context.started]
 
@@ -135,30 +134,15 @@ class ChosenJobs:
         if job is None:
             return False
         if job in context.queue:
-            shadow = self._reserved.get(context)
-            if shadow is not None and shadow.job == job and _only_new_may_start(context, shadow):
-                new = list(context.supply.candidates(context.queue.new_jobs()))
-                if new:
-                    _pass_by(context, shadow, np.array(new, dtype=np.int64))
-                return True
             selection = context.fit(job)
             if selection is None:
                 if self._kind == NEXT_EASY:
-                    self._let_pass(context, job)
+                    jobs = context.queue.jobs()
+                    let_pass(context, context.supply.shadow(job), jobs[jobs != job])
                 return True
             context.start(job, selection, backfilled=job != context.queue.first)
-        self._reserved.pop(context, None)
         del self._picked[context]
         return False
-
-    def _let_pass(self, context: PassContext, first: int) -> None:
-        """Start each job that fits now and does not delay `first`, in the order of the queue."""
-        shadow = self._reserved.get(context)
-        if shadow is None or shadow.job != first or context.moved or shadow.is_past(context.now):
-            shadow = self._reserved[context] = context.supply.shadow(first)
-        shadow.forget()
-        if not _is_full(context):
-            _pass_by(context, shadow, _may_pass(context, shadow, context.queue.jobs()))
 
     def _offer(self, context: PassContext) -> None:
         """Note the choice of this pass, if there is one."""
@@ -205,11 +189,11 @@ def _beside_first(context: PassContext, jobs: Integers, fits: Bools) -> tuple[Bo
         return allowed, None
     supply = context.supply
     shadow = supply.shadow(int(jobs[0]))
-    shadow.forget()
     late = context.now + context.table.judged_array[jobs] > shadow.time(supply)
-    allowed &= ~late | shadow.leaves_room(supply, jobs)
     late &= allowed
-    if context.table.single is None and late.any():  # the sums only rule jobs out
+    if context.table.single is not None:
+        allowed &= ~late | (context.table.demand[0][jobs] <= shadow.limits(supply).most)
+    elif late.any():  # counts only rule jobs out
         _try_each(context, jobs, late, allowed)
     return allowed, shadow
 
@@ -227,50 +211,8 @@ def _try_each(context: PassContext, jobs: Integers, late: Bools, allowed: Bools)
         key = kinds[job] if steady else job
         if key not in known:
             if shadow is None:
-                shadow = supply.trial_shadow(first)
+                shadow = supply.shadow(first)
             known[key] = shadow.fit_beside(supply, job) is not None
             if known[key]:
                 shadow = None
         allowed[at] = known[key]
-
-
-def _only_new_may_start(context: PassContext, shadow: Shadow) -> bool:
-    """Whether the jobs that did not start in the last pass cannot start now either, as in `Easy`."""
-    if context.released or context.moved or shadow.unsettled or not context.queue.static:
-        return False
-    return not shadow.is_past(context.now)
-
-
-def _is_full(context: PassContext) -> bool:
-    """Whether no unit is free, where units of one type are all that jobs need."""
-    return context.table.single is not None and not context.supply.free_units()
-
-
-def _may_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> Integers:
-    """Return the jobs that sums do not keep from starting now without a delay of the reservation."""
-    supply = context.supply
-    jobs = jobs[supply.could_start_each(jobs)]
-    if len(jobs):
-        soon = context.now + context.table.judged_array[jobs] <= shadow.time(supply)
-        jobs = jobs[soon | shadow.leaves_room(supply, jobs)]
-    return jobs
-
-
-def _pass_by(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
-    """Start each job that fits now and does not delay that of a reservation, in this order."""
-    supply, now, judged = context.supply, context.now, context.table.judged
-    while len(jobs):
-        time = shadow.time(supply)
-        for at, job in enumerate(jobs.tolist()):
-            if job == shadow.job or job in context.barred:
-                continue
-            selection = supply.fit(job) if now + judged[job] <= time else shadow.fit_beside(supply, job)
-            if selection is not None:
-                context.start(job, selection, backfilled=True)
-                shadow.note_start()
-                if _is_full(context):
-                    return
-                jobs = _may_pass(context, shadow, jobs[at + 1 :])  # sums rule out most of the others now
-                break
-        else:
-            return

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from simsched.schedule.profiles.plan import units_in
 from simsched.schedule.profiles.remainder import beside, has_free_units
+from simsched.schedule.shadow import NO_LIMITS
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.earliest import EarliestStart
+    from simsched.schedule.shadow import Limits
     from simsched.schedule.supply import Supply
-
-    Bools = npt.NDArray[np.bool_]
-    Integers = npt.NDArray[np.int64]
 
 
 class GraphShadow:
@@ -41,7 +36,7 @@ class GraphShadow:
 
     __slots__ = (
         *("_left", "_refused"),
-        *("available", "extra", "fixed", "job", "selection", "start", "unsettled"),
+        *("available", "extra", "fixed", "job", "selection", "start"),
     )
 
     def __init__(self, job: int, found: EarliestStart, *, extra: bool, fixed: bool) -> None:
@@ -51,7 +46,6 @@ class GraphShadow:
         self.selection = found.selection
         self.extra = extra
         self.fixed = fixed
-        self.unsettled = False
         self._left: Availability | None = None
         """The part of the state of now that the reservation leaves; None: not known."""
         self._refused: set[int] = set()
@@ -61,29 +55,20 @@ class GraphShadow:
         """Return the shadow time, in seconds."""
         return self.start
 
-    def is_past(self, now: float) -> bool:
-        """Whether the shadow time has passed, because a job overruns."""
-        return self.start < now
+    def limits(self, supply: Supply) -> Limits:  # noqa: ARG002
+        """Return no limits: the kernel does not have the state at the shadow time."""
+        return NO_LIMITS
 
     def note_start(self) -> None:
         """Note that a job was started: refused jobs may now get other vertices that fit."""
-        self.unsettled = True
         self._left = None
         self._refused.clear()
 
-    def forget(self) -> None:
-        """Forget which jobs were refused, before all jobs are considered again."""
-        self.unsettled = False
-        self._left = None
-        self._refused.clear()
-
-    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:
-        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
-        if not self.extra:
-            return np.zeros(len(jobs), dtype=np.bool_)
-        demand = supply.table.demand
-        then = np.array([units_in(self.available, type_) for type_ in supply.table.types], dtype=np.int64)
-        return need_at_most(demand[:, jobs], then - demand[:, self.job])
+    def _leaves_room(self, supply: Supply, job: int) -> bool:
+        """Whether sums do not rule out a job beside the first one at the shadow time."""
+        table, state = supply.table, self.available
+        demand = table.demand[:, [job, self.job]].sum(axis=1).tolist()
+        return all(need <= units_in(state, type_) for type_, need in zip(table.types, demand, strict=True))
 
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
@@ -92,7 +77,7 @@ class GraphShadow:
         resources that the reservation leaves. Equal requests share a refusal.
         """
         kind = supply.table.kinds[job]
-        if not self.extra or kind in self._refused:
+        if not self.extra or kind in self._refused or not self._leaves_room(supply, job):
             return None
         selection = supply.fit(job)
         if selection is None or self.leaves_start(supply, selection):
@@ -121,9 +106,3 @@ class GraphShadow:
             return False
         self.selection = chosen
         return True
-
-
-def need_at_most(demand: Integers, units: Integers) -> Bools:
-    """Return for each column of demand whether it is within these units of each type."""
-    within: Bools = np.logical_and.reduce(demand <= units[:, None], axis=0)
-    return within

@@ -88,8 +88,6 @@ class JobTable:
     starts : when a log started each job (s), NaN if it did not; None unless the policy plays the log.
     places : job → the targets on which the log ran it, as ordinals, for jobs whose targets are known.
     users, banks : numbers of the user and of the bank (the account) of each job, for fair share.
-    by_number : whether jobs with equal keys go by their number under every order: no job has another
-        priority, and no queue another tier.
     """
 
     def __init__(
@@ -129,8 +127,6 @@ class JobTable:
         self._users: dict[Hashable, int] = {}
         self._banks: dict[Hashable, int] = {}
         self.users, self.banks = _numbered(users, self._users), _numbered(banks, self._banks)
-        equal = tiers is None and bool((priorities == priorities[:1]).all())
-        self.by_number = equal and bool((submits[1:] >= submits[:-1]).all())
         self._predicted: JobTable | None = None
         self.units: list[int] = []
         self.recount(counting)

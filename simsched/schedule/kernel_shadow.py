@@ -7,50 +7,18 @@ pass.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
-from simsched.schedule.supply import NoShadow
+from simsched.schedule.shadow import ANY, Limits, NoShadow
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from simsched.match.counted_kinds import CountedKinds
     from simsched.match.kernel import Kernel
-    from simsched.match.requests.request import Request
-    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import JobTable
-    from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.supply import Shadow, Supply
-
-    Bools = npt.NDArray[np.bool_]
-    Integers = npt.NDArray[np.int64]
-
-
-class CountingSupply(Protocol):
-    """The supply of a pass, as far as it is needed here (see `graph_supply`)."""
-
-    table: JobTable
-    plan: Plan
-    now: float
-    kinds: CountedKinds
-
-    def request(self, job: int) -> Request:
-        """Return the compiled request of a job."""
-
-    def fit(self, job: int) -> Selection | None:
-        """Return resources on which a job may start now, or None."""
-
-    def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match a request in a state."""
-
-    def shadow_of_states(self, job: int, *, extra: bool) -> Shadow:
-        """Return the shadow of a job by a search on states."""
+    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Supply
 
 
 class KernelShadow:
@@ -59,18 +27,16 @@ class KernelShadow:
     Attributes
     ----------
     extra : whether other jobs may run beyond the shadow time.
-    unsettled : true: each pass looks at all jobs again.
     """
 
     __slots__ = (
         *("_exact", "_exact_at", "_kernel", "_now", "_other", "_seen", "_start"),
-        *("extra", "job", "unsettled"),
+        *("extra", "job"),
     )
 
     def __init__(self, job: int, *, extra: bool) -> None:
         self.job = job
         self.extra = extra
-        self.unsettled = True
         self._kernel: Kernel | None = None
         self._start = NEVER
         self._seen = self._exact_at = -1
@@ -81,15 +47,7 @@ class KernelShadow:
         self._exact: GraphShadow | None = None
         """The state at the shadow time, for requests that the kernel does not place."""
 
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """Return the state for a checkpoint: all else follows from the running jobs."""
-        return None, {"job": self.job, "extra": self.extra}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        """Take over the state of a checkpoint."""
-        self.__init__(state["job"], extra=state["extra"])  # type: ignore[misc]
-
-    def time(self, supply: CountingSupply) -> float:
+    def time(self, supply: Supply) -> float:
         """Return the shadow time, in seconds."""
         self._kernel = kernel = supply.kinds.kernel
         if self._seen != kernel.epoch or self._now != supply.now:
@@ -102,18 +60,18 @@ class KernelShadow:
                 self._other = supply.shadow_of_states(self.job, extra=self.extra)
             self._start = max(supply.now, ends[ended - 1]) if ended > 0 else supply.now
             self._seen, self._now = kernel.epoch, supply.now
-        return self._start if self._other is None else self._other.time(cast("Supply", supply))
+        return self._start if self._other is None else self._other.time(supply)
 
-    def is_past(self, now: float) -> bool:  # noqa: ARG002
-        """Return False: a time that has passed is computed again."""
-        return False
+    def limits(self, supply: Supply) -> Limits:
+        """Return the shadow time, and how many copies may run beyond it: on one target what is left over."""
+        time = self.time(supply)
+        if self._other is not None:
+            return self._other.limits(supply)
+        kernel = supply.kinds.kernel
+        most = kernel.spare if kernel.targets == 1 else ANY
+        return Limits(time, most if self.extra else 0)
 
-    def leaves_room(self, supply: CountingSupply, jobs: Integers) -> Bools:
-        """Return which jobs are not ruled out beside the first job at the shadow time."""
-        self.time(supply)
-        return np.full(len(jobs), self.extra or type(self._other) is NoShadow)
-
-    def fit_beside(self, supply: CountingSupply, job: int) -> Selection | None:
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
 
         If the match policy's first choice delays the first job, the job is matched once more, on the
@@ -121,7 +79,7 @@ class KernelShadow:
         """
         self.time(supply)
         if self._other is not None:
-            return self._other.fit_beside(cast("Supply", supply), job)
+            return self._other.fit_beside(supply, job)
         kinds, kind = supply.kinds, supply.table.kinds[job]
         kernel = kinds.kernel
         if not self.extra or kernel.is_refused(kind):
@@ -133,9 +91,9 @@ class KernelShadow:
             selection = supply.fit(job)
             if selection is not None and selection.shared:  # units that numbers do not describe
                 self._other = supply.shadow_of_states(self.job, extra=self.extra)
-                return self._other.fit_beside(cast("Supply", supply), job)
+                return self._other.fit_beside(supply, job)
             if selection is not None and not kernel.lets(selection):
-                selection = self._exactly(supply).on_the_rest(cast("Supply", supply), job)
+                selection = self._exactly(supply).on_the_rest(supply, job)
                 if selection is None:
                     kernel.refuse(kind)
                 else:
@@ -152,10 +110,7 @@ class KernelShadow:
         if self._other is not None:
             self._other.note_start()
 
-    def forget(self) -> None:
-        """Do nothing: a refusal holds until something changes."""
-
-    def _exactly(self, supply: CountingSupply) -> GraphShadow:
+    def _exactly(self, supply: Supply) -> GraphShadow:
         """Return the state of the cluster at the shadow time, with the claims of jobs started beside it."""
         if self._exact is None or self._exact_at != supply.kinds.kernel.epoch:
             plan = supply.plan

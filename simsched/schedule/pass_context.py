@@ -229,8 +229,6 @@ def _supply(
     requests = [request for request in table.by_kind if request is not None]
     by_id = plan.keeps_ids or policy.each_copy or any(request.names_units for request in requests)
     plan.counts_only = not by_id
-    if table.content is not None:
-        plan.count_copies(table.content)
     if table.single is not None:
         return CountSupply(table, plan, policy, rng, calendar)
     from simsched.schedule.graph_supply import GraphSupply  # a fifth of what a run of counts would import

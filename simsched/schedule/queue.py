@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.schedule.orders.present_order import PresentOrder, ranked
-from simsched.schedule.orders.ranking import Order
+from simsched.plugins.plugin_errors import is_ours
+from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -21,294 +21,255 @@ if TYPE_CHECKING:
     from simsched.schedule.orders.ranking import JobOrder
 
     Bools = npt.NDArray[np.bool_]
+    Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
 
-FEW = 8
-"""So many jobs are put into the ranks or taken out one by one; of more, all ranks are made again."""
-
-
 class WaitingQueue:
-    """The jobs that wait, always in order.
+    """The jobs that wait.
 
-    Every job has a rank. Under a static order it is the job's place in the order among all jobs of the
-    workload. Under any other order it is the job's number, and the order of the present pass is worked out
-    as far as it is needed (`PresentOrder`). The ranks of the waiting jobs are one sorted array of machine
-    integers. So adding and removing is a bisection and a short move of memory, and a pass can look at all
-    of them as one vector.
+    Every job has a rank that never changes: its place among all jobs of the workload or, while jobs are still
+    to come, the values that decide it. Under a static order this is the place in the order; under any other
+    it is the place among jobs with equal keys. The waiting jobs are one array of machine integers, sorted by
+    rank, so a static order needs no sort, and under any other a stable sort by the keys is the order.
+
+    A key counts for the pass that asks for it or, under an order with a period, until the next multiple of
+    it. So keys are computed when a pass first asks for them, and within a period only those of new jobs.
 
     Attributes
     ----------
     order : the job order.
     static : whether jobs keep their places while they wait.
-    ranks : the ranks that wait, sorted; empty if no job waits. Callers must not change it.
-    fresh : the ranks that were added since the last pass.
+    waiting : the jobs that wait, sorted by rank. Callers must not change it.
+    fresh : the jobs that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     barred : the jobs that wait for a limit, out of view until `unbar`.
+    now : the time of the pass, in seconds.
     """
 
     __slots__ = (
-        *("_at", "_last", "_plain", "_present", "_rank", "_table"),
-        *("barred", "fresh", "gone", "order", "ranks", "static"),
+        *("_as_of", "_key", "_keys", "_lasting", "_own", "_rank", "_table", "_unkeyed"),
+        *("barred", "fresh", "gone", "now", "order", "static", "waiting"),
     )
 
     def __init__(self, table: JobTable, order: JobOrder) -> None:
-        self.order = order
-        self.static = order.static
-        self.ranks = array("q")
+        self.order: Any = order
+        is_open = not len(table)  # an open run enters its jobs later
+        # An order that only ranks all jobs at once cannot rank one that comes later.
+        self.static = order.static and (isinstance(order, Order) or not is_open)
+        self.waiting = array("q")
         self.fresh: list[int] = []
         self.gone: list[int] = []
         self.barred: set[int] = set()
-        self._present = None if self.static else PresentOrder(order, table)
-        numbers = np.arange(len(table), dtype=np.int64)
-        self._at = ranked(order, table, numbers, 0.0) if self.static else numbers
-        # Where rank and job number are the same, as in the order fifo, nothing need be translated.
-        self._plain = bool((self._at == numbers).all())
-        rank = np.empty_like(self._at)
-        rank[self._at] = numbers
-        self._rank: list[int] = rank.tolist()
+        self.now = 0.0
         self._table = table
-        self._last: tuple[float, ...] | None = None
+        self._own = is_ours(order)
+        self._lasting: Callable[[float], float] | None = (
+            getattr(order, "lasting", None) if self._own else None
+        )
+        self._as_of: float | None = None
+        self._keys: Floats = np.zeros(0 if self.static else len(table))
+        self._unkeyed: list[int] | None = None
+        """The waiting jobs whose keys are not known; None: all of them."""
+        self._rank: Any = []
+        if not is_open:
+            numbers = np.arange(len(table), dtype=np.int64)
+            places = ranked(order if self.static else TIES, table, numbers, 0.0)
+            # In the order fifo a job's rank is its number, and nothing need be looked up.
+            self._rank = range(len(table)) if (places == numbers).all() else places.argsort().tolist()
+        self._key = None if isinstance(self._rank, range) else self._rank.__getitem__
 
     def __len__(self) -> int:
-        return len(self.ranks)
+        return len(self.waiting)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.jobs().tolist())
+        return iter(self.listed())
 
     def __contains__(self, job: int) -> bool:
-        rank = self._rank[job]
-        at = bisect_left(self.ranks, rank)
-        return at < len(self.ranks) and self.ranks[at] == rank
+        at = self._place(job)
+        return at < len(self.waiting) and self.waiting[at] == job
+
+    def _place(self, job: int) -> int:
+        return bisect_left(self.waiting, self._rank[job], key=self._key)
+
+    # -- the order --------------------------------------------------------------------------------
 
     @property
     def first(self) -> int:
         """The job that is considered first."""
-        if self._present is not None:
-            return self._present.first(self.ranks)
-        rank = self.ranks[0]
-        return rank if self._plain else int(self._at[rank])
+        if self.static or len(self.waiting) < 2:
+            return self.waiting[0]
+        jobs, tiers = self.unordered(), self._tiers
+        if tiers is not None:
+            jobs = jobs[tiers[jobs] == tiers[jobs[0]]]
+        keys = self._keys_of(jobs)
+        at = keys.argmin()
+        if keys[at] != keys[at]:  # NaN, which a sort puts last and `argmin` first
+            at = keys.argsort(kind="stable")[0]
+        return jobs.item(at)
 
     def jobs(self, begin: int = 0) -> Integers:
         """Return the waiting jobs in order, from the `begin`-th on."""
-        if self._present is not None:
-            return self._present.all(self.ranks)[begin:]
-        ranks = np.array(self.ranks[begin:], dtype=np.int64)
-        return ranks if self._plain else self._at[ranks]
+        return self.ordered(self.unordered())[begin:]
 
     def listed(self, begin: int = 0) -> list[int]:
         """Return the waiting jobs in order, from the `begin`-th on, as a list."""
-        if self._present is not None:
-            return self._present.listed(self.ranks)[begin:]
-        if self._plain:
-            return self.ranks[begin:].tolist()
         jobs: list[int] = self.jobs(begin).tolist()
         return jobs
 
-    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
-        """Return those jobs behind the first that `chosen` (jobs → for each whether it counts) lets pass."""
-        if self._present is None:
-            jobs = self.jobs(1)
-            return jobs[chosen(jobs)]
-        if self._present.stands:
-            jobs = self._present.all(self.ranks)[1:]
-            return jobs[chosen(jobs)]
-        # Sorting is the expensive step, so it comes last.
-        jobs = np.array(self.ranks, dtype=np.int64)
-        jobs = jobs[chosen(jobs)]
-        if not len(jobs):
+    def unordered(self) -> Integers:
+        """Return the waiting jobs by rank, which is the order if it is static; nothing is sorted."""
+        return np.array(self.waiting, dtype=np.int64)
+
+    def ordered(self, jobs: Integers) -> Integers:
+        """Return some of the waiting jobs in order; they are given by rank, as `unordered` has them."""
+        if self.static or len(jobs) < 2:
             return jobs
-        return self._present.some(jobs[jobs != self.first], self.ranks)
+        keys, tiers = self._keys_of(jobs), self._tiers
+        if tiers is None:
+            return jobs[keys.argsort(kind="stable")]
+        return jobs[np.lexsort((keys, -tiers[jobs]))]
 
-    @property
-    def sorts_parts(self) -> bool:
-        """Whether the order changes from pass to pass, and parts of the queue can be sorted by themselves."""
-        return self._present is not None and self._present.by_keys
+    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
+        """Return in order the jobs behind the first that `chosen` (jobs → whether each counts) lets pass.
 
-    @property
-    def stands(self) -> bool:
-        """Whether the order is known until all keys change; jobs are put in and taken out one by one."""
-        return self._present is not None and self._present.stands
-
-    def behind_first_by_number(self) -> Integers:
-        """Return the jobs behind the first, in no particular order; only if the queue `sorts_parts`."""
-        jobs: Integers = np.array(self.ranks, dtype=np.int64)
-        others: Integers = jobs[jobs != self.first]
-        return others
-
-    def first_of(self, jobs: Integers, count: int) -> tuple[list[int], Bools]:
-        """Return the first jobs of some, in order, at least `count`, and which of them are behind these.
-
-        The jobs are given by ascending number; only if the queue `sorts_parts`.
+        Only these jobs are sorted.
         """
-        assert self._present is not None
-        return self._present.first_of(jobs, count, self.ranks)
+        jobs = self.unordered()
+        jobs = self.ordered(jobs[chosen(jobs)])
+        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
 
-    def behind(self, count: int) -> list[int]:
-        """Return the ranks of the jobs behind the first `count`."""
-        if self._present is None:
-            return self.ranks[count:].tolist()
-        return self.listed(count)  # a job's rank is its number
+    @property
+    def _tiers(self) -> Integers | None:
+        return self._table.tiers if self._own else None  # another package's order decides about all jobs
 
-    def hide(self, ranks: list[int]) -> None:
-        """Take ranks out of view; their jobs are not `gone`, and `show` puts them back."""
-        if ranks:
-            self.ranks = array("q", sorted(set(self.ranks).difference(ranks)))
-            if self._present is not None:
-                self._present.reviewed(self.ranks)
-
-    def show(self, ranks: list[int]) -> None:
-        """Put hidden ranks back, except for jobs that were barred meanwhile."""
-        if self.barred:
-            barred = {self._rank[job] for job in self.barred}
-            ranks = [rank for rank in ranks if rank not in barred]
-        if ranks:
-            self.ranks = array("q", sorted([*self.ranks, *ranks]))
-            if self._present is not None:
-                self._present.reviewed(self.ranks)
-
-    def bar(self, jobs: set[int]) -> None:
-        """Take jobs that wait for a limit out of view until `unbar`."""
-        if jobs:
-            self.barred |= jobs
-            ranks = jobs if self._plain else {self._rank[job] for job in jobs}
-            if len(ranks) <= FEW:
-                for rank in ranks:
-                    at = bisect_left(self.ranks, rank)
-                    if at < len(self.ranks) and self.ranks[at] == rank:
-                        del self.ranks[at]
+    def _keys_of(self, jobs: Integers) -> Floats:
+        """Return the keys of some waiting jobs; those of all of them are known then."""
+        new = self._unkeyed
+        if new is None or new:
+            unkeyed = self.unordered() if new is None else np.array(new, dtype=np.int64)
+            if self._own:
+                self._keys[unkeyed] = self.order.keys(self._table, unkeyed, self.now)
             else:
-                self.ranks = array("q", list(filterfalse(ranks.__contains__, self.ranks)))
-            if self.fresh:
-                self.fresh = list(filterfalse(ranks.__contains__, self.fresh))
-            if self._present is not None:
-                self._present.reviewed(self.ranks)
+                found = ranked(self.order, self._table, np.sort(unkeyed), self.now)
+                self._keys[found] = np.arange(len(found))
+            self._unkeyed = []
+        return self._keys[jobs]
 
-    def unbar(self, jobs: set[int]) -> None:
-        """Put barred jobs back; to the policies they are new."""
-        if jobs:
-            self.barred -= jobs
-            ranks = list(jobs) if self._plain else [self._rank[job] for job in jobs]
-            self.fresh += ranks
-            if len(ranks) <= FEW:
-                for rank in ranks:
-                    self.ranks.insert(bisect_left(self.ranks, rank), rank)
-            else:
-                self.ranks = array("q", sorted([*self.ranks, *ranks]))
-            if self._present is not None:
-                self._present.forget()  # their keys may not be known
+    def _unkey(self, jobs: Collection[int]) -> None:
+        """Let the keys of jobs that come into view be computed when they are asked for."""
+        if self._lasting is None:
+            self._unkeyed = None
+        elif self._unkeyed is not None:
+            self._unkeyed += jobs
 
-    def with_barred(self, jobs: list[int]) -> list[int]:
-        """Return the jobs in view and some of the barred ones, in order."""
-        ranks = self.ranks
-        self.ranks = array("q", sorted([*ranks, *(self._rank[job] for job in jobs)]))
-        if self._present is None:
-            found: list[int] = self.ranks.tolist()
-            if not self._plain:
-                found = self._at[np.array(found, dtype=np.int64)].tolist()
+    def sort(self, now: float) -> None:
+        """Begin a pass: from now on the order is that of this time (seconds)."""
+        self.now = now
+        as_of = None if self._lasting is None else self._lasting(now)
+        if as_of is None or as_of != self._as_of:
+            self._as_of, self._unkeyed = as_of, None
+        if not self._own and self.waiting:  # an order of another package may count on a call in each pass
+            self._keys_of(self.unordered())
+
+    # -- jobs that come and go --------------------------------------------------------------------
+
+    def enroll(self, job: int) -> None:
+        """Give a rank to a job that the table got during the run; its number is the next one."""
+        self._rank.append(sort_key(self.order if self.static else TIES, self._table, job))
+        if not self.static and job >= len(self._keys):
+            self._keys = np.concatenate([self._keys, np.zeros(max(len(self._keys), 256))])
+
+    def rerank(self, job: int) -> None:
+        """Give a job of a growing table another rank, because its columns were changed."""
+        waits = job in self
+        if waits:
+            del self.waiting[self._place(job)]
+        self._rank[job] = sort_key(self.order if self.static else TIES, self._table, job)
+        if waits:
+            self.waiting.insert(self._place(job), job)
+
+    def add(self, job: int) -> None:
+        """Put a job into the queue. O(log n) and a short move."""
+        waiting, rank = self.waiting, self._rank
+        if not waiting or rank[waiting[-1]] < rank[job]:
+            waiting.append(job)
         else:
-            self._present.forget()
-            found = self._present.all(self.ranks).tolist()
-            self._present.forget()
-        self.ranks = ranks
-        return found
+            waiting.insert(self._place(job), job)
+        self.fresh.append(job)
+        if not self.static:
+            self._unkey((job,))
+
+    def remove(self, job: int) -> None:
+        """Take a job out of the queue. O(log n) and a short move."""
+        waiting = self.waiting
+        del waiting[0 if waiting[0] == job else self._place(job)]
+        self.gone.append(job)
+        if job in self.fresh:
+            self.fresh.remove(job)
 
     def new_jobs(self) -> list[int]:
         """Return the jobs added since the last pass that still wait, in order."""
-        ranks = self.fresh if len(self.fresh) == 1 else sorted(self.fresh)
-        if self._present is not None:
-            jobs: list[int] = self._present.some(np.array(ranks, dtype=np.int64), self.ranks).tolist()
-            return jobs
-        return ranks.copy() if self._plain else [int(self._at[rank]) for rank in ranks]
+        if len(self.fresh) < 2:
+            return self.fresh.copy()
+        jobs = np.array(sorted(self.fresh, key=self._key), dtype=np.int64)
+        found: list[int] = self.ordered(jobs).tolist()
+        return found
 
     def only_appended(self) -> bool:
         """Whether the jobs added since the last pass are all behind those that waited before."""
         fresh = self.fresh
         if not self.static or not fresh:
             return self.static
-        return min(fresh) == self.ranks[-len(fresh)]
+        return min(fresh, key=self._key) == self.waiting[-len(fresh)]
 
-    def enroll(self, job: int) -> None:
-        """Give a rank to a job that the table got during the run; its number is the next one.
+    def hide(self, jobs: Collection[int]) -> None:
+        """Take jobs out of view; they are not `gone`, and `show` puts them back."""
+        if jobs:
+            self.waiting = array("q", filterfalse(set(jobs).__contains__, self.waiting))
 
-        Job numbers stay the ranks while each job is behind the one before it in the order. After the
-        first that is not, the order of each pass is worked out as it is needed.
-        """
-        self._rank.append(job)
-        if self._present is None and not self._is_behind(job):
-            self.go_by_keys()
-        if self._present is not None:
-            self._present.forget()
+    def show(self, jobs: Collection[int]) -> None:
+        """Put hidden jobs back, except for those that were barred meanwhile."""
+        jobs = list(filterfalse(self.barred.__contains__, jobs))
+        if jobs:
+            self.waiting = array("q", sorted([*self.waiting, *jobs], key=self._key))
+            self._unkey(jobs)
 
-    def go_by_keys(self) -> None:
-        """Work out the order of each pass from now on: jobs do not keep their places."""
-        if self._present is not None:
-            self._present.forget()
-            return
-        jobs = self.listed()
-        fresh = self.fresh if self._plain else [int(self._at[rank]) for rank in self.fresh]
-        self._present, self.static = PresentOrder(self.order, self._table), False
-        self.ranks, self.fresh = array("q", sorted(jobs)), fresh
-        self._rank = list(range(len(self._rank)))
+    def bar(self, jobs: set[int]) -> None:
+        """Take jobs that wait for a limit out of view until `unbar`."""
+        if jobs:
+            self.barred |= jobs
+            self.hide(jobs)
+            self.fresh = list(filterfalse(jobs.__contains__, self.fresh))
 
-    def _is_behind(self, job: int) -> bool:
-        """Whether a new job is behind all others in the order, under which ranks are job numbers."""
-        if not self._plain or not isinstance(self.order, Order):
-            return False
-        table, one = self._table, np.array((job,))
-        key = self.order.keys(table, one, 0.0).item()
-        tier = 0 if table.tiers is None else -table.tiers.item(job)
-        # as `ranking.sort_columns`, the first column first
-        last, mine = self._last, (tier, key, -table.priorities.item(job), table.submits.item(job))
-        self._last = mine
-        return key == key and (last is None or last <= mine)  # noqa: PLR0124 (not NaN)
+    def unbar(self, jobs: set[int]) -> None:
+        """Put barred jobs back; to the policies they are new."""
+        self.barred -= jobs
+        self.fresh += jobs
+        self.show(jobs)
 
-    def add(self, job: int) -> None:
-        """Put a job into the queue. O(log n) and a short move."""
-        rank = job if self._plain else self._rank[job]
-        if self._present is not None:
-            self._present.added(job)
-        self.fresh.append(rank)
-        ranks = self.ranks
-        if not ranks or rank > ranks[-1]:
-            ranks.append(rank)
-        else:
-            ranks.insert(bisect_left(ranks, rank), rank)
+    def with_barred(self, jobs: list[int]) -> list[int]:
+        """Return the jobs in view and some of the barred ones, in order."""
+        waiting = self.waiting
+        self.waiting = array("q", sorted([*waiting, *jobs], key=self._key))
+        self._unkey(jobs)
+        found = self.listed()
+        self.waiting = waiting
+        return found
 
-    def remove(self, job: int) -> None:
-        """Take a job out of the queue. O(log n) and a short move."""
-        rank, ranks = job if self._plain else self._rank[job], self.ranks
-        self.gone.append(job)
-        if self._present is not None:
-            self._present.removed(job)
-        del ranks[0 if ranks[0] == rank else bisect_left(ranks, rank)]
-        if rank in self.fresh:
-            self.fresh.remove(rank)
-
-    def sort(self, now: float) -> None:
-        """Rank the waiting jobs again if the order depends on the time `now` (seconds)."""
-        if self._present is not None and self.ranks:
-            self._present.begin(self.ranks, now)
+    # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return the part that a checkpoint must keep, as plain values; the order can be rebuilt."""
-        state: dict[str, Any] = {"ranks": self.ranks, "fresh": self.fresh, "gone": self.gone}
-        return state if self._present is None else state | {"now": self._present.now}
+        return {"waiting": self.waiting, "fresh": self.fresh, "gone": self.gone, "now": self.now}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put the queue into a state."""
-        self.ranks, self.fresh, self.gone = state["ranks"], state["fresh"], state["gone"]
-        if self._present is not None:
-            if "at" in state:  # a checkpoint of older versions, in which jobs that wait share out ranks
-                self.ranks = array("q", sorted(state["at"][state["ranks"]].tolist()))
-                self.fresh = state["at"][self.fresh].tolist()
-            self._present.forget()
-            self._present.now = state.get("now", 0.0)
+        self.waiting, self.fresh, self.gone = state["waiting"], state["fresh"], state["gone"]
+        self.now, self._as_of, self._unkeyed = state["now"], None, None
 
     def check(self) -> None:
-        """Assert that the ranks are in order and belong to their jobs."""
-        ranks = list(self.ranks)
+        """Assert that the waiting jobs are sorted by rank."""
+        ranks = [self._rank[job] for job in self.waiting]
         assert ranks == sorted(set(ranks))
-        same = self._plain or self._present is not None
-        assert all(self._rank[rank if same else int(self._at[rank])] == rank for rank in ranks)
-        assert set(self.fresh) <= set(ranks)
+        assert set(self.fresh) <= set(self.waiting)

@@ -2,21 +2,23 @@
 
 Queue policies are written once, over this interface. A supply answers three kinds of questions:
 
-* Now: may the job start, as far as sums tell (`could_start`), and on which resources (`fit`)?
+* Now: may the job start, as far as counts tell (`could_start`), and on which resources (`fit`)?
 * Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
-  which later jobs may start now without moving that time (`Shadow.fit_beside`)?
+  which later jobs may start now (`candidates`) without moving that time (`Shadow.fit_beside`)?
 * Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
 
-Where every request of the workload is a number of units of one type, numbers alone decide
-(`count_supply`). Elsewhere the sums of free units only rule jobs out, and the matcher decides on the graph
+The kernel counts most kinds of requests and places them (`match.kernel`). The others are ruled out by sums of
+free units, and placed by the general search. With closures ahead the answer depends on the requested time,
+too, and the search is asked for each job. Where every request of the workload is a number of units of one
+type, the machine is one target of the kernel (`count_supply`); elsewhere it is that of the graph
 (`graph_supply`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,14 +26,15 @@ from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
-from simsched.schedule.orders.present_order import FIRST_SORTED
-from simsched.schedule.profiles.gap import NEVER
+from simsched.schedule.shadow import NO_LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
     import numpy.typing as npt
 
+    from simsched.match.counted_kinds import CountedKinds
+    from simsched.match.flat_kinds import FlatKinds
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.profiles.profile import PassProfile, Reservations
-    from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.shadow import Shadow
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -58,9 +61,11 @@ class Supply(ABC):
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
     kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
+    kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "now", "plan", "table")
+    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "kinds", "now", "plan", "table")
+    kinds: CountedKinds | FlatKinds
 
     def __init__(
         self,
@@ -78,11 +83,24 @@ class Supply(ABC):
         self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
-        self._prepare()
 
     @abstractmethod
-    def _prepare(self) -> None:
-        """Make the facts that this kind of supply keeps."""
+    def _count(self) -> CountedKinds | FlatKinds:
+        """Count the kinds of requests in a kernel that follows the claims."""
+
+    if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
+
+        def __getattr__(self, name: str) -> CountedKinds | FlatKinds:
+            """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
+            if name != "kinds":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            self.kinds = self._count()
+            return self.kinds
+
+    def forget_counts(self) -> None:
+        """Count the kinds of requests again: there is another one."""
+        with suppress(AttributeError):  # they were not asked for yet
+            del self.kinds
 
     # -- now ------------------------------------------------------------------------------------
 
@@ -90,17 +108,45 @@ class Supply(ABC):
     def free_units(self) -> int:
         """Return the free units of the counted type; without one, the idle execution targets."""
 
-    @abstractmethod
     def could_start(self, job: int) -> bool:
-        """Whether the sums of free units do not rule out that the job starts now."""
+        """Whether counts and sums of free units do not rule out that the job starts now."""
+        kinds, kind = self.kinds, self.table.kinds[job]
+        if kinds.counted[kind] and not self.calendar:
+            return kinds.kernel.fits(kind)
+        free = self.plan.free
+        demand = self.table.demand[:, job].tolist()
+        return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
 
-    @abstractmethod
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job the answer of `could_start`."""
+        if self.calendar:
+            return self._within_sums(jobs)
+        could: Bools = self.kinds.fitting()[self.table.kinds_array[jobs]]
+        if not self.kinds.all_counted:
+            some = could.nonzero()[0]
+            could[some] = self._within_sums(jobs[some])
+        return could
 
-    @abstractmethod
+    def _within_sums(self, jobs: Integers) -> Bools:
+        """Return which jobs the sums of free units do not rule out."""
+        free = np.array([self.plan.free(type_) for type_ in self.table.types], dtype=np.int64)
+        return need_at_most(self.table.demand[:, jobs], free)
+
     def fit(self, job: int) -> Selection | None:
-        """Return free resources on which the job may start now, or None."""
+        """Return free resources on which the job may start now, or None.
+
+        A request that failed is not matched again until something is released. With closures it is
+        matched again each time, because the answer also depends on the job's requested time.
+        """
+        kind, kinds = self.table.kinds[job], self.kinds
+        if kinds.placed[kind] and not self.calendar:
+            return kinds.selection(kind) if kinds.kernel.place(kind) else None
+        if kind in self.failed or not self.could_start(job):
+            return None
+        selection = self.seek_at(job, self.plan.available, self.now)
+        if selection is None and not self.calendar:
+            self.failed.add(kind)
+        return selection
 
     def fit_on(self, job: int, targets: Integers) -> Selection | None:
         """Return free resources on some targets only (ordinals) on which the job may start now, or None."""
@@ -131,54 +177,23 @@ class Supply(ABC):
         Parameters
         ----------
         extra : whether other jobs may use resources that are left over at that time.
-        fixed : whether the time is kept, even if it could be recomputed. Then resources that other jobs
-            took beside it stay taken, even after these jobs have ended.
+        fixed : whether the shadow is kept for later passes. Then resources that other jobs took beside the
+            first one stay taken, even after these jobs have ended.
         """
 
-    def trial_shadow(self, job: int) -> Shadow:
-        """Return the shadow of a job as it is before any other job is let pass, to try one job beside it."""
-        found = self.shadow(job)
-        found.time(self)  # nothing is placed beside it before its time is known
-        return found
+    @abstractmethod
+    def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
+        """Return the shadow by the general search on the states of later times."""
 
-    def candidates(self, jobs: Sequence[int]) -> Iterable[int]:
-        """Return those of a few jobs that the sums of free units do not rule out."""
-        return [job for job in jobs if self.could_start(job)]
-
-    def rules_out_all(self, queue: WaitingQueue) -> bool:
-        """Whether sums rule out every job of a queue whose order changes with time, without sorting any."""
-        return not self.could_start_each(np.array(queue.ranks, dtype=np.int64)).any()
-
-    def candidates_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterable[int]:
-        """Return the jobs behind the first that sums do not rule out, now and beside a shadow, in order."""
-        shadow.forget()
-        if queue.sorts_parts:
-            return chain.from_iterable(self.parts_behind_first(queue, shadow))
-        jobs = queue.behind_first(self.could_start_each)
-        if not len(jobs):
-            return ()
-        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        chosen: list[int] = jobs[soon | shadow.leaves_room(self, jobs)].tolist()
-        return chosen
-
-    def parts_behind_first(self, queue: WaitingQueue, shadow: Shadow) -> Iterator[list[int]]:
-        """Yield the same in parts: the queue is sorted as far as is asked for.
-
-        Less is free after each start, so the jobs that are not sorted yet are ruled out again first.
-        """
-        jobs, size = queue.behind_first_by_number(), FIRST_SORTED
-        jobs = jobs[self.could_start_each(jobs)]
-        if not len(jobs):
-            return
-        soon = self.table.judged_array[jobs] <= shadow.time(self) - self.now
-        while len(jobs):
-            some = soon | shadow.leaves_room(self, jobs)
-            jobs, soon = jobs[some], soon[some]
-            part, others = queue.first_of(jobs, size)
-            yield part
-            jobs, soon, size = jobs[others], soon[others], 4 * size
-            some = self.could_start_each(jobs)
-            jobs, soon = jobs[some], soon[some]
+    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
+        kernel, now, many = self.kinds.kernel, self.now, len(jobs)
+        kinds, judged = self.table.kinds_array, self.table.judged_array
+        at, (time, most) = 0, NO_LIMITS  # the shadow is not computed before a job could start
+        while (at := kernel.next(jobs, at, kinds, judged, now, time, most)) < many:
+            yield jobs.item(at)
+            time, most = shadow.limits(self)
+            at += 1
 
     # -- over time ------------------------------------------------------------------------------
 
@@ -236,62 +251,7 @@ class Supply(ABC):
         return self.seek(self.request(job), available)
 
 
-class Shadow(Protocol):
-    """The shadow time of the first job of a queue, and the resources that are left over then.
-
-    It is a value that lasts from pass to pass; the supply of the present pass is an argument.
-    """
-
-    job: int
-    unsettled: bool
-    """Whether a job that was refused before may be admitted now, although nothing was released."""
-
-    def time(self, supply: Supply) -> float:
-        """Return the shadow time: the earliest start of the first job, in seconds."""
-
-    def is_past(self, now: float) -> bool:
-        """Whether the shadow time has passed, because a job overruns."""
-
-    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:
-        """Return which jobs are not ruled out, by sums, beside the first job at the shadow time."""
-
-    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
-        """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
-
-    def note_start(self) -> None:
-        """Note that a job was started beside the shadow: less is left over.  Call it after each start."""
-
-    def forget(self) -> None:
-        """Forget which jobs were refused, before all jobs are considered again."""
-
-
-class NoShadow:
-    """The shadow of a job that is not protected or has no known earliest start: every job may pass it."""
-
-    __slots__ = ("job", "unsettled")
-
-    def __init__(self, job: int) -> None:
-        self.job = job
-        self.unsettled = False
-
-    def time(self, supply: Supply) -> float:  # noqa: ARG002
-        """Return infinity: every job ends by then."""
-        return NEVER
-
-    def is_past(self, now: float) -> bool:  # noqa: ARG002
-        """Return False."""
-        return False
-
-    def leaves_room(self, supply: Supply, jobs: Integers) -> Bools:  # noqa: ARG002
-        """Return true for each job."""
-        return np.ones(len(jobs), dtype=np.bool_)
-
-    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
-        """Return resources on which the job may start now."""
-        return supply.fit(job)
-
-    def note_start(self) -> None:
-        """Do nothing: nothing is reserved."""
-
-    def forget(self) -> None:
-        """Do nothing: no job was refused."""
+def need_at_most(demand: Integers, units: Integers) -> Bools:
+    """Return for each column of demand whether it is within these units of each type."""
+    within: Bools = np.logical_and.reduce(demand <= units[:, None], axis=0)
+    return within

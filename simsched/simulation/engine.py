@@ -375,7 +375,7 @@ class Engine:
         begun = False
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
-            if queue.ranks:
+            if queue.waiting:
                 for hear in on.turn:
                     hear(group, now)
                 context.open(now)
@@ -439,7 +439,7 @@ class Engine:
             progress.wake = NEVER
         if progress.due is not None:
             return  # the pass of this instant is still to come
-        first = min((group.context.wake for group in self.queues if group.queue.ranks), default=NEVER)
+        first = min((group.context.wake for group in self.queues if group.queue.waiting), default=NEVER)
         if first <= now:
             self.settle()
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext, StartLimits
@@ -108,8 +108,8 @@ class QueueGroups:
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
         if len(self.groups) == 1:  # the usual case, and needed after each pass
-            return len(self.groups[0].queue.ranks)
-        all_ = sum(len(group.queue.ranks) for group in self.groups)
+            return len(self.groups[0].queue.waiting)
+        all_ = sum(len(group.queue.waiting) for group in self.groups)
         return all_ - sum(map(len, map(self._guests, self.magnets)))
 
     def group_of(self, job: int) -> QueueGroup:

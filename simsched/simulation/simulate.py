@@ -34,7 +34,7 @@ from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
 from simsched.simulation.reservations.reservation_book import admit_reserved
 from simsched.simulation.unread_units import forget_units
-from simsched.workload.arrays.job_arrays import has_array_limits
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     import threading

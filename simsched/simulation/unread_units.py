@@ -1,4 +1,4 @@
-"""What a run need not keep, because nothing reads it before its end: units, places, rows of the timeline."""
+"""What a run need not keep, because nothing reads it before its end: ids of units, rows of the timeline."""
 
 from __future__ import annotations
 
@@ -17,29 +17,22 @@ UNAWARE = ("eventlog", "dependencies")
 
 
 def forget_units(engine: Engine, *, watched: bool) -> None:
-    """Keep only numbers of free units where nothing but the log, which finds them itself, reads which.
+    """Keep only numbers of free units where nothing reads which.
 
     Where nothing but submissions, starts and ends of jobs change a count, no row of the timeline is kept.
     """
-    config, plan, log = engine.config, engine.plan, engine.recorder.log
+    config, plan, prepared = engine.config, engine.plan, engine.prepared
     if not _needs_no_ids(config):
         return
-    if log is None:
+    if engine.recorder.log is None:
         plan.forget_ids()
-    # what is watched, fails or is drained knows jobs by their targets; limits and predictions do not
-    parts = engine.parts.keys() - {"expected", "limits", *UNAWARE}
-    if watched or parts or config.outages or config.epilog[1] or config.queues:
-        return
-    targets, total = plan.idle, dict(plan.total)
-    kind = plan.forget_places()
-    if kind is None:
-        return
-    if log is not None:
-        log.find_places(len(plan.index))
-    prepared = engine.prepared
+    runs, idle = plan.runs, plan.idle
     # a held, cancelled or dependent job makes other passes, and so does a prediction that is corrected
-    if _only_bars(engine) and prepared.special <= prepared.rejected.keys():
-        later = LaterTimeline(prepared.submits, prepared.sizes, kind, targets, total)
+    plain = _only_bars(engine) and prepared.special <= prepared.rejected.keys()
+    if watched or config.outages or config.epilog[1] or config.queues or not plain:
+        return
+    if runs is not None and runs.kind.each == 1:
+        later = LaterTimeline(prepared.submits, prepared.sizes, runs.kind, idle, dict(plan.total))
         engine.recorder.later = later.rows
 
 

@@ -82,8 +82,7 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
 
 def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> MachineDescription:
     """Return a description whose priority has the accounts of these files."""
-    from simsched.formats.accounts.account_files import read_accounts
-    from simsched.formats.accounts.account_rows import plain_rows
+    from simsched.formats.accounts import plain_rows, read_accounts
 
     where = ", ".join(map(str, paths))
     priority = description.config.get("priority")
@@ -101,7 +100,6 @@ def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> Ma
 
 
 def _name_of(sources: Sequence[Path]) -> str:
-    """Return the name of the folder of the first source."""
     return (sources[0].resolve().parent.name if sources else "") or "site"
 
 

@@ -14,6 +14,8 @@ were written.
 
 from __future__ import annotations
 
+import shlex
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,9 +26,97 @@ from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.folders import Layout, StagedFolder
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
 from simsched.site.site import Site, SiteSource
+from simsched.site.site_tables import (
+    FACTORS,
+    LIMITS,
+    NODES,
+    PREEMPTION,
+    QUEUES,
+    RESERVATIONS,
+    limit_rows,
+    node_rows,
+    notes_by_kind,
+    preemption_rows,
+    priority_rows,
+    queue_rows,
+    reservation_rows,
+)
+from simsched.text_table import clip_end, markdown_table
+from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+
+HOSTS = 80
+"""The most characters of a hostlist in a table; the file of the machine has all hosts."""
+
+USE = """\
+## Use
+
+    simsched feasible --site {folder} 'slot=4/core=8'
+    simsched run --site {folder} {log} -o run
+    simsched report run
+
+Correct `{cluster}` and `queues.toml` where they are wrong. An import into this folder does not replace
+a file that was edited."""
+
+
+def readme(site: Site, cluster: str, folder: str) -> str:
+    """Return the text of the README; `cluster` is the name of the file of the machine."""
+    return "\n\n".join(_parts(site, cluster, folder)) + "\n"
+
+
+def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
+    yield f"# Site {visible(site.name)}"
+    if site.sources:
+        sources = [(source.name, source.sha256[:16]) for source in site.sources]
+        yield f"Imported by simsched from {site.format or 'these files'}."
+        yield markdown_table(("file", "SHA-256 begins with"), sources)
+    yield "## Nodes"
+    yield f"The machine is in `{cluster}`. Partitions and features are properties of its nodes."
+    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
+    yield markdown_table(NODES, rows)
+    yield "## Queues"
+    queues = queue_rows(site)
+    if queues:
+        yield "The queues are in `queues.toml`, which has the layout of `--config` and the words of RFC 33."
+        yield markdown_table(QUEUES, queues)
+    else:
+        yield "The files describe no queues, so `queues.toml` is empty."
+    limits = limit_rows(site)
+    if limits:
+        yield "## Limits"
+        yield "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
+        yield markdown_table(LIMITS, limits)
+    yield from _kept_for_some(site)
+    rows = priority_rows(site)
+    if rows:
+        yield "## Priority"
+        yield "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
+        yield markdown_table(FACTORS, rows)
+    found = notes_by_kind(site)
+    for heading, notes in found.items():
+        yield f"## {heading}"
+        yield "\n".join(f"- {visible(text)}".replace("\n", " ") for text in notes)
+    if not found:
+        yield "Nothing was assumed or left out."
+    log = shlex.quote(site.logs[0]) if site.logs else "LOG"
+    yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)
+
+
+def _kept_for_some(site: Site) -> Iterator[str]:
+    """Yield the sections on preemption and advance reservations, where the site has them."""
+    rows = preemption_rows(site)
+    if rows:
+        yield "## Preemption"
+        yield "The table `preemption` of `queues.toml` says which jobs preempt which."
+        yield markdown_table(PREEMPTION, rows)
+    rows = reservation_rows(site)
+    if rows:
+        yield "## Reservations"
+        yield "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
+        yield markdown_table(RESERVATIONS, [tuple(clip_end(cell, HOSTS) for cell in row) for row in rows])
 
 
 README, RECORD = "README.md", "site.json"
@@ -103,7 +193,6 @@ def load_site(path: str | Path) -> Site:
 
 
 def _cluster_file(folder: Path) -> Path:
-    """Return the file of the machine in the folder of a site."""
     if not folder.is_dir():
         fault = "this is a file" if folder.exists() else "there is no such folder"
         raise ConfigError(fault, where=str(folder), expected=EXPECTED)
@@ -116,7 +205,7 @@ def _cluster_file(folder: Path) -> Path:
 
 def _record(folder: Path) -> SiteRecord | None:
     """Return ``site.json``; None without one, FormatError if it is damaged."""
-    from simsched.formats.text.input_files import read_bytes
+    from simsched.formats.text.documents import read_bytes
     from simsched.formats.text.json_text import decode_json_bulk
 
     path = folder / RECORD
@@ -192,8 +281,6 @@ def save_site(site: Site, directory: str | Path) -> Path:
         if the directory cannot be written, or holds anything but an earlier import that is as it was
         written.
     """
-    from simsched.site.site_readme import readme
-
     refuse_edited(directory)
     with StagedFolder(directory, SITE) as staged:
         files = {**_cluster_text(site), SITE_QUEUES: _queues_text(site)}
@@ -207,8 +294,7 @@ def save_site(site: Site, directory: str | Path) -> Path:
 
 def _cluster_text(site: Site) -> dict[str, str]:
     """Return the file of the machine: a recipe if it says the same, else the graph as JGF."""
-    from simsched.formats.cluster.recipe import format_recipe, parse_recipe
-    from simsched.formats.cluster.recipe_document import recipe_document
+    from simsched.formats.cluster.recipe import format_recipe, parse_recipe, recipe_document
     from simsched.graph.write.documents_of import to_bytes
 
     if site.cluster_file is not None:
@@ -263,3 +349,28 @@ def _record_text(site: Site, work: Path) -> bytes:
         files={path.name: digest_of(path) for path in sorted(work.iterdir())},
     )
     return encode_json(msgspec.to_builtins(record))
+
+
+def site_given(value: object) -> Site | None:
+    """Return the site that a value is, or whose folder it is; None for a cluster."""
+    if isinstance(value, Site):
+        return value
+    if isinstance(value, str | PathLike) and (Path(value) / SITE_QUEUES).is_file():
+        return load_site(Path(value))
+    return None
+
+
+def rules_on(site: Site | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `RunConfig` of a run on a site; those that are given (not None) come first.
+
+    Options of a queue policy belong to it, so that another policy does not get those of the site.
+    """
+    from simsched.simulation.options.run_config import from_document
+
+    own = {name: value for name, value in given.items() if value is not None}
+    if site is None:
+        return own
+    rules = from_document(site.config, str(site.path or site.name))
+    if rules.get("queue_options") and isinstance(own.get("queue_options"), dict):
+        own["queue_options"] = {**rules["queue_options"], **own["queue_options"]}
+    return {**rules, **own}

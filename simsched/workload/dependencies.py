@@ -13,7 +13,7 @@ import msgspec
 from simsched.cycles import find_cycle
 from simsched.errors import SimschedError, WorkloadError
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
-from simsched.workload.arrays.job_arrays import tasks_by_array
+from simsched.workload.job import tasks_by_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

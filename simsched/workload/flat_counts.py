@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.jobspec.validation_rules import KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from simsched import bundled
 from simsched.arguments import check, check_callable, check_whole, options_named, texts, wrong
 from simsched.errors import ConfigError, LimitError, SimschedError
 from simsched.formats.rfc.clock import dated_header, parse_date, zone_name
-from simsched.formats.text.input_files import name_of
+from simsched.formats.text.documents import name_of
 from simsched.garbage import collector_paused
 from simsched.workload.job import Job, Workload
 from simsched.workload.mapping import JobMap, ReadOptions, SiteReading
@@ -97,7 +97,7 @@ READERS = {
         "tables.table_reader", "read_table", "source", "tables of jobs: CSV, Parquet, JSON, by a column map"
     ),
     "model": Format(
-        "model_file", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
+        "mix", "read_model", "text", "a model: classes or parts, from which jobs are drawn", "models"
     ),
 }
 STATED = ("jobs", "jsonl", "sss", "model")
@@ -262,7 +262,7 @@ def _read_bytes(source: Source, reading: ReadOptions) -> Workload | None:
     if _is_parquet(source):
         return READERS["table"].read(source, reading)
     if _is_archive(source):
-        from simsched.workload.readers.flux_archive import read_flux_archive
+        from simsched.workload.readers.flux_jobs import read_flux_archive
 
         return read_flux_archive(source.path, reading)
     return None
@@ -306,7 +306,7 @@ def _preset_of(source: Source, head: str) -> ColumnMap | None:
     others = {"jobid", "jobidraw"} if form == "csv" else {"shape", "jobspec", "file", "jobs"}
     if not names or not others.isdisjoint(name.lower() for name in names):
         return None  # a Slurm dump, or a document of ours
-    from simsched.workload.readers.tables.presets import presets_for
+    from simsched.workload.readers.tables.column_map import presets_for
 
     found = presets_for(names, form)
     if len(found) > 1:
@@ -321,7 +321,7 @@ def _column_map(given: Any, columns: Any) -> tuple[ColumnMap | None, Any, str | 
     """Return the column map that `map` or `columns` gives, the templates, and the columns of a dump."""
     if given is None and columns is None:
         return None, None, None
-    from simsched.workload.readers.tables.presets import given_map, preset
+    from simsched.workload.readers.tables.column_map import given_map, preset
 
     table = given_map(columns)
     if table is None and isinstance(columns, str) and "," not in columns and columns.isidentifier():
@@ -486,7 +486,7 @@ _FIRST_LINES: tuple[tuple[str, Callable[[str], object]], ...] = (
 def _detect_json(head: str, lines: list[str]) -> str:
     """Return the format that the keys at the top of a JSON document show, and those of its jobs."""
     from simsched.formats.machines.recognition import jobs_look
-    from simsched.formats.text.json_outline import outline
+    from simsched.formats.text.sniffing import outline
 
     is_lines = lines[0].lstrip().startswith("{") and lines[0].rstrip().endswith("}")
     keys = outline(lines[0] if is_lines and len(lines) > 1 else head)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
-from simsched.formats.machines.shared.node_values import MAX_UNITS
-from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import MAX_UNITS, NodeRow, groups_of
 from simsched.workload.flat_counts import demand, procs_of
 
 if TYPE_CHECKING:

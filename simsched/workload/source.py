@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.text.decompression import opened, read_pipe, whole
-from simsched.formats.text.input_files import ENCODINGS, encoding_of, text_of_bytes
+from simsched.formats.text.documents import ENCODINGS, encoding_of, text_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -82,7 +82,6 @@ class Source:
 
     @contextmanager
     def _open(self, *, by_line: bool = False) -> Iterator[BinaryIO]:
-        """Open the decompressed bytes."""
         given = self.path if self.content is None else self.content
         with opened(given, where=self.name, by_line=by_line) as stream:
             yield stream

@@ -11,13 +11,13 @@ import pytest
 from simsched.cli import main
 from simsched.cli.validate import guess_kind
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.text.documents import load_yaml, load_yaml_all
+from simsched.formats.text.yaml_text import load_yaml, load_yaml_all
 
 
 @pytest.fixture
 def job(tmp_path):
     """A jobspec file."""
-    from simsched.formats.text.yaml_writer import to_yaml
+    from simsched.formats.text.yaml_text import to_yaml
 
     path = tmp_path / "job.yaml"
     path.write_text(to_yaml(Jobspec.from_shape("slot=4/[core=2;gpu]", duration=60).to_dict()))

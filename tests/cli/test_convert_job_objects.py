@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.text.documents import load_yaml
+from simsched.formats.text.yaml_text import load_yaml
 from tests import REPOSITORY
 
 HERE = REPOSITORY / "tests" / "formats" / "sss"

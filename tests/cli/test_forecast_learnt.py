@@ -7,7 +7,7 @@ import json
 import pytest
 
 from simsched.cli import main
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 from tests.study.calibration.loglab import machine_and_log
 
 

@@ -11,7 +11,8 @@ from simsched.errors import ConfigError, FormatError
 from simsched.formats import validate
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.request_files import load_jobspecs
-from simsched.formats.validate import schema_text, validate_document, validate_file, validate_text
+from simsched.formats.text.schemas import schema_text
+from simsched.formats.validate import validate_document, validate_file, validate_text
 
 GOOD = """\
 version: 1
@@ -80,7 +81,7 @@ def test_all_faults_of_a_file_with_their_places():
 
 
 def test_the_same_faults_in_json_have_their_places_too():
-    from simsched.formats.text.documents import load_yaml
+    from simsched.formats.text.yaml_text import load_yaml
 
     text = json.dumps(load_yaml(FAULTY), indent=1)
     places = {(fault.line, fault.column) for fault in validate_text(text, "job.json").faults}

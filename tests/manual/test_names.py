@@ -11,7 +11,7 @@ import pytest
 import simsched as ss
 from simsched.cli import main
 from simsched.match.policies.policy import POLICIES as MATCH_POLICIES
-from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import ORDERS
 from simsched.schedule.policies.registry import POLICIES as QUEUE_POLICIES

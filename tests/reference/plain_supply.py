@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.schedule.graph_shadow import need_at_most
 from simsched.schedule.graph_supply import GraphSupply
-from simsched.schedule.supply import Supply
+from simsched.schedule.supply import need_at_most
 
 
 class PlainSupply(GraphSupply):
@@ -31,5 +30,5 @@ class PlainSupply(GraphSupply):
     def shadow(self, job, *, extra=True, fixed=False):
         return self.shadow_of_states(job, extra=extra, fixed=fixed)
 
-    def candidates_behind_first(self, queue, shadow):
-        return Supply.candidates_behind_first(self, queue, shadow)
+    def candidates(self, jobs, shadow):
+        yield from filter(self.could_start, jobs.tolist())

@@ -12,7 +12,7 @@ from simsched.report.run_views import load_run
 from simsched.simulation.forecast.reserved_starts import reserved_starts
 from simsched.simulation.forecast.start_times import forecast
 from simsched.simulation.simulate import simulate
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 from tests.study.calibration.loglab import machine_and_log
 
 

@@ -84,7 +84,7 @@ def test_the_worked_example_of_the_formula_of_flux():
     priority = {"preset": "flux-accounting", "lines": lines, "accounts": rows}
     workload = ss.Workload(jobs=jobs, name="made")
     engine, prepared, _ = engine_of(machine(), workload, make_config(priority=priority))
-    found = engine.queues.priority.priorities(prepared.table, np.arange(3), 0.0)
+    found = -engine.queues.priority.keys(prepared.table, np.arange(3), 0.0)
     assert found.tolist() == [53_000, 49_950, 2**32 - 1]
 
 

@@ -11,8 +11,8 @@ import simsched as ss
 from simsched.cli import main
 from simsched.simulation.simulate import simulate
 from simsched.study.stats import paired_difference
+from simsched.workload.save import save_workload
 from simsched.workload.transforms.resample import shake
-from simsched.workload.writers.save import save_workload
 from tests.study.calibration.loglab import machine_and_log
 
 

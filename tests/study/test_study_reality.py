@@ -13,7 +13,7 @@ from simsched.simulation.simulate import simulate
 from simsched.study.study_result import load_study_result
 from simsched.study.study_text import summary
 from simsched.study.sweep import sweep
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 from tests.study.calibration.loglab import machine_and_log
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from simsched.workload.heterogeneous_rows import JOINED
+from simsched.workload.readers.gather import JOINED
 from simsched.workload.readers.sacct import read_sacct
 from simsched.workload.readers.slurm_json import read_sacct_json
 

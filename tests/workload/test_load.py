@@ -16,8 +16,8 @@ from simsched.errors import ConfigError, FormatError, LimitError, SimschedError
 from simsched.workload import source as source_module
 from simsched.workload.load import READERS, detect, load_workload
 from simsched.workload.mapping import ReadOptions
+from simsched.workload.save import WRITERS, lines_of, losses, save_workload
 from simsched.workload.transforms.transforms import first, where
-from simsched.workload.writers.save import WRITERS, lines_of, losses, save_workload
 
 SAMPLES = {
     "model": "jobs: 1\ngap: 5m\nparts:\n- {shape: slot=2/core, runtime: 1h}\n",
@@ -153,7 +153,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
         yield "half"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simsched.workload.writers.save.lines_of", broken)
+    monkeypatch.setattr("simsched.workload.save.lines_of", broken)
     with pytest.raises(KeyboardInterrupt):
         save_workload(load_workload("first-steps"), tmp_path / "a.yaml")
     assert list(tmp_path.iterdir()) == []

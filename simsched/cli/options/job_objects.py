@@ -107,7 +107,7 @@ def workload_lines(args: argparse.Namespace, text: str, where: str, kind: str) -
     from simsched.formats.text.sniffing import is_xml
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.sss_jobs import read_sss
-    from simsched.workload.writers.save import lines_of
+    from simsched.workload.save import lines_of
 
     if not is_xml(text):
         raise ConfigError(

@@ -156,8 +156,7 @@ def _from_shape(text: str, place: str | None = None) -> NamedRequest:
 def _constrained(jobspec: Jobspec, text: str | None) -> Jobspec:
     if text is None:
         return jobspec
-    from simsched.formats.rfc.constraint import to_json
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import parse_constraint, to_json
 
     more, own = to_json(parse_constraint(text)), jobspec.constraint
     return jobspec.with_system(constraints=more if own is None else {"and": [to_json(own), more]})

@@ -8,17 +8,103 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.text.documents import decode_json_bulk
+from simsched.formats.text.json_text import decode_json_bulk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    import msgspec
 
-    from simsched.formats.cluster.jgf_values import Body, Edge, Vertex
+__all__ = [
+    "UNSET",
+    "Body",
+    "Edge",
+    "EdgeMetadata",
+    "Metadata",
+    "OddEdge",
+    "OddVertex",
+    "UnsetType",
+    "Vertex",
+    "replaced",
+]
+
+S = TypeVar("S", bound=Struct)
+
+
+def replaced(value: S, **changes: Any) -> S:
+    """Return a copy of a struct with some fields changed."""
+    return replace(value, **changes)
+
+
+class Metadata(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """RFC 4 base data of a vertex, with the keys that Fluxion adds; absent keys are UNSET."""
+
+    type: str
+    basename: str | UnsetType = UNSET
+    name: str | UnsetType = UNSET
+    id: int | UnsetType | None = UNSET
+    uniq_id: int | str | UnsetType = UNSET
+    rank: int | UnsetType | None = UNSET
+    exclusive: bool | UnsetType = UNSET
+    unit: str | UnsetType | None = UNSET
+    size: int | UnsetType = UNSET
+    status: int | str | UnsetType = UNSET
+    drained: bool | UnsetType = UNSET
+    properties: dict[str, str] | list[str] | UnsetType | None = UNSET
+    uuid: str | UnsetType | None = UNSET
+    ids: str | UnsetType = UNSET
+    paths: dict[str, str] | UnsetType = UNSET
+
+
+class Vertex(Struct, gc=False, forbid_unknown_fields=True):
+    """One entry of ``nodes``."""
+
+    id: str
+    metadata: Metadata
+
+
+class OddVertex(Vertex, gc=False):
+    """A vertex with keys that neither RFC 20 nor Fluxion knows; they are kept."""
+
+    more: dict[str, Any] = {}
+    outer: dict[str, Any] = {}
+
+
+class EdgeMetadata(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """RFC 20's pair, Fluxion's ``subsystem`` alone, or the older ``name`` object."""
+
+    subsystem: str | UnsetType = UNSET
+    relationship: str | UnsetType = UNSET
+    name: dict[str, str] | UnsetType = UNSET
+
+
+class Edge(Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """One entry of ``edges``; without metadata it is one of containment."""
+
+    source: str
+    target: str
+    metadata: EdgeMetadata | UnsetType = UNSET
+
+
+class OddEdge(Edge, gc=False):
+    """An edge with unknown keys."""
+
+    more: dict[str, Any] = {}
+    outer: dict[str, Any] = {}
+
+
+class Body(Struct, gc=False, forbid_unknown_fields=True):
+    """The value of ``graph``."""
+
+    nodes: list[Vertex]
+    edges: list[Edge] | UnsetType = UNSET
+
 
 _MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<found>[^`]+)`")
 _MISSING = re.compile(r"Object missing required field `(?P<key>[^`]+)`")
@@ -47,10 +133,6 @@ def jgf_from_bytes(data: Any, *, where: str | None = None) -> Jgf:
     FormatError
         at the first vertex or edge that breaks RFC 20, with its place in the document.
     """
-    import msgspec
-
-    from simsched.formats.cluster.jgf_values import Body
-
     try:
         return _whole(msgspec.json.decode(data, type=Body))
     except msgspec.ValidationError as error:
@@ -69,8 +151,6 @@ def take_apart(box: list[bytes], *, where: str | None = None) -> tuple[dict[str,
     `box` holds the text alone and is emptied: a document of gigabytes is freed before its graph is used.
     Of a duplicate key the last one counts.
     """
-    import msgspec
-
     top: dict[str, msgspec.Raw] = decode_json_bulk(box[0], where, kind=dict[str, msgspec.Raw])
     place = f"{where}: graph" if where else "graph"
     holder = top
@@ -93,10 +173,6 @@ def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
     >>> jgf_from_object(one).vertices[0].more
     {'colour': 'red'}
     """
-    import msgspec
-
-    from simsched.formats.cluster.jgf_values import Body
-
     try:
         return _whole(msgspec.convert(graph, Body))
     except msgspec.ValidationError as error:
@@ -109,17 +185,11 @@ def jgf_from_object(graph: Any, *, where: str | None = None) -> Jgf:
 
 
 def _whole(body: Body) -> Jgf:
-    from msgspec import UNSET
-
     return Jgf(body.nodes, None if body.edges is UNSET else body.edges)
 
 
 def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
     """Convert vertices one by one; the keys of each are split into known and unknown ones."""
-    import msgspec
-
-    from simsched.formats.cluster.jgf_values import Metadata, OddVertex, Vertex
-
     known_keys = frozenset(Metadata.__struct_fields__)
     for number, node in enumerate(_list(nodes, where, "nodes")):
         place = _join(where, f"nodes[{number}]")
@@ -136,10 +206,6 @@ def _vertices(nodes: Any, where: str | None) -> Iterator[Vertex]:
 
 
 def _edges(rows: Any, where: str | None) -> Iterator[Edge]:
-    import msgspec
-
-    from simsched.formats.cluster.jgf_values import Edge, EdgeMetadata, OddEdge
-
     known_keys = frozenset(EdgeMetadata.__struct_fields__)
     for number, row in enumerate(_list(rows, where, "edges")):
         place = _join(where, f"edges[{number}]")
@@ -196,10 +262,6 @@ def explain(error: msgspec.ValidationError, where: str | None) -> FormatError:
 
 def encode_graph(jgf: Jgf) -> bytes:
     """Return the value of ``graph`` as JSON bytes on one line."""
-    import msgspec
-
-    from simsched.formats.cluster.jgf_values import OddEdge, OddVertex
-
     vertices: list[Any] = jgf.vertices
     if any(type(vertex) is OddVertex for vertex in vertices):
         vertices = [_plain(vertex, ("id",)) for vertex in vertices]
@@ -214,8 +276,6 @@ def encode_graph(jgf: Jgf) -> bytes:
 
 def _plain(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return a vertex or edge as a dictionary, with its unknown keys back in place."""
-    import msgspec
-
     plain = {key: getattr(item, key) for key in keys}
     if item.metadata is not msgspec.UNSET:
         plain["metadata"] = {**msgspec.to_builtins(item.metadata), **getattr(item, "more", {})}
@@ -224,14 +284,10 @@ def _plain(item: Any, keys: tuple[str, ...]) -> dict[str, Any]:
 
 def encode_document(jgf: Jgf) -> bytes:
     """Return the document ``{"graph": …}`` as JSON bytes on one line."""
-    import msgspec
-
     return msgspec.json.encode({**jgf.document_keys, "graph": msgspec.Raw(encode_graph(jgf))})
 
 
 def to_object(jgf: Jgf) -> dict[str, Any]:
     """Return the document ``{"graph": …}`` as plain JSON values."""
-    import msgspec
-
     graph: dict[str, Any] = msgspec.json.decode(encode_graph(jgf))
     return {**jgf.document_keys, "graph": graph}

@@ -1,4 +1,4 @@
-"""Cluster recipes: hardware in a few lines of YAML, as values.
+"""Cluster recipes: hardware in a few lines of YAML, as values, read and written.
 
 The JSON Schema ``schemas/cluster-recipe.json`` defines the documents; a `Recipe` is the meaning of one.
 The keys are described in docs/clusters.md.
@@ -7,7 +7,7 @@ The keys are described in docs/clusters.md.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, RequestError
@@ -18,7 +18,8 @@ from simsched.formats.rfc.units import same_dimension, unit_of
 from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
@@ -352,3 +353,115 @@ def format_recipe(document: Mapping[str, Any]) -> str:
 
     text: str = yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True, width=100)
     return text
+
+
+def recipe_document(recipe: Recipe) -> dict[str, Any]:
+    """Return the document of a recipe; keys with their default values are left out.
+
+    >>> from simsched.formats.cluster.recipe import parse_recipe
+    >>> document = {"groups": [{"name": "n", "hosts": "n[1-2]", "sockets": 2, "cores": 4, "memory": "8 GB"}]}
+    >>> recipe_document(parse_recipe(document)) == document
+    True
+    """
+    document: dict[str, Any] = {} if recipe.name is None else {"name": recipe.name}
+    document["groups"] = [_plain_group(group) for group in recipe.groups]
+    document |= _arrangement(recipe.levels)
+    if recipe.pools:
+        document["pools"] = [_plain_pool(pool) for pool in recipe.pools]
+    if recipe.network is not None:
+        document["network"] = _plain_network(recipe.network)
+    if recipe.power is not None:
+        document["power"] = _plain_power(recipe.power)
+    return document
+
+
+def _plain_group(group: NodeGroup) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": group.name,
+        "hosts": _hosts(group.hosts),
+        **_plain_locality(group.locality),
+    }
+    row |= _plain_units("core", group.cores, group.core_ids) | _plain_units("gpu", group.gpus, group.gpu_ids)
+    rest = list(group.pools)
+    if rest and rest[0] == PoolSpec(type="memory", amount=rest[0].amount):
+        row["memory"] = _plain_amount(rest.pop(0).amount)
+    if rest:
+        row["pools"] = [_plain_pool(pool) for pool in rest]
+    if group.properties:
+        row["properties"] = list(group.properties)
+    if group.status != "up":
+        row["status"] = group.status
+    # in the order of the group's hosts: a frozenset has none
+    row |= {
+        key: _hosts(host for host in group.hosts if host in hosts)
+        for key in ("down", "drained")
+        if (hosts := getattr(group, key))
+    }
+    return row | _arrangement(group.levels)
+
+
+def _plain_units(kind: str, count: int, ids: Idset | None) -> dict[str, Any]:
+    if not count:
+        return {}
+    return {f"{kind}s": count} if ids is None else {f"{kind}_ids": str(ids)}
+
+
+def _hosts(hosts: Iterable[str]) -> str:
+    return str(Hostlist.from_hosts(hosts))
+
+
+def _plain_locality(levels: tuple[Level, ...]) -> dict[str, Any]:
+    kinds = tuple(level.type for level in levels)
+    if kinds in {("socket",), ("numa",), ("socket", "numa")}:
+        return {{"socket": "sockets", "numa": "numa"}[level.type]: level.count for level in levels}
+    return {"locality": _plain_levels(levels)} if levels else {}
+
+
+def _arrangement(levels: tuple[Level, ...]) -> dict[str, Any]:
+    if len(levels) == 1 and levels[0].type == "rack":
+        return {"racks": levels[0].count}
+    return {"levels": _plain_levels(levels)} if levels else {}
+
+
+def _plain_levels(levels: tuple[Level, ...]) -> list[dict[str, Any]]:
+    return [{"type": level.type, "count": level.count} for level in levels]
+
+
+def _plain_pool(pool: PoolSpec) -> dict[str, Any]:
+    row: dict[str, Any] = {"type": pool.type}
+    if pool.name is not None:
+        row["name"] = pool.name
+    if pool.amount != Amount(1):
+        row["size"] = _plain_amount(pool.amount)
+    if pool.count != 1:
+        row["count"] = pool.count
+    if pool.within != "node":
+        row["in"] = pool.within
+    if pool.path is not None:
+        row["path"] = pool.path
+    return row | ({"properties": list(pool.properties)} if pool.properties else {})
+
+
+def _plain_network(network: FatTree | Dragonfly | SwitchTree) -> dict[str, Any]:
+    if isinstance(network, SwitchTree):
+        return {"type": "tree", "switches": [_plain_switch(switch) for switch in network.switches]}
+    kind = "fat-tree" if isinstance(network, FatTree) else "dragonfly"
+    return {"type": kind, **{key: value for key, value in asdict(network).items() if value}}
+
+
+def _plain_switch(switch: Switch) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": switch.name}
+    if switch.type != "switch":
+        row["type"] = switch.type
+    return row | {key: _hosts(names) for key in ("hosts", "switches") if (names := getattr(switch, key))}
+
+
+def _plain_amount(amount: Amount) -> int | str:
+    return f"{amount.size} {amount.unit}" if amount.unit else amount.size
+
+
+def _plain_power(power: Power) -> dict[str, Any]:
+    row: dict[str, Any] = {} if power.budget is None else {"budget": _plain_amount(power.budget)}
+    if power.per_level is not None and power.per_level_budget is not None:
+        row["per"] = {power.per_level: _plain_amount(power.per_level_budget)}
+    return row if power.node is None else {**row, "node": _plain_amount(power.node)}

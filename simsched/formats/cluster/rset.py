@@ -3,7 +3,9 @@
 Both generations are read: with and without ``execution.nslots``, properties that begin with
 ``+``, and ``scheduling.writer``; the newer one is written.  Children of any type are
 idsets of units of that type (R9); the nodelist names the ranks in ascending order (R10).
-Ranks, ids and hosts are held as ranges throughout.
+Ranks, ids and hosts are held as ranges throughout: a *piece* is a range of ranks with equal children, and a
+list of pieces is ascending and disjoint.  Two lists are swept side by side, so an operation costs the number
+of pieces.
 """
 
 from __future__ import annotations
@@ -12,20 +14,345 @@ import math
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 from simsched.arguments import check, check_whole, wrong
-from simsched.errors import ClusterError
-from simsched.formats.cluster import rset_algebra as algebra
-from simsched.formats.cluster.rset_reader import read_rset
+from simsched.errors import ClusterError, FormatError, LimitError, clip
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
+from simsched.formats.rfc.idset import MAX_IDS, Idset
+from simsched.formats.rfc.names import check_property
+from simsched.formats.text.excerpts import Path, format_path, has_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from simsched.formats.cluster.rset_algebra import Children, RankGroup, Rule
+
+Children: TypeAlias = "Mapping[str, Idset]"
+"""The children of a rank: resource type → idset, none of them empty."""
+
+
+Rule: TypeAlias = "Callable[[Children | None, Children | None], Children | None]"
+"""The children of a rank on both sides (None: no such rank) → its children in the result."""
+
+
+class Piece(NamedTuple):
+    """Ranks `low` to `high`, all with `children`."""
+
+    low: int
+    high: int
+    children: Children
+
+
+@dataclass(frozen=True, slots=True)
+class RankGroup:
+    """Ranks that hold the same: an idset of units by resource type."""
+
+    ranks: Idset
+    children: Mapping[str, Idset]
+
+    def __hash__(self) -> int:
+        return hash((self.ranks, frozenset(self.children.items())))
+
+
+def ranks_of(groups: tuple[RankGroup, ...]) -> Idset:
+    """All ranks of groups that share none."""
+    if len(groups) == 1:
+        return groups[0].ranks
+    return Idset.from_ranges(span for group in groups for span in group.ranks.ranges)
+
+
+def pieces(groups: Iterable[tuple[Idset, Children]]) -> list[Piece]:
+    """The ranges of all groups in ascending order; the groups' ranks must be disjoint."""
+    cut = [Piece(low, high, children) for ranks, children in groups for low, high in ranks.ranges]
+    cut.sort(key=_low)
+    return cut
+
+
+def _low(piece: Piece) -> int:
+    return piece.low
+
+
+def sweep(
+    left: list[Piece], right: list[Piece]
+) -> Iterator[tuple[int, int, Children | None, Children | None]]:
+    """Every largest range of ranks that is in one piece of each side, or of one side alone."""
+    i = j = 0
+    at = 0
+    while i < len(left) or j < len(right):
+        a = left[i] if i < len(left) else None
+        b = right[j] if j < len(right) else None
+        starts = [max(piece.low, at) for piece in (a, b) if piece is not None]
+        low = min(starts)
+        in_a = a is not None and a.low <= low
+        in_b = b is not None and b.low <= low
+        # The range ends with a piece that covers `low`, or just before a piece that begins after it, so each
+        # side has one piece or none in it.
+        ends = [p.high if p.low <= low else p.low - 1 for p in (a, b) if p is not None]
+        high = min(ends)
+        yield low, high, a.children if a and in_a else None, b.children if b and in_b else None
+        at = high + 1
+        i += a is not None and a.high < at
+        j += b is not None and b.high < at
+
+
+def combine(left: list[Piece], right: list[Piece], rule: Rule) -> list[Piece]:
+    """Apply `rule` to the children of each rank on both sides; None leaves the rank out."""
+    result = []
+    known: dict[tuple[int, int], Children | None] = {}
+    for low, high, a, b in sweep(left, right):
+        key = (id(a), id(b))  # ids are unique: both sides stay alive while the sweep runs
+        if key not in known:
+            known[key] = rule(a, b)
+        if (children := known[key]) is not None:
+            result.append(Piece(low, high, children))
+    return result
+
+
+def united(a: Children | None, b: Children | None) -> Children | None:
+    """The children of either rank."""
+    if a is None or b is None or a == b:
+        return b if a is None else a
+    return {kind: a.get(kind, _NONE) | b.get(kind, _NONE) for kind in (*a, *(k for k in b if k not in a))}
+
+
+def shared(a: Children | None, b: Children | None) -> Children | None:
+    """The children of both ranks; a rank without children is shared if both have none."""
+    if a is None or b is None:
+        return None
+    if a == b:
+        return a
+    both = {kind: a[kind] & b[kind] for kind in a if kind in b}
+    return {kind: ids for kind, ids in both.items() if ids} or None
+
+
+def remaining(a: Children | None, b: Children | None) -> Children | None:
+    """The children of the first rank that the second lacks; a rank without any is omitted."""
+    if a is None or b is None:
+        return a
+    left = {kind: ids - b.get(kind, _NONE) for kind, ids in a.items()}
+    return {kind: ids for kind, ids in left.items() if ids} or None
+
+
+def grouped(cut: Iterable[Piece]) -> tuple[RankGroup, ...]:
+    """Groups of ranks with equal children, in order of their lowest rank; types in canonical order."""
+    ranges: dict[tuple[tuple[str, Idset], ...], list[tuple[int, int]]] = {}
+    keys: dict[int, tuple[tuple[str, Idset], ...]] = {}
+    alive = []
+    for low, high, children in cut:
+        key = keys.get(id(children))
+        if key is None:
+            key = keys[id(children)] = tuple(sorted(children.items(), key=type_order))
+            alive.append(children)
+        spans = ranges.setdefault(key, [])
+        if spans and spans[-1][1] + 1 == low:
+            spans[-1] = (spans[-1][0], high)
+        else:
+            spans.append((low, high))
+    return tuple(RankGroup(Idset(tuple(spans)), dict(key)) for key, spans in ranges.items())
+
+
+def spans(ranks: Idset, wanted: Idset) -> Iterator[tuple[int, int]]:
+    """Where the ranks of `wanted` (a subset) are among the sorted `ranks`: (start, stop) positions."""
+    before, source = 0, iter(ranks.ranges)
+    low, high = next(source, (0, -1))
+    for first, last in wanted.ranges:
+        while high < first:
+            before += high - low + 1
+            low, high = next(source)
+        yield before + first - low, before + last - low + 1
+
+
+_NONE = Idset()
+_RANKING = {"core": "0", "gpu": "1"}
+
+
+def type_order(item: tuple[str, Idset]) -> str:
+    """Cores before gpus before all others by name."""
+    return _RANKING.get(item[0], "2" + item[0])
+
+
+_KEYS = ("version", "execution", "scheduling", "attributes")
+_NAMED = ("R_lite", "nodelist", "properties", "nslots", "starttime", "expiration")
+
+
+def read_rset(doc: Any, where: str | None = None) -> dict[str, Any]:
+    """The fields of a `ResourceSet`, from an R document of either generation.
+
+    Raises the errors of `ResourceSet.from_dict`, its public name.
+    """
+    if where is not None:
+        check("where", where, str, "the name of the document")
+    return _Reader(where).document(doc)
+
+
+class _Reader:
+    """Reads one document; knows the file for the error messages."""
+
+    def __init__(self, where: str | None) -> None:
+        self.where = where
+
+    def fail(self, path: Path, message: str, expected: str | None = None) -> NoReturn:
+        raise FormatError(message, where=self.at(path), expected=expected)
+
+    def at(self, path: Path) -> str | None:
+        """The file and the path in it."""
+        return ": ".join(part for part in (self.where, format_path(path)) if part) or None
+
+    def document(self, doc: Any) -> dict[str, Any]:
+        """The whole document."""
+        if not isinstance(doc, dict) or "version" not in doc:
+            found = "has no version" if isinstance(doc, dict) else f"is {_kind(doc)}"
+            self.fail((), f"not R: the document {found}", "an object with version and execution")
+        if doc["version"] != 1 or isinstance(doc["version"], bool):
+            self.fail(("version",), f"R of version {clip(repr(doc['version']))}", "1")
+        if "execution" not in doc and "scheduling" not in doc:
+            self.fail((), "not R: neither execution nor scheduling", "execution")
+        for key in doc:
+            if key not in _KEYS:
+                self.fail((key,), f"unknown key {clip(str(key))!r}", "one of " + ", ".join(_KEYS))
+        parts = {key: self.mapping((key,), doc[key]) for key in _KEYS[1:] if doc.get(key) is not None}
+        outer: dict[str, Any] = {"scheduling": parts.get("scheduling"), "attributes": parts.get("attributes")}
+        if "execution" not in parts:
+            if "scheduling" not in parts:
+                self.fail(("execution",), "is null", "an object")
+            return outer
+        return self.execution(parts["execution"], outer)
+
+    def execution(self, execution: Mapping[str, Any], outer: dict[str, Any]) -> dict[str, Any]:
+        """The parts of ``execution``."""
+        groups = self.groups(execution)
+        ranks = ranks_of(groups)
+        if len(ranks) > MAX_IDS:
+            path = self.at(("execution", "R_lite"))
+            raise LimitError(f"there are {len(ranks)} ranks", where=path, expected=f"at most {MAX_IDS}")
+        hosts = self.nodelist(execution)
+        if len(hosts) != len(ranks):
+            self.fail(
+                ("execution", "nodelist"),
+                f"names {len(hosts)} hosts for the {len(ranks)} ranks of R_lite",
+                "one host per rank",
+            )
+        starttime, expiration = self.times(execution)
+        return {
+            "groups": groups,
+            "hosts": hosts,
+            "properties": self.properties(execution.get("properties"), ranks),
+            "starttime": starttime,
+            "expiration": expiration,
+            "nslots": self.nslots(execution.get("nslots")),
+            "extra": {key: value for key, value in execution.items() if key not in _NAMED},
+            **outer,
+        }
+
+    def groups(self, execution: Mapping[str, Any]) -> tuple[RankGroup, ...]:
+        """The entries of ``R_lite``, canonical."""
+        path: Path = ("execution", "R_lite")
+        if "R_lite" not in execution:
+            self.fail(("execution",), "R_lite is missing", "a list of rank and children")
+        entries = execution["R_lite"]
+        if not isinstance(entries, list):
+            self.fail(path, f"is {_kind(entries)}", "a list of rank and children")
+        cut: list[tuple[int, int, int, Children]] = []
+        for position, entry in enumerate(entries):
+            ranks, children = self.entry((*path, position), entry)
+            cut += [(low, high, position, children) for low, high in ranks.ranges]
+        cut.sort(key=lambda piece: piece[:3])
+        for (_, high, _, _), (low, _, position, _) in pairwise(cut):
+            if low <= high:
+                self.fail((*path, position, "rank"), f"rank {low} occurs twice", "each rank once")
+        pieces = [Piece(low, high, children) for low, high, _, children in cut]
+        return grouped(pieces)
+
+    def entry(self, path: Path, entry: Any) -> tuple[Idset, Children]:
+        """One entry of ``R_lite``."""
+        entry = self.mapping(path, entry)
+        for key in ("rank", "children"):
+            if key not in entry:
+                self.fail(path, f"{key} is missing", "rank and children")
+        for key in entry:
+            if key not in ("rank", "children"):
+                self.fail((*path, key), f"unknown key {clip(str(key))!r}", "rank and children")
+        rank = entry["rank"]
+        if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
+            rank = str(rank)  # early writers
+        ranks = Idset.parse(rank, where=self.at((*path, "rank")))
+        if not ranks:
+            self.fail((*path, "rank"), "names no rank", "an idset of ranks")
+        children = {}
+        for kind, ids in self.mapping((*path, "children"), entry["children"]).items():
+            if not isinstance(kind, str) or not kind or has_control(kind):
+                shown = f"{str(kind)[:40]!r}"
+                self.fail(
+                    (*path, "children"), f"{shown} is not a resource type", "a name of printable characters"
+                )
+            units = Idset.parse(ids, where=self.at((*path, "children", kind)))
+            if units:
+                children[kind] = units
+        return ranks, children
+
+    def nodelist(self, execution: Mapping[str, Any]) -> Hostlist:
+        """The hosts of the ranks, in ascending order of ranks (R10)."""
+        path: Path = ("execution", "nodelist")
+        if "nodelist" not in execution:
+            self.fail(("execution",), "nodelist is missing", "a list of hostlists")
+        names = execution["nodelist"]
+        if not isinstance(names, list):
+            self.fail(path, f"is {_kind(names)}", "a list of hostlists")
+        return Hostlist.parse(names, where=self.at(path))
+
+    def properties(self, properties: Any, ranks: Idset) -> dict[str, Idset]:
+        """The ranks of each property."""
+        path: Path = ("execution", "properties")
+        result = {}
+        for name, text in self.mapping(path, properties if properties is not None else {}).items():
+            check_property(name, self.at(path))
+            having = Idset.parse(text, where=self.at((*path, name)))
+            if not having <= ranks:
+                missing = (having - ranks).first
+                self.fail((*path, name), f"rank {missing} is not in R_lite", "ranks of R_lite")
+            if having:
+                result[name] = having
+        return result
+
+    def times(self, execution: Mapping[str, Any]) -> tuple[float | None, float | None]:
+        """Start and expiration; Flux writes 0 for no expiration."""
+        start, end = (self.time(key, execution.get(key)) for key in ("starttime", "expiration"))
+        if not end:
+            return start, None
+        if start is not None and end <= start:
+            path = ("execution", "expiration")
+            self.fail(path, f"{end} is not after the starttime {start}", "a later time")
+        return start, end
+
+    def time(self, key: str, value: Any) -> float | None:
+        """Seconds since the epoch."""
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.fail(("execution", key), f"is {_kind(value)}", "seconds since the epoch")
+        if not (math.isfinite(value) and value >= 0):
+            self.fail(("execution", key), f"{value} is not a time", "seconds since the epoch")
+        return value
+
+    def nslots(self, value: Any) -> int | None:
+        """The number of slots (newer generation)."""
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self.fail(("execution", "nslots"), f"{clip(repr(value))} is not a count", "a whole number")
+        return value
+
+    def mapping(self, path: Path, value: Any) -> Mapping[str, Any]:
+        """An object."""
+        if not isinstance(value, dict):
+            self.fail(path, f"is {_kind(value)}", "an object")
+        return value
+
+
+def _kind(value: Any) -> str:
+    """The type of a JSON value, with its article."""
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +423,12 @@ class ResourceSet:
             ]
         except (TypeError, ValueError, AttributeError):
             raise wrong("entries", entries, 'ranks and children, such as ("0-3", {"core": "0-7"})') from None
-        cut = algebra.pieces(parsed)
+        cut = pieces(parsed)
         for before, after in pairwise(cut):
             if after.low <= before.high:
                 raise ClusterError(f"rank {after.low} occurs twice")
         names = Hostlist.parse(hosts) if isinstance(hosts, str) else hosts
-        result = cls(algebra.grouped(cut), names, **fields)
+        result = cls(grouped(cut), names, **fields)
         if len(names) != len(result.ranks):
             raise ClusterError(
                 f"{len(names)} hosts for {len(result.ranks)} ranks", expected="one host per rank"
@@ -113,7 +440,7 @@ class ResourceSet:
     @property
     def ranks(self) -> Idset:
         """All ranks of the set."""
-        return algebra.ranks_of(self.groups)
+        return ranks_of(self.groups)
 
     @property
     def is_empty(self) -> bool:
@@ -124,7 +451,7 @@ class ResourceSet:
     def types(self) -> tuple[str, ...]:
         """The types of children that occur: core, gpu, then the others by name."""
         kinds = {kind: _EMPTY for group in self.groups for kind in group.children}
-        return tuple(sorted(kinds, key=lambda kind: algebra.type_order((kind, _EMPTY))))
+        return tuple(sorted(kinds, key=lambda kind: type_order((kind, _EMPTY))))
 
     def host_of(self, rank: int) -> str:
         """The host of `rank`; ValueError if the set has no such rank."""
@@ -167,18 +494,18 @@ class ResourceSet:
         first set's (the second's where the first has none), ``nslots`` and ``scheduling``
         are omitted, because they describe another set.
         """
-        return self._combined(other, algebra.united, or_)
+        return self._combined(other, united, or_)
 
     def intersect(self, other: ResourceSet) -> ResourceSet:
         """The resources that both sets have; ClusterError if the host of a rank differs between them."""
-        return self._combined(other, algebra.shared, and_)
+        return self._combined(other, shared, and_)
 
     def subtract(self, other: ResourceSet) -> ResourceSet:
         """The resources of this set that the other lacks; a rank without any is omitted.
 
         Known to users as ``flux R diff``.
         """
-        return self._combined(other, algebra.remaining, lambda mine, _: mine)
+        return self._combined(other, remaining, lambda mine, _: mine)
 
     __or__ = union
     __and__ = intersect
@@ -204,8 +531,8 @@ class ResourceSet:
         """The part of the set that is on `ranks`; ranks that the set does not have are ignored."""
         check("ranks", ranks, Idset, "an idset")
         cut = [(kept, group.children) for group in self.groups if (kept := group.ranks & ranks)]
-        groups = algebra.grouped(algebra.pieces(cut))
-        wanted = algebra.ranks_of(groups)
+        groups = grouped(pieces(cut))
+        wanted = ranks_of(groups)
         return replace(
             self,
             groups=groups,
@@ -219,13 +546,13 @@ class ResourceSet:
         """The set rank by rank, in ascending order; their union is the set."""
         hosts = iter(self.hosts)
         result = []
-        for low, high, children in algebra.pieces((g.ranks, g.children) for g in self.groups):
+        for low, high, children in pieces((g.ranks, g.children) for g in self.groups):
             for rank in range(low, high + 1):
                 one = Idset(((rank, rank),))
                 result.append(
                     replace(
                         self,
-                        groups=(algebra.RankGroup(one, children),),
+                        groups=(RankGroup(one, children),),
                         hosts=Hostlist.from_hosts((next(hosts),)),
                         properties={name: one for name, ranks in self.properties.items() if rank in ranks},
                         nslots=None,
@@ -240,14 +567,12 @@ class ResourceSet:
         ranks = self.ranks
         groups = [(self._renumbered(ranks, group.ranks, first), group.children) for group in self.groups]
         properties = {name: self._renumbered(ranks, r, first) for name, r in self.properties.items()}
-        return replace(
-            self, groups=algebra.grouped(algebra.pieces(groups)), properties=properties, scheduling=None
-        )
+        return replace(self, groups=grouped(pieces(groups)), properties=properties, scheduling=None)
 
     @staticmethod
     def _renumbered(ranks: Idset, part: Idset, first: int) -> Idset:
         """The positions of `part` among `ranks`, counted from `first`."""
-        places = algebra.spans(ranks, part)
+        places = spans(ranks, part)
         return Idset.from_ranges((first + start, first + stop - 1) for start, stop in places)
 
     def _combined(
@@ -256,10 +581,10 @@ class ResourceSet:
         """The result of `rule` for each rank's children, and of `having` for each property's ranks."""
         check("other", other, ResourceSet, "a resource set")
         self._agree(other)
-        mine = algebra.pieces((g.ranks, g.children) for g in self.groups)
-        others = algebra.pieces((g.ranks, g.children) for g in other.groups)
-        groups = algebra.grouped(algebra.combine(mine, others, rule))
-        ranks = algebra.ranks_of(groups)
+        mine = pieces((g.ranks, g.children) for g in self.groups)
+        others = pieces((g.ranks, g.children) for g in other.groups)
+        groups = grouped(combine(mine, others, rule))
+        ranks = ranks_of(groups)
         names = dict.fromkeys((*self.properties, *other.properties))
         properties = {
             name: having(self.properties.get(name, _EMPTY), other.properties.get(name, _EMPTY))
@@ -333,9 +658,9 @@ class ResourceSet:
 
     def _check(self) -> None:
         """Assert that the set is canonical and its parts agree."""
-        cut = algebra.pieces((g.ranks, g.children) for g in self.groups)
+        cut = pieces((g.ranks, g.children) for g in self.groups)
         assert all(a.high < b.low for a, b in pairwise(cut))
-        assert self.groups == algebra.grouped(cut)
+        assert self.groups == grouped(cut)
         assert all(ids for g in self.groups for ids in g.children.values())
         assert len(self.hosts) == len(self.ranks)
         assert all(ranks and ranks <= self.ranks for ranks in self.properties.values())
@@ -357,7 +682,7 @@ def _hosts_at(hosts: Hostlist, ranks: Idset, wanted: Idset) -> Hostlist:
     """The hosts of the ranks `wanted`, where `hosts` names all of `ranks`."""
     if ranks == wanted:
         return hosts
-    return Hostlist.join(hosts[start:stop] for start, stop in algebra.spans(ranks, wanted))
+    return Hostlist.join(hosts[start:stop] for start, stop in spans(ranks, wanted))
 
 
 def _merged_hosts(left: ResourceSet, right: ResourceSet, wanted: Idset) -> Hostlist:
@@ -380,7 +705,7 @@ def _restricted(properties: Mapping[str, Idset], ranks: Idset) -> dict[str, Idse
 
 def _placed(ranks: Idset, wanted: Idset) -> Iterable[tuple[tuple[int, int], int]]:
     """Each range of `wanted` with the position of its first rank among `ranks`."""
-    starts = (start for start, _ in algebra.spans(ranks, wanted))
+    starts = (start for start, _ in spans(ranks, wanted))
     return zip(wanted.ranges, starts, strict=True)
 
 

@@ -107,7 +107,6 @@ def from_scheduling(scheduling: Mapping[str, Any], *, where: str | None = None) 
 
 
 def _domain(value: Any, where: str, level: int) -> Domain:
-    """Read one topo."""
     if level > MAX_LEVELS:
         raise LimitError(
             "localities are nested too deeply", where=where, expected=f"at most {MAX_LEVELS} levels"

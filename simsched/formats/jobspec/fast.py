@@ -17,8 +17,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from simsched.errors import FormatError
-from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.tasks import ONCE, Task
+from simsched.formats.jobspec.jobspec import ONCE, Jobspec, Task
 from simsched.formats.jobspec.validation_rules import system_faults
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import MAX_COUNT, Count

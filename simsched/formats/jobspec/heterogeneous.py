@@ -16,15 +16,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.rfc.count import Count
 from simsched.formats.text.immutable import FrozenDict, freeze
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.formats.jobspec.tasks import Task
+    from simsched.formats.jobspec.jobspec import Jobspec, Task
     from simsched.formats.jobspec.vertex import ResourceVertex
     from simsched.formats.rfc.constraint import Constraint
 

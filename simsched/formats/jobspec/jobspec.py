@@ -1,27 +1,201 @@
-"""The value of a jobspec: resources, tasks and attributes, from a shape or a document."""
+"""The value of a jobspec (RFC 14, RFC 25): resources, tasks and attributes, from a shape or a document."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from simsched.arguments import wrong
-from simsched.errors import FormatError, RequestError
+from simsched.errors import FormatError, RequestError, SimschedError, clip
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.jobspec.tasks import Task
-from simsched.formats.jobspec.version1 import Misfit, misfit, resources_fit_v1
+from simsched.formats.jobspec.validation_rules import faults_of
 from simsched.formats.jobspec.vertex import ResourceVertex, slots
+from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.duration import parse_duration
-from simsched.formats.text.excerpts import clip
+from simsched.formats.text.diagnostics import joined
 from simsched.formats.text.immutable import EMPTY, FrozenDict, freeze, thaw
 
 if TYPE_CHECKING:
-    from simsched.formats.jobspec.parts import Warn
+    from collections.abc import Iterator
+
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
+
+
+ONCE = FrozenDict(per_slot=1)
+"""The count of a task that runs once in each slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A program and its slot; `count` holds the one key of RFC 14's dictionary.
+
+    `slot` is the label of a slot; a lenient reader accepts any label, and the empty one for a task without.
+
+    >>> Task(("app",), "default").to_dict()
+    {'command': ['app'], 'slot': 'default', 'count': {'per_slot': 1}}
+    """
+
+    command: tuple[str, ...]
+    slot: str
+    count: FrozenDict = ONCE
+    attributes: FrozenDict = EMPTY
+    distribution: str | None = None
+
+    @staticmethod
+    def from_dict(document: dict[str, Any]) -> Task:
+        """Return the task of a document that the validator has passed."""
+        command = document["command"]
+        return Task(
+            (command,) if isinstance(command, str) else tuple(command),
+            document.get("slot", ""),
+            freeze(document["count"]),
+            freeze(document.get("attributes") or {}),
+            document.get("distribution"),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the task as RFC 14 writes it."""
+        document = {"command": list(self.command), "slot": self.slot, "count": thaw(self.count)}
+        if self.attributes:
+            document["attributes"] = thaw(self.attributes)
+        if self.distribution is not None:
+            document["distribution"] = self.distribution
+        return document
+
+
+Warn: TypeAlias = Callable[[SimschedError], None]
+"""A function that receives each fault that a lenient reader ignores."""
+
+
+class JobspecParts(NamedTuple):
+    """The arguments of a `Jobspec`, in their order."""
+
+    resources: tuple[ResourceVertex, ...]
+    tasks: tuple[Task, ...]
+    attributes: FrozenDict
+    version: int
+
+
+def read_jobspec(
+    document: Mapping[str, Any], where: str | None = None, *, lenient: Warn | None = None
+) -> JobspecParts:
+    """Check a document by RFC 14 (a document of version 1 may be one of RFC 25) and build its parts.
+
+    `lenient` is called with each mild fault, which is then ignored.  Raises `FormatError` with the
+    first fault and the number of the others.
+    """
+    plain = dict(document) if isinstance(document, Mapping) else document
+    odd = next((key for key in plain if not isinstance(key, str)), None) if isinstance(plain, dict) else None
+    if odd is not None:
+        raise FormatError(f"the key {odd!r} is not a string", where=where, expected="a jobspec document")
+    faults = faults_of(plain)
+    if lenient is not None:
+        for fault in faults:
+            if fault.mild:
+                lenient(fault.error().at(where) if where else fault.error())
+        faults = [fault for fault in faults if not fault.mild]
+    if faults and not _is_v1(plain):
+        raise joined(faults, where)
+    return JobspecParts(
+        build_resources(plain["resources"]),
+        tuple(Task.from_dict(task) for task in plain["tasks"]),
+        freeze(plain["attributes"] or {}),
+        plain["version"],
+    )
+
+
+def _is_v1(document: Any) -> bool:
+    """Whether the document is valid by RFC 25 though not by RFC 14: its command is one string."""
+    return isinstance(document, dict) and document.get("version") == 1 and not faults_of(document, v1=True)
+
+
+def build_resources(vertices: Any) -> tuple[ResourceVertex, ...]:
+    """Build a resources list that has no faults."""
+    return tuple([_vertex(vertex) for vertex in vertices])
+
+
+def _vertex(document: Mapping[str, Any]) -> ResourceVertex:
+    get = document.get
+    count = document["count"]
+    return ResourceVertex(
+        document["type"],
+        Count.from_json(count),
+        get("unit"),
+        get("exclusive"),
+        get("label"),
+        get("id"),
+        build_resources(get("with") or ()),
+    )
+
+
+Misfit: TypeAlias = tuple[str, str, str]
+"""The path of a construct, its description, and the construct that V1 has in its place."""
+
+
+def misfit(
+    resources: tuple[ResourceVertex, ...], tasks: tuple[Task, ...], system: Mapping[str, Any]
+) -> Misfit | None:
+    """Return the first construct that RFC 25 does not have, or None."""
+    for fault in _resource_misfits(resources):
+        return fault
+    if len(tasks) != 1:
+        return "tasks", f"{len(tasks)} tasks", "exactly one"
+    task = tasks[0]
+    if "per_resource" in task.count:
+        return "tasks[0].count", "per_resource", "per_slot or total"
+    if task.attributes:
+        return "tasks[0].attributes", "attributes of a task", "command, slot and count"
+    if task.distribution is not None:
+        return "tasks[0].distribution", "a distribution", "command, slot and count"
+    if "duration" not in system:
+        return "attributes.system", "no duration", "duration, in seconds"
+    return None
+
+
+def resources_fit_v1(resources: tuple[ResourceVertex, ...]) -> bool:
+    """Whether a resources list is one of RFC 25's enumerated graphs.
+
+    >>> from simsched.formats.jobspec.shape import parse_shape
+    >>> resources_fit_v1(parse_shape("node/slot=2/core")), resources_fit_v1(parse_shape("slot/node"))
+    (True, False)
+    """
+    return next(_resource_misfits(resources), None) is None
+
+
+def _resource_misfits(resources: tuple[ResourceVertex, ...]) -> Iterator[Misfit]:
+    """Yield the faults of a resources list against RFC 25's enumerated graphs."""
+    if len(resources) != 1 or resources[0].type not in {"node", "slot"}:
+        yield "resources", "several resources, or none", "exactly one, a node or a slot"
+        return
+    slot, path = resources[0], "resources[0]"
+    if slot.type == "node":
+        yield from _vertex_misfits(slot, path, {"exclusive"})
+        if len(slot.with_) != 1 or slot.with_[0].type != "slot":
+            yield path + ".with", "a node without a slot", "exactly one slot in the node"
+            return
+        slot, path = slot.with_[0], path + ".with[0]"
+    yield from _vertex_misfits(slot, path, {"exclusive", "label"})
+    types = [child.type for child in slot.with_]
+    if sorted(types) not in (["core"], ["core", "gpu"]):
+        yield path + ".with", f"a slot of {', '.join(types) or 'nothing'}", "core, or core and gpu"
+        return
+    for i, child in enumerate(slot.with_):
+        yield from _vertex_misfits(child, f"{path}.with[{i}]", set())
+        if child.with_:
+            yield f"{path}.with[{i}].with", f"resources in a {child.type}", "nothing"
+
+
+def _vertex_misfits(vertex: ResourceVertex, path: str, allowed: set[str]) -> Iterator[Misfit]:
+    if not vertex.count.is_fixed:
+        yield path + ".count", f"the count {vertex.count}", "an integer"
+    for key in ("exclusive", "label", "id"):
+        if getattr(vertex, key) is not None and key not in allowed:
+            yield f"{path}.{key}", f"{key!r} on a {vertex.type}", "type, count and unit"
+
 
 CANONICAL = 999
 """The version of a canonical jobspec that is not V1."""
@@ -139,8 +313,6 @@ class Jobspec:
         schedulers place slots and not tasks.  Raises `FormatError` with the JSON path of
         the first fault and the number of the others.
         """
-        from simsched.formats.jobspec.parts import read_jobspec
-
         return Jobspec(*read_jobspec(document, where, lenient=lenient))
 
     # ------------------------------------------------------------ writing
@@ -286,8 +458,7 @@ def _seconds(duration: str | float | None) -> float:
 
 @lru_cache(maxsize=1024)
 def _constraint_text_json(text: str) -> FrozenDict:
-    from simsched.formats.rfc.constraint import to_json
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import parse_constraint, to_json
 
     return freeze(to_json(parse_constraint(text)))  # type: ignore[no-any-return]
 

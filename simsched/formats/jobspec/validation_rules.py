@@ -12,10 +12,6 @@ import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simsched.errors import FormatError, nearest
-from simsched.formats.jobspec.resource_parts import KEY as PARTS
-from simsched.formats.jobspec.resource_parts import part_faults
-from simsched.formats.jobspec.tasks import COUNT_KEYS
-from simsched.formats.jobspec.tasks import KEYS as TASK_KEYS
 from simsched.formats.jobspec.vertex import KEYS as VERTEX_KEYS
 from simsched.formats.rfc import constraint as constraints
 from simsched.formats.rfc import dependency as dependencies
@@ -25,7 +21,10 @@ from simsched.formats.text.immutable import MAX_DEPTH
 from simsched.formats.text.yaml_text import yaml_hint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simsched.formats.text.excerpts import Path
+
 
 TOP_KEYS = ("version", "resources", "tasks", "attributes")
 STRINGS = ("cwd", "queue", "bank", "project")
@@ -33,6 +32,15 @@ OBJECTS = ("environment", "shell", "files")
 NUMBERS = ("duration", "preemptible-after")
 SYSTEM_KEYS = (*NUMBERS, *STRINGS, *OBJECTS, "job", "dependencies", "constraints")
 """The keys of `attributes.system` that RFC 14 knows."""
+
+TASK_KEYS = ("command", "slot", "count", "attributes", "distribution")
+"""The keys of a task, RFC 14; a V1 task has the first three."""
+
+COUNT_KEYS = ("per_slot", "per_resource", "total")
+"""The keys of a task's count, of which exactly one is there."""
+
+KEY = "resource-parts"
+"""The key of ``attributes.system`` for parts with constraints or queues of their own."""
 
 _POSITIVE = "an integer, at least 1"
 
@@ -81,6 +89,30 @@ def constraint_faults(value: Any, path: Path = (), level: int = 1) -> list[Fault
         except FormatError as error:
             faults.append(Fault(place, error.message, error.expected or ""))
     return faults
+
+
+def part_faults(value: Any, resources: int) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield (path, message, expected) for each fault of ``attributes.system.resource-parts``."""
+    if not isinstance(value, list | tuple) or not value:
+        yield (), "resource-parts is not a list of objects", "one object per part of a heterogeneous job"
+        return
+    covered = 0
+    for number, part in enumerate(value):
+        if not isinstance(part, dict):
+            yield (number,), "a part is not an object", "resources, constraints, queue"
+            return
+        size = part.get("resources")
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            yield (number, "resources"), f"{size!r} is not a number of resources", "1 or more"
+            return
+        covered += size
+        for key in part:
+            if key not in {"resources", "constraints", "queue"}:
+                yield (number, key), f"unknown key {key!r}", "resources, constraints, queue"
+        if "queue" in part and not isinstance(part["queue"], str):
+            yield (number, "queue"), f"{part['queue']!r} is not the name of a queue", "a string"
+    if covered != resources:
+        yield (), f"the parts have {covered} resources, and the jobspec has {resources}", "equal numbers"
 
 
 class _Check:
@@ -331,7 +363,7 @@ class _Check:
                 self.dependencies(item, place)
             elif key == "constraints":
                 self.constraint(item, place)
-            elif key == PARTS:
+            elif key == KEY:
                 self.parts(item, place)
 
     def seconds(self, value: Any, path: Path) -> None:

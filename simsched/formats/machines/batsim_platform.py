@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
-from simsched.formats.machines.shared.node_values import MAX_UNITS, idset_in, usable_host, usable_properties
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import (
+    MAX_UNITS,
+    NodeRow,
+    groups_of,
+    idset_in,
+    usable_host,
+    usable_properties,
+)
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:

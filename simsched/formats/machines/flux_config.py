@@ -1,35 +1,581 @@
-"""Flux's configuration, TOML or the JSON of ``flux config get``; `flux_queues` reads its queues.
+"""Flux's machine and queues: its configuration, the views of ``flux resource``, and R.
 
-flux-config-resource(5): each entry of ``resource.config`` updates its hosts, and a host may occur in
-several; ranks are in the order in which hosts first occur.  Excluded hosts are not scheduled.
+The configuration is TOML or the JSON of ``flux config get``.  flux-config-resource(5): each entry of
+``resource.config`` updates its hosts, and a host may occur in several; ranks are in the order in which hosts
+first occur.  Excluded hosts are not scheduled.  Queues, limits and scheduler options become the document of
+``--config``.  ``flux resource list`` and ``status`` print tables or JSON.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ClusterError, FormatError, LimitError
-from simsched.formats.cluster.recipe import MAX_NODES, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.flux_queues import queue_config
-from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
-from simsched.formats.machines.shared.node_values import (
+from simsched.errors import ClusterError, FormatError, LimitError, clip
+from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
+from simsched.formats.cluster.rset import ResourceSet
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import (
     MAX_UNITS,
+    NodeRow,
+    groups_of,
     hosts_in,
     idset_in,
     named_ids,
     usable_properties,
 )
-from simsched.formats.machines.shared.note_collector import NoteCollector
+from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
 from simsched.formats.text.json_text import load_json
 from simsched.formats.text.toml_text import load_toml, toml_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+
+QUEUE_KEYS = ("requires", "policy", "parent")
+SIZES = ("nnodes", "ncores", "ngpus")
+QMANAGER_KEYS = (
+    "queue-policy", "queue-params", "policy-params", "queues", "queue-policy-per-queue",
+    "queue-params-per-queue", "policy-params-per-queue", "feasibility-timeout",
+)  # fmt: skip
+FLUXION_KEYS = (
+    "match-policy", "match-format", "load-allowlist", "load-file", "load-format", "reserve-vtx-vec",
+    "prune-filters", "update-interval", "traverser", "queue-policy",
+)  # fmt: skip
+QUEUE_POLICIES = ("fcfs", "easy", "conservative", "hybrid")
+MATCH_POLICIES = ("first", "low", "high", "lonode", "hinode", "firstnodex", "lonodex", "hinodex")
+QUEUE_DEPTH, RESERVATION_DEPTH = 32, 64
+"""Fluxion's defaults of queue-depth and reservation-depth (flux-config-sched-fluxion-qmanager(5))."""
+MOST = 2**31
+"""Sizes are below this number."""
+PARAMETERS = {
+    "queue-params": ("queue-depth", "max-queue-depth"),
+    "policy-params": ("reservation-depth", "max-reservation-depth"),
+}
+"""The parameters of Fluxion by their table."""
+
+
+def queue_config(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
+    """Return the configuration of queues and of the scheduler; `at(path)` is a place in the files."""
+    config = {**_qmanager(document, notes, at), **_match_policy(document, notes, at)}
+    return config | _Queues(notes, at).read(document.get("queues"), document.get("policy"))
+
+
+class _Queues:
+    """Reads the tables ``queues`` and ``policy``; values that ``--config`` would refuse are faults."""
+
+    def __init__(self, notes: NoteCollector, at: Callable[[str], str]) -> None:
+        self.notes, self.at = notes, at
+
+    def read(self, queues: Any, policy: Any) -> dict[str, Any]:
+        """Return the keys ``queues`` and ``policy`` of a configuration."""
+        common = {} if policy is None else self._policy(policy, "policy", whole=True)
+        if queues is not None and not isinstance(queues, dict):
+            self.notes.fault("queues is not a table of queues", self.at("queues"), "[queues.batch]")
+        if not isinstance(queues, dict) or not queues:
+            if not common:
+                return {}
+            # Flux's one queue has no name, and simsched needs one for its limits
+            self.notes.assumed(
+                "the limits and defaults are those of a queue named default", self.at("policy")
+            )
+            queues = {"default": {}}
+            system = {**_system(common), "queue": "default"}
+            common["jobspec"] = {"defaults": {"system": system}}
+        rows = {name: self._queue(name, row) for name, row in queues.items()}
+        found = {name: row for name, row in rows.items() if row is not None}
+        for name, row in found.items():
+            if row.get("parent") is not None and (row["parent"] not in found or row["parent"] == name):
+                self.notes.fault("the parent is not another queue", self.at(f"queues.{name}.parent"))
+                del row["parent"]
+        default = _system(common).get("queue")
+        if default is not None and default not in found:
+            place = self.at("policy.jobspec.defaults.system.queue")
+            self.notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
+            del _system(common)["queue"]
+        if not found:
+            return {}
+        limited = any(
+            "duration" in row.get("policy", {}).get("limits", {})
+            for row in (*found.values(), {"policy": common})
+        )
+        for name, row in found.items():
+            self._note_default(name, (row.get("policy", {}), common))
+        # Flux refuses a job that has neither a duration nor a default where there is a limit
+        strict = {"no-limit": "reject"} if limited else {}
+        return {**strict, "queues": found, **({"policy": common} if common else {})}
+
+    def _note_default(self, name: str, policies: Sequence[dict[str, Any]]) -> None:
+        """Note a default duration above the limit; the first policy that states one counts for each."""
+        limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
+        usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
+        if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
+            above = f"the default duration {usual[0]} is above the limit {limits[0]}"
+            text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
+            self.notes.assumed(text, self.at(f"queues.{name}"))
+
+    def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
+        path = f"queues.{name}"
+        if not isinstance(row, dict):
+            self.notes.fault("this queue is not a table", self.at(path))
+            return None
+        self._refuse_unknown(row, QUEUE_KEYS, path)
+        found: dict[str, Any] = {}
+        requires = row.get("requires")
+        if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
+            found["requires"] = list(usable_properties(requires, self.at(f"{path}.requires"), self.notes))
+        elif requires is not None:
+            place = self.at(f"{path}.requires")
+            self.notes.fault("requires is not a list of properties", place, '["batch"]')
+        if isinstance(row.get("parent"), str):
+            found["parent"] = row["parent"]
+        policy = self._policy(row.get("policy", {}), f"{path}.policy")
+        return {**found, "policy": policy} if policy else found
+
+    def _refuse_unknown(self, table: dict[str, Any], known: tuple[str, ...], path: str) -> None:
+        for key in table:
+            if key not in known:
+                self.notes.unknown(key, known, self.at(f"{path}.{key}"))
+
+    def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
+        """Return the limits and defaults; `whole` allows the default queue."""
+        if not isinstance(value, dict):
+            self.notes.fault("policy is not a table", self.at(path))
+            return {}
+        self._refuse_unknown(value, ("limits", "jobspec", "access", "scheduler"), path)
+        for key in ("access", "scheduler"):
+            if key in value:
+                self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
+        limits = self._limits(value.get("limits", {}), f"{path}.limits")
+        inner = f"{path}.jobspec.defaults.system"
+        known = ("duration", "queue") if whole else ("duration",)
+        given = _system(value)
+        self._refuse_unknown(given, known, inner)
+        defaults: dict[str, Any] = {}
+        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
+            defaults["duration"] = given["duration"]
+        if whole and isinstance(given.get("queue"), str):
+            defaults["queue"] = given["queue"]
+        found: dict[str, Any] = {"limits": limits} if limits else {}
+        return {**found, "jobspec": {"defaults": {"system": defaults}}} if defaults else found
+
+    def _seconds(self, value: Any, path: str) -> float | None:
+        """Return the seconds of a duration; None where it is not understood."""
+        try:
+            return parse_time(value, self.at(path))
+        except FormatError as error:
+            self.notes.error(error)
+            return None
+
+    def _limits(self, value: Any, path: str) -> dict[str, Any]:
+        """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
+        if not isinstance(value, dict):
+            self.notes.fault("limits is not a table", self.at(path))
+            return {}
+        self._refuse_unknown(value, ("duration", "job-size"), path)
+        found: dict[str, Any] = {}
+        if "duration" in value:
+            seconds = self._seconds(value["duration"], f"{path}.duration")
+            if seconds is not None:
+                found["duration"] = value["duration"] if seconds else "inf"
+        size = value.get("job-size", {})
+        if not isinstance(size, dict):
+            self.notes.fault("job-size is not a table", self.at(f"{path}.job-size"), "max, min")
+            return found
+        self._refuse_unknown(size, ("max", "min"), f"{path}.job-size")
+        sides = {side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}") for side in ("max", "min")}
+        sizes = {side: numbers for side, numbers in sides.items() if numbers}
+        return {**found, "job-size": sizes} if sizes else found
+
+    def _sizes(self, value: Any, path: str) -> dict[str, int]:
+        if not isinstance(value, dict):
+            self.notes.fault("this is not a table", self.at(path), ", ".join(SIZES))
+            return {}
+        self._refuse_unknown(value, SIZES, path)
+        found = {}
+        for key in SIZES:
+            number = value.get(key)
+            if number is None:
+                continue
+            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
+                place = self.at(f"{path}.{key}")
+                self.notes.fault(
+                    f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
+                )
+            elif number >= 0 or path.startswith("queues."):
+                found[key] = number
+        return found
+
+
+def _system(policy: Any) -> dict[str, Any]:
+    """Return ``jobspec.defaults.system`` of a policy; empty where it is not a table."""
+    found = policy
+    for key in ("jobspec", "defaults", "system"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+# -- Fluxion -----------------------------------------------------------------------------
+
+
+def _fluxion(
+    document: dict[str, Any],
+    table: str,
+    known: tuple[str, ...],
+    notes: NoteCollector,
+    at: Callable[[str], str],
+) -> dict[str, Any] | None:
+    found = document.get(table)
+    if found is None:
+        return None
+    if not isinstance(found, dict):
+        notes.fault("this is not a table", at(table))
+        return None
+    for key in found:
+        if key not in known:
+            notes.unknown(key, known, at(table))
+    return found
+
+
+def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
+    """Return the queue policy with its options."""
+    table = "sched-fluxion-qmanager"
+    found = _fluxion(document, table, QMANAGER_KEYS, notes, at)
+    if found is None:
+        return {}
+    policy = _policy_name(found, notes, at(table))
+    queue = _parameters(found.get("queue-params"), notes, at(f"{table}.queue-params"))
+    plan = _parameters(found.get("policy-params"), notes, at(f"{table}.policy-params"))
+    for key, given in (("queue-params", queue), ("policy-params", plan)):
+        for name in [name for name in given if name not in PARAMETERS[key]]:
+            other = next((one for one, names in PARAMETERS.items() if name in names), "")
+            belongs = f", which belongs to {other}" if other else ""
+            notes.left_out(f"the parameter {name}{belongs}", at(f"{table}.{key}"))
+    if "max-reservation-depth" in plan and policy != "hybrid":
+        notes.left_out("max-reservation-depth: every job that waits may have a reservation", at(table))
+    for key in ("queue-params-per-queue", "policy-params-per-queue"):
+        if key in found:
+            notes.left_out(f"{key}: all queues have the same parameters", at(table))
+    options: dict[str, Any] = {}
+    if policy != "fcfs" or "queue-depth" in queue:
+        if "queue-depth" not in queue:
+            notes.assumed(f"queue-depth = {QUEUE_DEPTH}, the default of Fluxion", at(table))
+        depth = queue.get("queue-depth", QUEUE_DEPTH)
+        options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
+    if policy == "hybrid":
+        if "reservation-depth" not in plan:
+            notes.assumed(f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", at(table))
+        depth = plan.get("reservation-depth", RESERVATION_DEPTH)
+        options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
+    return {"queue-policy": policy, **({"policy-options": options} if options else {})}
+
+
+def _policy_name(found: dict[str, Any], notes: NoteCollector, where: str) -> str:
+    name = found.get("queue-policy")
+    each = [item.rpartition(":") for item in str(found.get("queue-policy-per-queue", "")).split()]
+    names = list(dict.fromkeys(policy for _, _, policy in each))
+    if name is None and len(names) == 1:
+        name = names[0]
+    elif names:
+        notes.left_out(f"queue-policy-per-queue ({', '.join(names)}): all queues have one policy", where)
+    if name is None:
+        notes.assumed("queue-policy = fcfs, the default of Fluxion", where)
+        return "fcfs"
+    if name not in QUEUE_POLICIES:
+        notes.fault(f"unknown queue policy {clip(str(name))!r}", where, ", ".join(QUEUE_POLICIES))
+        return "fcfs"
+    return str(name)
+
+
+def _parameters(value: Any, notes: NoteCollector, where: str) -> dict[str, int]:
+    """Return parameters of Fluxion: a table, or ``name=number`` with commas between."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        pairs = [(str(name), str(number)) for name, number in value.items()]
+    else:
+        pairs = [(name.strip(), number.strip()) for name, _, number in
+                 (item.partition("=") for item in str(value).split(",") if item.strip())]  # fmt: skip
+    found = {}
+    for name, number in pairs:
+        if re.fullmatch(r"[0-9]{1,9}", number):
+            found[name] = int(number)
+        else:
+            notes.fault(f"{clip(number)!r} is not a value of {clip(name)}", where, "a whole number")
+    return found
+
+
+def _match_policy(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
+    table = "sched-fluxion-resource"
+    found = _fluxion(document, table, FLUXION_KEYS, notes, at)
+    if found is None:
+        return {}
+    where = at(f"{table}.match-policy")
+    name = found.get("match-policy", "first")
+    if name in MATCH_POLICIES:
+        return {"match-policy": name}
+    custom = _custom(str(name))
+    if custom is None:
+        notes.fault(f"unknown match policy {clip(str(name))!r}", where, ", ".join(MATCH_POLICIES))
+        return {}
+    notes.assumed(f"match-policy = {custom} for {clip(str(name))!r}", where)
+    return {"match-policy": custom}
+
+
+def _custom(text: str) -> str | None:
+    """Return the policy nearest to one that is put together from attributes; None if it is not one.
+
+    >>> _custom("policy=high node_exclusive=true set_stop_on_1_matches=true")
+    'hinodex'
+    """
+    given = dict(part.partition("=")[::2] for part in text.split())
+    if not given or not given.keys() <= {"policy", "node_centric", "node_exclusive", "set_stop_on_1_matches"}:
+        return None
+    order = given.get("policy", "low")
+    if order not in ("low", "high"):
+        return None
+    whole = given.get("node_exclusive") == "true"
+    if given.get("set_stop_on_1_matches") == "true" and order == "low":
+        return "firstnodex" if whole else "first"
+    if not whole and given.get("node_centric") != "true":
+        return order
+    return f"{order.removesuffix('w').removesuffix('gh')}node{'x' if whole else ''}"
+
+
+LIST, STATUS = "flux resource list", "flux resource status"
+LIST_STATES = {"free": "up", "allocated": "up", "up": "up", "all": "up", "down": "down"}
+STATUS_STATES = {
+    "avail": "up", "allocated": "up", "housekeeping": "up", "online": "up", "offline": "down",
+    "torpid": "down", "exclude": "down", "drain": "drained", "drained": "drained", "draining": "drained",
+}  # fmt: skip
+_RIGHT = ("STATE", "UP", "STATUS", "NNODES", "NCORES", "NGPUS")
+"""Columns that are aligned right; the others begin below their heading."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+def read_flux_list(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine that the table of ``flux resource list`` shows.
+
+    A line gives the cores and gpus of all its nodes together; they divide evenly, and ids count from 0.
+    A queue is a property of its nodes.
+
+    Raises
+    ------
+    FormatError
+        if there is no line with nodes; under `strict` for the first line that is not understood.
+    """
+    notes = NoteCollector(strict=strict)
+    rows: dict[str, NodeRow] = {}
+    for line, place in _lines(text, where):
+        state = line["STATE"].rstrip("*").lower()
+        if state not in LIST_STATES:
+            notes.fault(f"unknown state {clip(line['STATE'])!r}", place, ", ".join(LIST_STATES))
+            continue
+        hosts = hosts_in(line["NODELIST"], place, notes)
+        cores, gpus = (
+            _per_node(line.get(key, "0"), len(hosts), key, place, notes) for key in ("NCORES", "NGPUS")
+        )
+        names = [name for key in ("QUEUE", "PROPERTIES") for name in line.get(key, "").split(",") if name]
+        if any(name.endswith("+") for name in names):
+            notes.fault("a property is cut off, which ends in +", place, "flux R, or a wider format")
+        properties = usable_properties((name for name in names if not name.endswith("+")), place, notes)
+        for host in hosts:
+            _add(rows, NodeRow(host=host, cores=cores, gpus=gpus, properties=properties,
+                               status=LIST_STATES[state]), place, notes)  # fmt: skip
+    notes.assumed("ids of cores and gpus count from 0, and the nodes of a line are alike", where)
+    return _described(rows, where, notes, LIST)
+
+
+def read_flux_status(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the states of nodes that the table of ``flux resource status`` shows; it has no cores.
+
+    A state with an asterisk is offline; an excluded node is down.  Errors as `read_flux_list`.
+    """
+    notes = NoteCollector(strict=strict)
+    rows: dict[str, NodeRow] = {}
+    for line, place in _lines(text, where):
+        state = line["STATE"].lower()
+        status = STATUS_STATES.get(state.rstrip("*"))
+        if status is None:
+            notes.fault(f"unknown state {clip(state)!r}", place, ", ".join(STATUS_STATES))
+            continue
+        if state.startswith("exclude"):
+            notes.assumed("nodes that are excluded from scheduling are down", place)
+        offline = state.endswith("*") and status == "up"
+        for host in hosts_in(line.get("NODELIST", ""), place, notes):
+            rows[host] = NodeRow(host=host, status="down" if offline else status)
+    return _described(rows, where, notes, STATUS)
+
+
+def _lines(text: str, where: str) -> Iterator[tuple[dict[str, str], str]]:
+    """Yield (column → cell, place) of each line with nodes; cells lie below the names of their columns."""
+    columns: list[tuple[str, int, int]] = []
+    for number, raw in enumerate(_COLOUR.sub("", text).splitlines(), 1):
+        line = raw.rstrip()
+        if re.match(r"\s*(?:[A-Z]+\s+)*STATE\b", line):
+            columns = [(found[0], found.start(), found.end()) for found in re.finditer(r"\S+", line)]
+            if "NODELIST" not in line:
+                where = f"{where}:{number}"
+                raise FormatError("the table has no NODELIST", where=where, expected="the default format")
+        elif line.strip() and columns:
+            cells = _cells(line, columns)
+            if cells.get("NODELIST"):
+                yield cells, f"{where}:{number}"
+
+
+def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
+    """Return the cells of a line by the names of their columns.
+
+    As many words as columns are the cells in their order.  Otherwise a cell is empty or has blanks: a word
+    belongs to the heading that it overlaps, a word below none to the text column on its left, because a
+    text may be longer than its heading, and otherwise to the nearest column.
+    """
+    words = line.split()
+    if len(words) == len(columns):
+        return {"STATE": ""} | {name: word for (name, _, _), word in zip(columns, words, strict=True)}
+    found: dict[str, list[str]] = {}
+    for word in re.finditer(r"\S+", line):
+        apart = [max(start - word.end() + 1, word.start() - end + 1, 0) for _, start, end in columns]
+        at = apart.index(min(apart))
+        left = max((n for n, column in enumerate(columns) if column[1] <= word.start()), default=0)
+        if apart[at] and columns[left][0] not in _RIGHT:
+            at = left
+        found.setdefault(columns[at][0], []).append(word[0])
+    return {"STATE": "", **{name: " ".join(parts) for name, parts in found.items()}}
+
+
+def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", text):
+        notes.fault(f"{clip(text)!r} is not a value of {key}", where, "a whole number")
+        return 0
+    units, rest = divmod(int(text), nodes or 1)
+    if rest:
+        notes.assumed(
+            f"{int(text):,} {key[1:].lower()} do not divide over {nodes:,} nodes: {units} each", where
+        )
+    if units > MAX_UNITS:
+        notes.fault(f"{units:,} {key[1:].lower()} in each node", where, f"at most {MAX_UNITS:,}")
+        return 0
+    return units
+
+
+def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollector) -> None:
+    """Add a node; a second line of a node adds its queue and is the same node."""
+    known = rows.get(row.host)
+    if known is None:
+        rows[row.host] = row
+        return
+    if (known.cores, known.gpus) != (row.cores, row.gpus):
+        notes.fault(f"the node {row.host} occurs twice with other numbers; the first ones count", where)
+    both = tuple(dict.fromkeys((*known.properties, *row.properties)))
+    rows[row.host] = replace(known, properties=both)
+
+
+def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str) -> MachineDescription:
+    if not rows:
+        notes.refuse("the table lists no nodes", where, f"the output of {form}")
+    groups = groups_of(rows.values())
+    return MachineDescription(recipe=Recipe(name=None, groups=groups), notes=notes.notes(), format=form)
+
+
+# -- JSON --------------------------------------------------------------------------------
+
+
+def read_flux_list_document(
+    document: dict[str, Any], where: str, *, strict: bool = False
+) -> MachineDescription:
+    """Return the machine of the scheduler's answer: ``all`` and ``down``, each R or null."""
+    notes = NoteCollector(strict=strict)
+    rows = {row.host: row for row in rows_of_r(document["all"], f"{where}: all")}
+    if document.get("down"):
+        for row in rows_of_r(document["down"], f"{where}: down"):
+            if row.host in rows:
+                rows[row.host] = replace(rows[row.host], status="down")
+            else:
+                notes.fault(f"{row.host} is down, but is not in all", f"{where}: down")
+    return _described(rows, where, notes, LIST)
+
+
+def read_flux_status_document(
+    document: dict[str, Any], where: str, *, strict: bool = False
+) -> MachineDescription:
+    """Return the machine of the resource service's answer: R, ranks that are offline, drained or excluded."""
+    notes = NoteCollector(strict=strict)
+    rows = rows_of_r(document["R"], f"{where}: R")
+    drained: Any = document.get("drain")
+    ranks = drained if isinstance(drained, dict) else {}
+    states = [
+        ("drained", _ranks(",".join(map(str, ranks)), f"{where}: drain", notes)),
+        ("down", _ranks(document.get("offline"), f"{where}: offline", notes)),
+        ("down", _ranks(document.get("torpid"), f"{where}: torpid", notes)),
+    ]
+    of_rank = dict(enumerate(rows))
+    for status, ids in reversed(states):
+        for rank in ids & Idset.from_range(0, len(rows) - 1):
+            of_rank[rank] = replace(of_rank[rank], status=status)
+    excluded = _ranks(document.get("exclude"), f"{where}: exclude", notes)
+    gone = [row.host for rank, row in of_rank.items() if rank in excluded]
+    if gone:
+        notes.left_out(f"excluded from scheduling: {clip(encode_hosts(gone))}", f"{where}: exclude")
+    kept = {row.host: row for rank, row in of_rank.items() if rank not in excluded}
+    return _described(kept, where, notes, STATUS)
+
+
+def _ranks(value: Any, where: str, notes: NoteCollector) -> Idset:
+    return idset_in(value or "", where, notes)
+
+
+def read_r(document: dict[str, Any], where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the nodes of R, to be described together with other files; errors as `rows_of_r`.
+
+    R alone is read as a graph of its own, which also keeps ranks, times and a graph in it.
+    """
+    notes = NoteCollector(strict=strict)
+    if document.get("scheduling"):
+        notes.left_out("the graph or topology of R", f"{where}: scheduling")
+    return _described({row.host: row for row in rows_of_r(document, where)}, where, notes, "R")
+
+
+def rows_of_r(document: Any, where: str) -> list[NodeRow]:
+    """Return the nodes of R in the order of their ranks; errors as `ResourceSet.from_dict`.
+
+    Units other than cores and gpus become pools; their ids are not kept.
+    """
+    rset = ResourceSet.from_dict(document, where)
+    hosts = list(rset.hosts)
+    groups = {rank: group for group in rset.groups for rank in group.ranks}
+    labels: dict[int, list[str]] = {rank: [] for rank in groups} if rset.properties else {}
+    for name, ranks in rset.properties.items():
+        for rank in ranks & rset.ranks:
+            labels[rank].append(name)
+    rows = []
+    for position, rank in enumerate(sorted(groups)):
+        children = dict(groups[rank].children)
+        cores, gpus = (children.get(kind, Idset(())) for kind in ("core", "gpu"))
+        rows.append(
+            NodeRow(
+                host=hosts[position] if position < len(hosts) else f"node{rank}",
+                cores=len(cores),
+                gpus=len(gpus),
+                core_ids=named_ids(cores),
+                gpu_ids=named_ids(gpus),
+                pools=tuple(
+                    PoolSpec(type=kind, amount=Amount(len(ids)))
+                    for kind, ids in children.items()
+                    if kind not in ("core", "gpu") and ids
+                ),
+                properties=tuple(labels.get(rank, ())),
+            )
+        )
+    return rows
+
 
 FORMAT = "Flux configuration"
 RESOURCE_KEYS = (
@@ -202,7 +748,6 @@ class _Reader:
         return self._finished(hosts)
 
     def _entry(self, entry: Any, hosts: dict[str, _Host], path: str) -> None:
-        """Add one entry to its hosts."""
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
@@ -256,7 +801,6 @@ class _Reader:
         ]
 
     def _rows_of_path(self, resource: dict[str, Any]) -> list[NodeRow]:
-        """Return the rows of the R that ``resource.path`` names."""
         path = resource.get("path")
         where = self.at("resource.path")
         if path is None:
@@ -266,7 +810,6 @@ class _Reader:
         document = self._opened(path, where)
         if document is None:
             return []
-        from simsched.formats.machines.flux_resources import rows_of_r
 
         try:
             rows = rows_of_r(document, str(path))

@@ -16,13 +16,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.shared.node_groups import NodeRow, groups_of
-from simsched.formats.machines.shared.node_values import usable_host
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import NodeRow, groups_of, usable_host
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:

@@ -1,28 +1,195 @@
-"""`read_description`: a site's own files as one description, each recognised by its content."""
+"""`describe_inputs`: a site's own files as one description, each recognised by its content."""
 
 from __future__ import annotations
 
 import re
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, SimschedError
+from simsched.errors import FormatError, SimschedError, clip
+from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines import recognition
-from simsched.formats.machines.merging import merge
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
-from simsched.formats.text import json_outline
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.node_groups import DOWN, DRAINED, UP, differences, in_order, property_for
+from simsched.formats.machines.slurm.node_records import property_name
+from simsched.formats.machines.slurm.notation import EVERY_NODE
+from simsched.formats.machines.slurm.reservation_lines import joined, on_known_nodes
+from simsched.formats.machines.slurm.understanding import describe
+from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
+from simsched.formats.text import sniffing
 from simsched.formats.text.decompression import opened
-from simsched.formats.text.excerpts import clip
-from simsched.formats.text.input_files import name_of, opener, read_text, text_of_bytes
+from simsched.formats.text.documents import name_of, opener, read_text, text_of_bytes
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from simsched.formats.machines.description import MachineDescription
-    from simsched.formats.text.input_files import OpenFile
+    from simsched.formats.text.documents import OpenFile
+
+
+def merge(
+    descriptions: Iterable[MachineDescription], notes: NoteCollector | None = None
+) -> MachineDescription:
+    """Return the machine and the queues of several files of one site.
+
+    The first description with cores counts for the nodes; a file of the same format adds nodes.  Any other
+    adds the properties and states of nodes that are known: a list may leave out nodes, or name more than
+    the machine has.  A node has the properties of all, and is down or drained if one says so.  Of a value
+    of the configuration, the first counts.  Queues with ``hosts`` become queues of a property, as those of
+    one file are.
+
+    notes : receives the amounts in which descriptions of a node differ, and nodes that are left aside; its
+        notes are the last of the result.
+
+    Raises `FormatError` without a description, and under strict `notes` where descriptions differ.
+    """
+    given = list(descriptions)
+    notes = NoteCollector() if notes is None else notes
+    slurm = [records for part in given for records in part.records]
+    if len(slurm) > 1:  # Slurm's files are joined first and understood together
+        first = next(number for number, part in enumerate(given) if part.records)
+        others = [part for part in given[first + 1 :] if not part.records]
+        given = [*given[:first], describe(slurm, strict=notes.strict), *others]
+    if not given:
+        raise FormatError("there is no description to merge", expected="at least one file")
+    if len(given) == 1:
+        more = notes.notes()
+        return replace(given[0], notes=(*given[0].notes, *more)) if more else given[0]
+    parts = sorted(given, key=lambda part: not any(group.cores for group in part.recipe.groups))
+    config: dict[str, Any] = {}
+    for part in parts:
+        config = _joined(config, part.config)
+    reserved = joined(parts)
+    if reserved:
+        config["reservations"] = reserved
+    limits = [table for part in parts for table in part.config.get("limits", ())]
+    if limits:
+        config["limits"] = limits
+    if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
+        groups = _as_they_are(parts)  # groups that are divided would change the places in their levels
+    else:
+        nodes = _joined_nodes(parts, notes)
+        if nodes:
+            config = deepcopy(config)  # its queues are those of the parts
+            _name_properties(config.get("queues", {}), nodes, notes)
+        groups = in_order((host, *node) for host, node in nodes.items())
+    recipe = Recipe(
+        name=next((part.recipe.name for part in parts if part.recipe.name), None),
+        groups=groups,
+        levels=next((part.recipe.levels for part in parts if part.recipe.levels), ()),
+        pools=next((part.recipe.pools for part in parts if part.recipe.pools), ()),
+        network=next((part.recipe.network for part in parts if part.recipe.network), None),
+        power=next((part.recipe.power for part in parts if part.recipe.power), None),
+    )
+    described = [part for part in parts if part.recipe.groups] or parts
+    return MachineDescription(
+        recipe=recipe,
+        config=config,
+        notes=tuple(dict.fromkeys((*(note for part in given for note in part.notes), *notes.notes()))),
+        format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
+        cpus_per_core=described[0].cpus_per_core,
+        records=tuple(slurm),
+    )
+
+
+_Node = tuple[NodeGroup, tuple[str, ...], str]
+"""The kind of a node, its properties and its status, as in `NodeOfKind`."""
+
+
+def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return two configurations as one, key by key; of a value in both, the first counts."""
+    both = dict(more)
+    for key, value in first.items():
+        inner = both.get(key)
+        both[key] = _joined(value, inner) if isinstance(value, dict) and isinstance(inner, dict) else value
+    return both
+
+
+def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
+    """Return all groups, without the nodes that an earlier group has."""
+    seen: set[str] = set()
+    found = []
+    for part in parts:
+        for group in part.recipe.groups:
+            hosts = tuple(host for host in group.hosts if host not in seen)
+            if hosts:
+                down, drained = group.down.intersection(hosts), group.drained.intersection(hosts)
+                found.append(replace(group, hosts=hosts, down=down, drained=drained))
+        seen.update(host for group in part.recipe.groups for host in group.hosts)
+    return tuple(found)
+
+
+def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> dict[str, _Node]:
+    """Return the nodes of the first description, with those that others of its format add."""
+    kinds: dict[NodeGroup, NodeGroup] = {}
+    found: dict[str, _Node] = {}
+    first = parts[0].format
+    for part in parts:
+        adds = part is parts[0] or part.format == first
+        unknown: list[str] = []
+        unlike: dict[str, list[str]] = {}
+        for group in part.recipe.groups:
+            bare = replace(
+                group, name="", hosts=(), properties=(), status=UP, down=frozenset(), drained=frozenset()
+            )
+            kind = kinds.setdefault(bare, bare)
+            for host in group.hosts:
+                status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
+                before = found.get(host)
+                if before is not None:
+                    found[host] = _added(before, group.properties, status)
+                    for difference in differences(before[0], kind):
+                        unlike.setdefault(difference, []).append(host)
+                elif adds:
+                    found[host] = (kind, group.properties, status)
+                elif status == UP:  # a list leaves out nodes that are excluded
+                    unknown.append(host)
+        if unknown:
+            shown = clip(encode_hosts(unknown))
+            notes.fault(f"nodes of {part.format} that {first} does not have: {shown}")
+        for difference, hosts in unlike.items():
+            notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
+    return found
+
+
+def _added(before: _Node, properties: tuple[str, ...], status: str) -> _Node:
+    """Return a node with more properties, and with a status that only counts if the node is up."""
+    kind, known, earlier = before
+    if properties != known:
+        known = tuple(dict.fromkeys((*known, *properties)))
+    return kind, known, status if earlier == UP else earlier
+
+
+def _name_properties(
+    queues: dict[str, dict[str, Any]], nodes: dict[str, _Node], notes: NoteCollector
+) -> None:
+    """Give the nodes of each queue with ``hosts`` a property, which the queue requires instead."""
+    known: dict[str, set[str]] = {}
+    for host, (_, properties, _) in nodes.items():
+        for name in properties:
+            known.setdefault(name, set()).add(host)
+    for name, queue in queues.items():
+        listed = queue.pop("hosts", None)
+        if listed is None:
+            continue
+        hosts = list(nodes) if listed == EVERY_NODE else Hostlist.parse(listed).expand(MAX_NODES)
+        unknown = [host for host in hosts if host not in nodes]
+        if unknown:
+            text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
+            notes.fault(text)
+        own = {host for host in hosts if host in nodes}
+        word = property_for(property_name(name), own, known)
+        if word != name:
+            notes.assumed(f"the property of partition {clip(name)} is {word}")
+        known[word] = own
+        queue["requires"] = [word]
+        for host in own:
+            kind, properties, status = nodes[host]
+            if word not in properties:
+                nodes[host] = (kind, (*properties, word), status)
+
 
 KNOWN = (
     "slurm.conf, scontrol, sinfo --json, a Flux configuration, flux resource list or status, "
@@ -51,24 +218,24 @@ class MachineFormat:
 
 
 FORMATS: dict[str, MachineFormat] = {
-    recognition.SLURM_CONF: MachineFormat("slurm_conf", "read_slurm_conf"),
-    recognition.SCONTROL: MachineFormat("scontrol", "read_scontrol", opens=False),
-    recognition.SLURM_JSON: MachineFormat("slurm_documents", "read_slurm_document", opens=False),
+    recognition.SLURM_CONF: MachineFormat("slurm.slurm_conf", "read_slurm_conf"),
+    recognition.SCONTROL: MachineFormat("slurm.scontrol", "read_scontrol", opens=False),
+    recognition.SLURM_JSON: MachineFormat("slurm.scontrol", "read_slurm_document", opens=False),
     recognition.FLUX_CONFIG: MachineFormat("flux_config", "read_flux_config"),
     recognition.FLUX_CONFIG_JSON: MachineFormat("flux_config", "read_flux_document"),
-    recognition.FLUX_LIST: MachineFormat("flux_resources", "read_flux_list", opens=False),
-    recognition.FLUX_STATUS: MachineFormat("flux_resources", "read_flux_status", opens=False),
-    recognition.FLUX_JSON: MachineFormat("flux_resources", "read_flux_list_document", opens=False),
-    recognition.FLUX_STATUS_JSON: MachineFormat("flux_resources", "read_flux_status_document", opens=False),
-    recognition.R: MachineFormat("flux_resources", "read_r", opens=False),
-    recognition.PBSNODES: MachineFormat("pbsnodes", "read_pbsnodes", opens=False),
-    recognition.PBS_JSON: MachineFormat("pbsnodes", "read_pbsnodes_document", opens=False),
-    recognition.QMGR: MachineFormat("pbs_queues", "read_pbs_queues", opens=False),
-    recognition.PBS_QUEUES_JSON: MachineFormat("pbs_queues", "read_pbs_queues_document", opens=False),
-    recognition.SACCTMGR: MachineFormat("limits.sacctmgr", "read_sacctmgr", opens=False),
-    recognition.SACCTMGR_DUMP: MachineFormat("limits.sacctmgr", "read_sacctmgr_dump", opens=False),
-    recognition.SLURM_LIMITS_JSON: MachineFormat("limits.sacctmgr", "read_limits_document", opens=False),
-    recognition.FLUX_ACCOUNTING: MachineFormat("limits.flux_accounting", "read_flux_accounting", opens=False),
+    recognition.FLUX_LIST: MachineFormat("flux_config", "read_flux_list", opens=False),
+    recognition.FLUX_STATUS: MachineFormat("flux_config", "read_flux_status", opens=False),
+    recognition.FLUX_JSON: MachineFormat("flux_config", "read_flux_list_document", opens=False),
+    recognition.FLUX_STATUS_JSON: MachineFormat("flux_config", "read_flux_status_document", opens=False),
+    recognition.R: MachineFormat("flux_config", "read_r", opens=False),
+    recognition.PBSNODES: MachineFormat("pbs_server", "read_pbsnodes", opens=False),
+    recognition.PBS_JSON: MachineFormat("pbs_server", "read_pbsnodes_document", opens=False),
+    recognition.QMGR: MachineFormat("pbs_server", "read_pbs_queues", opens=False),
+    recognition.PBS_QUEUES_JSON: MachineFormat("pbs_server", "read_pbs_queues_document", opens=False),
+    recognition.SACCTMGR: MachineFormat("slurm.sacctmgr", "read_sacctmgr", opens=False),
+    recognition.SACCTMGR_DUMP: MachineFormat("slurm.sacctmgr", "read_sacctmgr_dump", opens=False),
+    recognition.SLURM_LIMITS_JSON: MachineFormat("slurm.sacctmgr", "read_limits_document", opens=False),
+    recognition.FLUX_ACCOUNTING: MachineFormat("flux_accounting", "read_flux_accounting", opens=False),
     recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
     recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
 }
@@ -79,7 +246,7 @@ def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
-    documents, rest = json_outline.json_parts(text.removeprefix("\ufeff"))
+    documents, rest = sniffing.json_parts(text.removeprefix("\ufeff"))
     found = [
         described
         for part in documents
@@ -95,7 +262,7 @@ def describe_document(
     """Return the description that a decoded JSON document is; None if it is none of `FORMATS`."""
     if not isinstance(document, dict):
         return None
-    kind = recognition.document_kind(json_outline.outline_of(document))
+    kind = recognition.document_kind(sniffing.outline_of(document))
     return FORMATS[kind].read(document, where, open_file=open_file, strict=strict) if kind else None
 
 
@@ -161,7 +328,7 @@ def sort_out(given: Sequence[Path]) -> SiteInputs:
     FormatError
         for a folder without files, and a given file that cannot be read.
     """
-    from simsched.formats.accounts.account_files import looks_like_accounts
+    from simsched.formats.accounts import looks_like_accounts
 
     found = SiteInputs()
     listed = [(path, file) for path in given for file in (_inside(path, found) if path.is_dir() else [path])]
@@ -226,8 +393,8 @@ def _why_not(text: str) -> str:
 
 def kinds_of(text: str) -> dict[str, str]:
     """Return the kinds of site files that a text has, with the part of each."""
-    documents, rest = json_outline.json_parts(text.removeprefix("\ufeff"))
-    found = {recognition.document_kind(json_outline.outline(part)): part for part in documents}
+    documents, rest = sniffing.json_parts(text.removeprefix("\ufeff"))
+    found = {recognition.document_kind(sniffing.outline(part)): part for part in documents}
     return {kind: part for kind, part in found.items() if kind} | recognition.machine_parts(rest)
 
 
@@ -237,7 +404,7 @@ def _is_log(path: Path) -> bool:
         return True
     try:
         with opened(path) as stream:
-            head = stream.read(json_outline.HEAD)
+            head = stream.read(sniffing.HEAD)
         look = recognition.look_of(text_of_bytes(head, "", lenient=True), first=recognition.CLUSTER)
         if look is not None and look.what == recognition.SCONTROL_JOBS:  # nodes may follow
             look = recognition.look_of(read_text(path, lenient=True), first=recognition.CLUSTER)

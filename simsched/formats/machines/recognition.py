@@ -11,11 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
-from simsched.formats.machines.slurm.keys import GLOBAL, NODE, PARTITION
-from simsched.formats.text.excerpts import clip
-from simsched.formats.text.json_outline import HEAD, Outline, outline
-from simsched.formats.text.sniffing import detect_kind
+from simsched.errors import FormatError, clip
+from simsched.formats.machines.slurm.config_lines import GLOBAL, NODE, PARTITION
+from simsched.formats.text.sniffing import HEAD, Outline, detect_kind, outline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

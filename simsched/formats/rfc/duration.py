@@ -20,6 +20,15 @@ _WORDS = {"d": r"d(ays?)?", "h": r"h(r|rs|ours?)?", "m": r"m(in|ins|inutes?)?", 
 _EXPECTED = "a duration such as 90, 30m, 1.5h, 2d or inf"
 
 
+def whole(seconds: float) -> float:
+    """Return whole seconds as int, so that whole workloads stay whole; others as they are.
+
+    >>> whole(2.0), whole(2.5)
+    (2, 2.5)
+    """
+    return int(seconds) if float(seconds).is_integer() else seconds
+
+
 def parse_duration(text: str | float, where: str | None = None) -> float:
     """Return the seconds of an RFC 23 duration; `inf` is allowed, NaN is not.
 

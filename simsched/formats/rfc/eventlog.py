@@ -10,10 +10,9 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.documents import load_json
-from simsched.formats.text.excerpts import clip
+from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -18,8 +18,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, SupportsIndex, TypeAlias
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import clip
+from simsched.errors import FormatError, LimitError, clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -317,7 +316,6 @@ _DENSE = 8  # ids per gap from which crossing runs by doubling beats walking the
 
 
 def _short_runs(ids: Sequence[int]) -> list[str]:
-    """Walk `ids` one by one."""
     parts: list[str] = []
     low = high = ids[0]
     for i in ids:

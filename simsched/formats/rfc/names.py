@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from simsched.errors import ClusterError, FormatError
-from simsched.formats.text.excerpts import clip
+from simsched.errors import ClusterError, FormatError, clip
 
 MAX_NAME = 255
 """The longest host name, in characters (POSIX)."""

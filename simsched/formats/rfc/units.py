@@ -1,7 +1,7 @@
 """Units of counts, and exact conversion between those of one dimension.
 
 `kB` to `YB` are powers of 1000 and `KiB` to `YiB` powers of 1024, as in the SI and
-the IEC; `KB` is read as `kB`.  (The units of SSS Job Objects are powers of 1024: see `sss.topics`.)
+the IEC; `KB` is read as `kB`.  (The units of SSS Job Objects are powers of 1024: see `sss.requirements`.)
 """
 
 from __future__ import annotations

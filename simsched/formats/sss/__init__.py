@@ -12,9 +12,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from simsched.formats.sss.delivered_values import DeliveredValues, with_results
-    from simsched.formats.sss.document import Document, check_document, read_document
-    from simsched.formats.sss.feature_constraints import Names
+    from simsched.formats.sss.document import (
+        DeliveredValues,
+        Document,
+        check_document,
+        read_document,
+        with_results,
+    )
+    from simsched.formats.sss.expressions import Names
     from simsched.formats.sss.records import JobRecord, has_patterns, job_objects, job_records
     from simsched.formats.sss.writer import job_element
     from simsched.formats.text.xml_tree import Element, write_xml
@@ -39,15 +44,15 @@ _HOMES = {
     "Document": "document",
     "Element": "simsched.formats.text.xml_tree",
     "JobRecord": "records",
-    "Names": "feature_constraints",
-    "DeliveredValues": "delivered_values",
+    "Names": "expressions",
+    "DeliveredValues": "document",
     "check_document": "document",
     "has_patterns": "records",
     "job_element": "writer",
     "job_objects": "records",
     "job_records": "records",
     "read_document": "document",
-    "with_results": "delivered_values",
+    "with_results": "document",
     "write_xml": "simsched.formats.text.xml_tree",
 }
 

@@ -1,4 +1,8 @@
-"""Job Objects are read, checked and written; unknown parts are treated by their awareness policy (R12)."""
+"""Job Objects are read, checked and written; unknown parts are treated by their awareness policy (R12).
+
+Defaults are merged into jobs, task groups and tasks.  The results of a run are written into its Job Objects:
+State, StartTime, EndTime and Delivered.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,17 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.sss import vocabulary
 from simsched.formats.sss.expressions import group_signs
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import Element, parse_xml, write_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+
+    from simsched.formats.rfc.hostlist import Hostlist
+
 
 LATEST = 2**32 - 1
 """The last second that a DateTime or a Duration can hold (32 bits)."""
@@ -391,3 +398,174 @@ def _out_of_place(element: Element, name: str) -> str | None:
 def _local(tag: str) -> str:
     """A tag without its namespace prefix."""
     return tag.rpartition(":")[2]
+
+
+_BY_NAME = ("Resource", "Extension", "ResourceLimit", "Variable")
+_APART = ("Requested", "Delivered", "TaskGroup", "TaskGroupDefaults", "Task", "TaskDefaults", "Environment")
+
+
+def merged(own: Element, defaults: Element | None) -> Element:
+    """Return the element with the properties of its defaults that it does not have itself.
+
+    A property overrides its default, whether it is in Requested or outside; variables of the
+    environment and resources override one by one; Delivered is separate from the request.
+
+    >>> from simsched.formats.text.xml_tree import Element
+    >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
+    >>> print(merged(job, Element("JobDefaults", (), "", (Element("User", (), "ann"),))).value("User"))
+    ann
+    """
+    if defaults is None:
+        return own
+    own_keys = {_key(child) for child in _requested(own)}
+    children = [
+        c for c in defaults.children if c.name not in _APART and c.name != "Id" and _key(c) not in own_keys
+    ]
+    children += [child for child in own.children if child.name not in _APART]
+    requested = _inside(own, "Requested")
+    older = [child for child in _inside(defaults, "Requested") if _key(child) not in own_keys]
+    children += _wrapped("Requested", (*older, *requested), own, defaults)
+    delivered = _inside(own, "Delivered")
+    known = {_key(child) for child in delivered}
+    older = [child for child in _inside(defaults, "Delivered") if _key(child) not in known]
+    children += _wrapped("Delivered", (*older, *delivered), own, defaults)
+    children += _environment(own, defaults)
+    for kind in ("TaskGroup", "Task"):
+        children += _defaults_of(f"{kind}Defaults", own, defaults)
+        children += list(own.all(kind)) or list(defaults.all(kind))
+    return replace(own, children=tuple(children))
+
+
+def _key(child: Element) -> tuple[str | None, ...]:
+    """The key that a child overrides: its name, with the name and type of a resource, variable or limit."""
+    if child.name in _BY_NAME:
+        return child.name, child.attribute("name"), child.attribute("type")
+    return (child.name,)
+
+
+def _inside(element: Element, category: str) -> tuple[Element, ...]:
+    """The properties in all elements of one category."""
+    return tuple(child for part in element.all(category) for child in part.children)
+
+
+def _requested(element: Element) -> Iterable[Element]:
+    """Properties outside categories and in Requested."""
+    return (*(c for c in element.children if c.name not in _APART), *_inside(element, "Requested"))
+
+
+def _wrapped(category: str, children: tuple[Element, ...], own: Element, defaults: Element) -> list[Element]:
+    """The category element with these children, or nothing."""
+    model = own.first(category) or defaults.first(category)
+    return [replace(model, children=children)] if model is not None and children else []
+
+
+def _environment(own: Element, defaults: Element) -> list[Element]:
+    """The variables of both; those of the element win."""
+    mine, theirs = own.first("Environment"), defaults.first("Environment")
+    if mine is None or theirs is None:
+        return [part for part in (mine or theirs,) if part is not None]
+    own_keys = {_key(child) for child in mine.children}
+    older = tuple(child for child in theirs.children if _key(child) not in own_keys)
+    return [replace(mine, children=older + mine.children)]
+
+
+def _defaults_of(name: str, own: Element, defaults: Element) -> list[Element]:
+    """The defaults for inner elements: those of the element over those of its own defaults."""
+    mine, theirs = own.first(name), defaults.first(name)
+    if mine is None:
+        return [theirs] if theirs is not None else []
+    return [merged(mine, theirs)]
+
+
+STATES = {
+    "COMPLETED": "Completed",
+    "TIMEOUT": "Completed",
+    "FAILED": "Completed",
+    "CANCELED": "Completed",
+    "RUNNING": "Running",
+    "PENDING": "Idle",
+    "INFEASIBLE": "Hold",
+    "DROPPED": "Hold",
+}
+"""The document's states for the results of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveredValues:
+    """The result of a job; None: not known.
+
+    `state` is a result of a run (``COMPLETED`` …) or a state of the document's, times are seconds,
+    `memory` MB in total, `message` goes into StatusMessage.
+    """
+
+    state: str
+    start: float | None = None
+    end: float | None = None
+    processors: int | None = None
+    hosts: Hostlist | None = None
+    memory: float | None = None
+    exit_code: int | None = None
+    message: str | None = None
+
+
+def with_results(document: Document, results: Mapping[str, DeliveredValues]) -> Document:
+    """Return the document with the results of its jobs, by id; everything else is unchanged."""
+    return replace(document, root=_visited(document.root, results))
+
+
+def _visited(element: Element, results: Mapping[str, DeliveredValues]) -> Element:
+    if element.name == "Job" and not element.is_reference:
+        result = results.get(element.value("Id") or "")
+        return element if result is None else delivered(element, result)
+    if element.name in ("JobGroup", "Data"):
+        return replace(element, children=tuple(_visited(child, results) for child in element.children))
+    return element
+
+
+def delivered(job: Element, result: DeliveredValues) -> Element:
+    """Return the job with its result in State, StartTime, EndTime, ExitCode, StatusMessage and Delivered.
+
+    >>> job = Element("Job", (), "", (Element("Id", (), "1"),))
+    >>> print(delivered(job, DeliveredValues("COMPLETED", 0, 60, 4)).first("Delivered"))
+    <Delivered>
+      <Processors>4</Processors>
+      <Duration>60</Duration>
+    </Delivered>
+    """
+    state = STATES.get(result.state, result.state)
+    on_hold = result.state == "PENDING" and (job.value("State") or "").strip() == "Hold"
+    values = {
+        "State": "Hold" if on_hold else state,  # a job on hold stays on hold
+        "StartTime": _seconds(result.start),
+        "EndTime": _seconds(result.end),
+        "ExitCode": _whole(result.exit_code),
+        "StatusMessage": result.message,
+    }
+    new = [Element(name, (), text) for name, text in values.items() if text is not None]
+    names = ("State", "StartTime", "EndTime", "Delivered", *(element.name for element in new))
+    if properties := _properties(result):
+        new.append(Element("Delivered", (), "", tuple(properties)))
+    kept = job.without(*names).children
+    return replace(job, children=(*kept, *new))
+
+
+def _properties(result: DeliveredValues) -> list[Element]:
+    found = []
+    if result.processors is not None:
+        found.append(Element("Processors", (), str(result.processors)))
+    if result.hosts:
+        found.append(Element("NodeCount", (), str(len(result.hosts))))
+        found.append(Element("Node", (("aggregation", "Range"),), str(result.hosts)))
+    if result.start is not None and result.end is not None:
+        found.append(Element("Duration", (), str(round(result.end) - round(result.start))))
+    if result.memory is not None:
+        found.append(Element("Memory", (("units", "MB"),), f"{result.memory:g}"))
+    return found
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else str(round(value))
+
+
+def _whole(value: int | None) -> str | None:
+    return None if value is None else str(value)

@@ -9,23 +9,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from simsched.cycles import find_cycle
-from simsched.errors import FormatError
-from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, v1_misfit
-from simsched.formats.jobspec.tasks import Task
+from simsched.errors import FormatError, clip
+from simsched.formats.jobspec.jobspec import CANONICAL, DEFAULT_COMMAND, Jobspec, Task, v1_misfit
 from simsched.formats.rfc.constraint import ANY, to_json
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.sss import vocabulary
-from simsched.formats.sss.defaults import merged
+from simsched.formats.sss.document import merged
 from simsched.formats.sss.expressions import ENDLESS, Tree, first_value, number_set
-from simsched.formats.sss.task_groups import JobRequest, Requester
-from simsched.formats.text.excerpts import clip, place
+from simsched.formats.sss.requirements import JobRequest, Requester
+from simsched.formats.text.excerpts import place
 from simsched.formats.text.immutable import FrozenDict, freeze
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from simsched.formats.sss.document import Document
-    from simsched.formats.sss.feature_constraints import Names
+    from simsched.formats.sss.expressions import Names
     from simsched.formats.text.xml_tree import Element
 
 CONDITIONS = {"OnSuccess": "afterok", "OnFailure": "afternotok", "OnExit": "afterany"}
@@ -127,7 +126,6 @@ def _check_references(elements: list[Element], requester: Requester, within: str
 def _record(
     job: Element, group: str | None, dependencies: tuple[Dependency, ...], requester: Requester
 ) -> JobRecord:
-    """The record of one job."""
     request = requester.request(job)
     start, end = _time(job, "StartTime"), _time(job, "EndTime")
     state = job.value("State")
@@ -185,7 +183,6 @@ def _jobspec(
 
 
 def _task(label: str, scope: Element, job: Element) -> Task:
-    """The task of one slot."""
     executable = scope.value("Executable") or job.value("Executable")
     arguments = (
         scope.value("Arguments") or ("" if scope.value("Executable") else job.value("Arguments")) or ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import RequestError
 from simsched.formats.rfc.constraint import And, Constraint, Hosts, Not, Or, Properties
 from simsched.formats.sss.records import CONDITIONS
-from simsched.formats.sss.topics import UNITS
+from simsched.formats.sss.requirements import UNITS
 from simsched.formats.sss.vocabulary import IN_SLOT
 from simsched.formats.text.xml_tree import Element
 
@@ -78,7 +78,6 @@ def job_element(
 
 
 def _task_group(jobspec: Jobspec, scope: ResourceVertex) -> Element:
-    """One of several slots, as a task group."""
     more, counts = _scope(jobspec, scope, alone=False)
     return Element("TaskGroup", (), "", (*more, Element("Requested", (), "", tuple(counts))))
 
@@ -164,7 +163,6 @@ def _pool(vertex: ResourceVertex) -> Element:
 
 
 def _resource(vertex: ResourceVertex) -> Element:
-    """A resource beside the slots."""
     if vertex.with_ or not vertex.count.is_fixed or vertex.unit is not None or vertex.exclusive is not None:
         raise _cannot(f"{vertex.type} with more than a number")
     attributes = [("name", vertex.type)]
@@ -174,7 +172,6 @@ def _resource(vertex: ResourceVertex) -> Element:
 
 
 def _command(jobspec: Jobspec, label: str | None) -> list[Element]:
-    """The command of the task of a slot."""
     task = next((task for task in jobspec.tasks if task.slot == label), None)
     if task is None or not task.command:
         return []
@@ -192,7 +189,6 @@ def _environment(variables: dict[str, object]) -> list[Element]:
 
 
 def _dependencies(jobspec: Jobspec) -> Iterable[Element]:
-    """Dependencies on jobs and on time."""
     found = []
     for dependency in jobspec.dependencies:
         if dependency.scheme == "begin-time":

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import clip
+from simsched.errors import FormatError, LimitError, clip
 
 if TYPE_CHECKING:
     import os

@@ -1,4 +1,4 @@
-"""Documents: strict JSON and strict YAML as values, and the locations of faults in both.
+"""Files as text and as values: standard input, encodings, limits, strict JSON and strict YAML.
 
 Every fault of a file is one `FormatError` (or `LimitError`) with line and column.  The values are those of
 JSON: dict with string keys, list, str, int, finite float, bool, None; at most `MAX_DEPTH` levels deep.
@@ -6,43 +6,23 @@ JSON: dict with string keys, list, str, int, finite float, bool, None; at most `
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
-from typing import Any
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import MAX_DIGITS, clip, format_path, line_and_column, parse_path, place
-from simsched.formats.text.input_files import MAX_TEXT, name_of, read_bytes, read_text
-from simsched.formats.text.json_text import MAX_DEPTH, decode_json_bulk, load_json, load_json_line
-from simsched.formats.text.locations import Locations, locate
-from simsched.formats.text.sniffing import Kind, detect_kind
-from simsched.formats.text.yaml_text import load_yaml, load_yaml_all, yaml_hint
+from simsched.arguments import check
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.decompression import opened, whole
+from simsched.formats.text.excerpts import MAX_DIGITS, format_path
+from simsched.formats.text.json_text import load_json
+from simsched.formats.text.yaml_text import load_yaml, load_yaml_all
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_TEXT",
-    "Kind",
-    "Locations",
-    "clip",
-    "decode_json_bulk",
-    "detect_kind",
-    "format_path",
-    "line_and_column",
-    "load_document",
-    "load_documents",
-    "load_json",
-    "load_json_line",
-    "load_yaml",
-    "load_yaml_all",
-    "locate",
-    "name_of",
-    "parse_path",
-    "place",
-    "read_bytes",
-    "read_text",
-    "refuse_foreign",
-    "yaml_hint",
-]
+if TYPE_CHECKING:
+    import os
 
 
 def load_document(text: str, where: str | None = None) -> Any:
@@ -96,3 +76,134 @@ def refuse_foreign(value: Any, where: str | None = None, path: tuple[str | int, 
         raise LimitError("the number has too many digits", where=at, expected=f"at most {MAX_DIGITS}")
     elif not isinstance(value, str | int | float | None):
         raise FormatError(f"{value} is a date or time", where=at, expected="a text, a number, true or false")
+
+
+OpenFile: TypeAlias = Callable[[str], str]
+"""Returns the text of another file that a file names, relative to that file; errors as `read_text`."""
+
+ENCODINGS = {"utf-8": "utf-8-sig", "us-ascii": "ascii", "iso-8859-1": "latin-1", "utf-16": "utf-16"}
+"""The supported encodings, those that expat knows: XML's name in lower case → Python's."""
+
+_BYTE_ORDER = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_DECLARED = re.compile(rb"""(?:\xef\xbb\xbf)?<\?xml\s[^<>]*?\sencoding\s*=\s*["']([^"'<>]*)["']""")
+_HEAD = 1024
+
+
+def name_of(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file for messages; ``-`` is standard input."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def read_bytes(path: str | os.PathLike[str], *, limit: int | None = None) -> bytes:
+    """Read a whole file; ``-`` is standard input, compression is recognised by content (see `opened`).
+
+    Raises
+    ------
+    FormatError
+        for a missing file, a directory, an unreadable file, binary data, damaged or unknown compression.
+    LimitError
+        for more than `limit` bytes (default: `MAX_TEXT`), counted after decompression.
+    """
+    check("path", path, str | PathLike, "the path of a file")
+    with opened(path, limit=limit) as stream:
+        return whole(stream)
+
+
+def read_text(path: str | os.PathLike[str], *, limit: int | None = None, lenient: bool = False) -> str:
+    """Read a whole text file, as `read_bytes` does, and decode it as `text_of_bytes` does."""
+    return text_of_bytes(read_bytes(path, limit=limit), name_of(path), lenient=lenient)
+
+
+def opener(path: str | Path) -> OpenFile | None:
+    """Return the function that opens the files which a file names; None for standard input."""
+    if str(path) == "-":
+        return None
+    folder = Path(path).parent
+
+    def open_file(name: str) -> str:
+        return read_text(named(folder / name), lenient=True)  # an absolute name stays as it is
+
+    return open_file
+
+
+def named(path: Path) -> Path:
+    """Return the path of a file that another file names; FormatError for a pipe or a device.
+
+    Nobody may ever write to a pipe that a file names.  (On the command line, pipes are welcome.)
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise FormatError("this is a pipe or a device", where=str(path), expected="a file")
+    return path
+
+
+def text_of_bytes(data: bytes, where: str, *, lenient: bool = False) -> str:
+    """Decode the content of a file as UTF-8.
+
+    `lenient` takes a file that is not UTF-8 as Latin-1 (the headers of old traces name people).
+    A byte order mark is dropped.  XML is decoded by its declaration (see `decode_xml`).
+
+    Raises
+    ------
+    FormatError
+        for other encodings and binary data, with the line of the first wrong byte.
+    """
+    xml = decode_xml(data, where)
+    if xml is not None:
+        return xml
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise FormatError("the text is UTF-16", where=where, expected="UTF-8")
+    if b"\0" in data and not lenient:
+        raise FormatError("this is a binary file", where=where, expected="text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if lenient:
+            return data.decode("latin-1")
+        line = data.count(b"\n", 0, error.start) + 1
+        bad = data[error.start]
+        raise FormatError(
+            f"byte 0x{bad:02x} is not UTF-8", where=f"{where}:{line}", expected="text"
+        ) from None
+
+
+# -- encodings of XML (XML 1.0, 4.3.3 and appendix F) ---------------------------------
+
+
+def decode_xml(data: bytes, where: str | None = None) -> str | None:
+    r"""Return the text of an XML file; None for other files, and for XML without a declared encoding.
+
+    UTF-16 is recognised by its byte order mark, which XML demands, any other encoding by the declaration.
+
+    Raises
+    ------
+    FormatError
+        for an encoding that is not in `ENCODINGS`, and for bytes that are not text of the encoding.
+
+    >>> decode_xml('<?xml version="1.0" encoding="ISO-8859-1"?><a>é</a>'.encode("latin-1"))[-5:]
+    'é</a>'
+    >>> decode_xml(b"<a/>"), decode_xml(b"resources: []")
+    (None, None)
+    """
+    name = encoding_of(data)
+    if name is None:
+        return None
+    if name not in ENCODINGS or (name == "utf-16" and data[:2] not in _BYTE_ORDER):
+        expected = "UTF-8, US-ASCII, ISO-8859-1, or UTF-16 with a byte order mark"
+        raise FormatError(
+            f"the XML declares the encoding {clip(name.upper(), 40)}", where=where, expected=expected
+        )
+    try:
+        return data.decode(ENCODINGS[name])
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        spot = f"{where}:{line}" if where and name != "utf-16" else where
+        message = f"byte 0x{data[error.start]:02x} is not {name.upper()}, which the XML declares"
+        raise FormatError(message, where=spot, expected="text") from None
+
+
+def encoding_of(data: bytes) -> str | None:
+    """Return the encoding, in lower case, that the beginning of an XML file shows; None if it shows none."""
+    if data[:2] in _BYTE_ORDER:
+        return "utf-16" if data[:_HEAD].decode("utf-16", "replace").lstrip()[:1] == "<" else None
+    found = _DECLARED.match(data[:_HEAD])
+    return found[1].decode("latin-1").lower() if found else None

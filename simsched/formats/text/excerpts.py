@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.errors import clip as clip  # noqa: PLC0414 (part of this module's interface)
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -7,9 +7,9 @@ import math
 import re
 from typing import Any, NoReturn, TypeVar, overload
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import MAX_DIGITS, clip, line_and_column, place
-from simsched.formats.text.locations import walk_json
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.diagnostics import walk_json
+from simsched.formats.text.excerpts import MAX_DIGITS, line_and_column, place
 
 MAX_DEPTH = 200
 """The deepest nesting of a JSON or YAML document."""
@@ -91,7 +91,6 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite(digits: str) -> float:
-    """A float that is not infinite."""
     value = float(digits)
     if math.isinf(value):
         raise ValueError(digits)

@@ -11,9 +11,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from simsched.errors import ConfigError, did_you_mean
+from simsched.errors import ConfigError, clip, did_you_mean
 from simsched.formats.text.diagnostics import Fault, shown
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,8 @@ import re
 import tomllib
 from typing import Any
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.text.documents import refuse_foreign
-from simsched.formats.text.excerpts import clip
 
 _KEY = r"[ \t]*((?:[\w-]+|\"[^\"]*\"|'[^']*')(?:[ \t]*\.[ \t]*(?:[\w-]+|\"[^\"]*\"|'[^']*'))*)[ \t]*"
 _HEADER = re.compile(rf"[ \t]*(\[\[?){_KEY}\]\]?[ \t]*(?:#.*)?")

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import clip, place
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.excerpts import place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,7 +206,6 @@ def _xml_fault(line: int, offset: int, reason: str, raw: bytes, where: str | Non
 
 
 def _written(element: Element, indent: str) -> Iterator[str]:
-    """The lines of an element."""
     head = f"{indent}<{element.name}"
     for key, value in element.attributes:
         head += f' {key}="{_escaped(value, _QUOTED)}"'

@@ -1,4 +1,4 @@
-"""Strict YAML: the values of JSON in the syntax of YAML.
+"""Strict YAML: the values of JSON in the syntax of YAML, read and written.
 
 Plain scalars follow one rule, so that no text silently becomes another value:
 
@@ -12,21 +12,27 @@ A reader that expects a number or a boolean and finds such a string adds the sen
 message.  ``.inf`` and ``.nan`` are errors.  Keys are the text as written (``1:``
 and ``yes:`` are the keys "1" and "yes") and occur once.  Anchors, aliases and ``<<`` merges
 work as far as `MAX_ALIASED` nodes; tags other than those of JSON's types are errors.
+
+A string is written without quotes only if no reader of YAML 1.1 or 1.2 could convert it.  PyYAML does not
+write here because its import takes a third of the start-up of ``simsched shape``, and it leaves ``1e3``
+without quotes.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.excerpts import MAX_DIGITS, Path, clip, line_and_column, place
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.excerpts import MAX_DIGITS, Path, line_and_column, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import yaml
+
 
 MAX_DEPTH = 200
 """The deepest nesting of a document."""
@@ -238,7 +244,6 @@ class _Builder:
             self.keys[self._path()] = (event.start_mark.line + 1, event.start_mark.column + 1)
 
     def _open(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
-        """Begin a collection."""
         frame = self.frames[-1] if self.frames else None
         if frame is not None and frame.key is _NOTHING and isinstance(frame.value, dict):
             raise self._fault("a key is not a string", event, "a string")
@@ -311,7 +316,6 @@ class _Builder:
         )
 
     def _resolved(self, event: Any) -> Any:
-        """The value of a scalar."""
         tag, text = event.tag, event.value
         if tag not in (None, "!"):
             return self._tagged(event, tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag)
@@ -374,3 +378,76 @@ def _yaml_fault(error: Exception, text: str, where: str | None) -> FormatError:
     if "\t" in line[: mark.column + 1] and not line[: mark.column + 1].strip():
         return FormatError("not YAML: a tab in the indentation", where=spot, expected="spaces")
     return FormatError(f"not YAML: {clip(problem, 120)}", where=spot)
+
+
+_PLAIN = re.compile(
+    r"""(?: [A-Za-z_/][\w./@%^-]*                # words and paths
+        | [0-9]+[AC-DF-NP-WYZac-df-np-wyz][\w.-]* # 4GB-node; not 1e3, 0x1f, 0b1, 0o7
+        | [0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)+  # 4,9,16
+        | [+^]
+        )\Z""",
+    re.VERBOSE | re.ASCII,
+)
+_CONVERTED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
+
+
+def to_yaml(value: Any) -> str:
+    r"""Return a JSON value as a YAML document.
+
+    >>> print(to_yaml([{"type": "node", "count": {"min": 1}, "id": "010"}]), end="")
+    - type: node
+      count:
+        min: 1
+      id: "010"
+    """
+    if isinstance(value, (dict, list, tuple)) and value:
+        return "\n".join(_lines(value, "")) + "\n"
+    return _scalar(value) + "\n"
+
+
+def _lines(value: Any, indent: str) -> Iterator[str]:
+    """Yield the lines of a collection that is not empty; lists in dictionaries are not indented."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, (dict, list, tuple)) and item:
+                yield f"{indent}{_string(key)}:"
+                yield from _lines(item, indent + "  " if isinstance(item, dict) else indent)
+            else:
+                yield f"{indent}{_string(key)}: {_scalar(item)}"
+        return
+    for item in value:
+        if isinstance(item, (dict, list, tuple)) and item:
+            lines = _lines(item, indent + "  ")
+            yield f"{indent}- {next(lines)[len(indent) + 2 :]}"
+            yield from lines
+        else:
+            yield f"{indent}- {_scalar(item)}"
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, dict):
+        return "{}"
+    if isinstance(value, (list, tuple)):
+        return "[]"
+    text = json.dumps(value)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")  # YAML 1.1 has no 1e+16
+    return text
+
+
+def _string(text: str) -> str:
+    if _PLAIN.match(text) and text.lower() not in _CONVERTED:
+        return text
+    return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
+
+
+def _escaped(char: str) -> str:
+    """Return a character of a JSON string as YAML accepts it in double quotes."""
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

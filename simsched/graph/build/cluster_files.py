@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.text.documents import load_json, load_yaml, name_of, read_bytes
-from simsched.formats.text.input_files import decode_xml, opener
-from simsched.formats.text.json_text import is_unicode
+from simsched.formats.text.documents import decode_xml, name_of, opener, read_bytes
+from simsched.formats.text.json_text import is_unicode, load_json
+from simsched.formats.text.yaml_text import load_yaml
 from simsched.garbage import collector_paused
 from simsched.graph.build.cluster_plugins import KIND as PLUGINS
 from simsched.graph.build.cluster_plugins import read_by_plugin
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from simsched.formats.text.input_files import OpenFile
+    from simsched.formats.text.documents import OpenFile
     from simsched.graph.build.cluster_plugins import ClusterReader
     from simsched.graph.resource_graph import ResourceGraph
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError
-from simsched.formats.cluster.jgf_values import UNSET, OddEdge, OddVertex
+from simsched.formats.cluster.jgf import UNSET, OddEdge, OddVertex
 from simsched.formats.rfc.idset import Idset
 from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph, set_pool
@@ -27,8 +27,7 @@ from simsched.graph.resource_graph import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.cluster.jgf import Jgf
-    from simsched.formats.cluster.jgf_values import Edge, Metadata, Vertex
+    from simsched.formats.cluster.jgf import Edge, Jgf, Metadata, Vertex
 
 _OPTIONAL = (
     "basename", "name", "id", "uniq_id", "rank", "exclusive", "unit",

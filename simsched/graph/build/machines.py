@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.machines.description import MachineDescription
-    from simsched.formats.text.input_files import OpenFile
+    from simsched.formats.text.documents import OpenFile
     from simsched.graph.resource_graph import ResourceGraph
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
-from simsched.errors import ClusterError, SimschedError
+from simsched.errors import ClusterError, SimschedError, clip
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host
-from simsched.formats.text.excerpts import clip, has_control
+from simsched.formats.text.excerpts import has_control
 from simsched.formats.text.json_text import load_json
 from simsched.garbage import collector_paused
 from simsched.graph.build.assemble import add_edges, add_vertices, finish, new_graph

@@ -14,8 +14,7 @@ from simsched.graph.pool import NOTHING, Pool, numbered, split_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.cluster.rset_algebra import RankGroup
+    from simsched.formats.cluster.rset import RankGroup, ResourceSet
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.resource_graph import ResourceGraph
 

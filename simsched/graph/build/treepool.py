@@ -16,8 +16,7 @@ from simsched.graph.pool import Pool, numbered
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.cluster.rset_algebra import RankGroup
+    from simsched.formats.cluster.rset import RankGroup, ResourceSet
     from simsched.formats.cluster.treepool import Domain, TreePool
     from simsched.graph.resource_graph import ResourceGraph
 

@@ -1,6 +1,6 @@
 """The compiled index: a resource graph as arrays in preorder, for matching.
 
 Begin with `index`. `preorder` numbers the vertices, `types` and `compile_types` make the arrays of
-each resource type, `leaf_pools` those of the leaves, and `reach` answers which units are below a vertex,
-`target_leaves` which leaf pools are on a target.
+each resource type, `reach` answers which units are below a vertex, and `target_leaves` which leaf pools are
+on a target.
 """

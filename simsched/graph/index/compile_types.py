@@ -1,20 +1,31 @@
-"""Preorder → vertex types and pool types, the arrays of the index."""
+"""Preorder → vertex types and pool types, the arrays of the index.
+
+Leaves of one unit, one parent and one status fold into one leaf pool, their ids in ascending order; a leaf
+that represents several units is a leaf pool of its own.  All leaf pools of a type are counted in one unit.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simsched.errors import ClusterError, FormatError
+from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_property
-from simsched.graph.index.leaf_pools import pool_type
+from simsched.formats.rfc.units import UNITS, convert, same_dimension, unit_of
 from simsched.graph.index.reach import Spans, dominated_spans
-from simsched.graph.index.types import ABOVE, BELOW, TARGET, PoolType, VertexType
+from simsched.graph.index.types import ABOVE, BELOW, MAX_NAMED_UNITS, TARGET, PoolType, VertexType
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.graph.index.preorder import Tree
-    from simsched.graph.index.types import Ints
+    from simsched.graph.index.types import Bools, Ints
+    from simsched.graph.pool import Pool
     from simsched.graph.resource_graph import ResourceGraph
 
 
@@ -81,7 +92,7 @@ def _vertex_type(name: str, places: Ints, tree: Tree, target_type: str) -> Verte
         level=level,
         keys=tuple([tree.keys[i] for i in rows]),
         names=tuple([pool.name for pool in pools]),
-        pos=2 * places,  # even places; the odd ones are free for empty leaf pools (see `leaf_pools`)
+        pos=2 * places,  # even places; the odd ones are free for empty leaf pools (see `_align`)
         end=2 * tree.end[places],
         target=target,
         ids=np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64),
@@ -134,3 +145,321 @@ def wide_spans(graph: ResourceGraph, tree: Tree, others: list[str]) -> dict[str,
         return {}
     spans = zip(range(0, 2 * len(tree.keys), 2), (2 * tree.end).tolist(), strict=True)
     return dominated_spans(graph, dict(zip(tree.keys, spans, strict=True)), others)
+
+
+_NO_IDS = Idset.from_ids(())
+
+
+@dataclass(slots=True)
+class LeafPools:
+    """Leaf pools under construction, by place.
+
+    `ids` is None for a leaf pool that is too large for its units to have ids.
+    """
+
+    pos: Ints
+    size: Ints
+    target: Ints
+    up: Bools
+    sound: Bools
+    ids: list[Idset | None]
+    keys: list[tuple[str, ...]]
+
+    @classmethod
+    def at(
+        cls,
+        first: Ints,
+        size: Ints,
+        ids: list[Idset | None],
+        keys: list[tuple[str, ...]],
+        tree: Tree,
+    ) -> LeafPools:
+        """Return the leaf pools whose `first` leaves have these places."""
+        return cls(2 * first, size, tree.target[first], tree.up[first], tree.sound[first], ids, keys)
+
+
+def pool_type(name: str, places: Ints, tree: Tree) -> PoolType:
+    """Return the leaf pools of the leaves of one type, which are at these places of preorder.
+
+    Raises
+    ------
+    ClusterError
+        if the leaves are measured in units that do not convert.
+    """
+    pools = [tree.pools[place] for place in places.tolist()]
+    unit = common_unit(name, {pool.unit for pool in pools})
+    leaf_pools = _fold(places, pools, unit, tree)
+    _number_within_targets(leaf_pools)
+    aligned = _is_aligned(leaf_pools, len(tree.targets))
+    if aligned:
+        leaf_pools = _align(leaf_pools, tree.targets)
+    on = (leaf_pools.target >= 0) & leaf_pools.up
+    per_target = np.zeros(len(tree.targets), dtype=np.int64)
+    np.add.at(per_target, leaf_pools.target[on], leaf_pools.size[on])
+    sizes = set(leaf_pools.size.tolist())
+    named = max(sizes) <= MAX_NAMED_UNITS
+    ids = tuple(found or _NO_IDS for found in leaf_pools.ids)
+    return PoolType(
+        name=name,
+        unit=unit,
+        aligned=aligned,
+        named=named,
+        pos=leaf_pools.pos,
+        size=leaf_pools.size,
+        target=leaf_pools.target,
+        up=leaf_pools.up,
+        sound=leaf_pools.sound,
+        ids=ids,
+        keys=tuple(leaf_pools.keys),
+        per_target=per_target,
+        total=int(leaf_pools.size[leaf_pools.up].sum()),
+        uniform=sizes.pop() if len(sizes) == 1 else None,
+        full=_full_masks(leaf_pools.size.tolist()) if named else [],
+        uniform_ids=ids[0] if _all_equal(ids) else None,
+    )
+
+
+def _all_equal(ids: Sequence[Idset]) -> bool:
+    distinct = {id(found): found for found in ids}
+    return len(set(distinct.values())) == 1
+
+
+def _full_masks(sizes: list[int]) -> list[int]:
+    """Return the mask of all units of each leaf pool; leaf pools of one size share theirs."""
+    known = {size: (1 << size) - 1 for size in set(sizes)}
+    return [known[size] for size in sizes]
+
+
+# --- units of measure ------------------------------------------------------------------
+
+
+def common_unit(name: str, units: set[str]) -> str:
+    """Return the unit that all pools of a type are counted in: their own, or the base of its dimension.
+
+    Raises
+    ------
+    ClusterError
+        if they do not convert into each other.
+
+    >>> common_unit("memory", {"GB", "GiB"}), common_unit("power", {"W", "kW"}), common_unit("x", {"boxes"})
+    ('B', 'W', 'boxes')
+    """
+    if len(units) == 1:
+        return next(iter(units))
+    if "" in units:
+        raise ClusterError(
+            f"some pools of type {name!r} have a unit and some have none", expected="one dimension"
+        )
+    one, *others = sorted(units)
+    for other in others:
+        if not same_dimension(one, other):
+            raise ClusterError(
+                f"some pools of type {name!r} are counted in {one!r} and some in {other!r}",
+                expected="one dimension: units that convert, such as W and kW",
+            )
+    dimension = unit_of(one).dimension
+    whole = all(unit_of(unit).factor.denominator == 1 for unit in units)
+    return next(
+        unit.name
+        for unit in UNITS.values()
+        if unit.dimension == dimension and (unit.factor == 1 if whole else unit.factor < 1)
+    )
+
+
+# --- folding ---------------------------------------------------------------------------
+
+
+def _fold(places: Ints, pools: Sequence[Pool], unit: str, tree: Tree) -> LeafPools:
+    """Fold single units of one parent and status; larger pools stay leaf pools of their own."""
+    factor = {name: int(convert(1, name, unit)) for name in {pool.unit for pool in pools}}
+    single = np.array(
+        [pool.size == 1 and pool.ids is None and factor[pool.unit] == 1 for pool in pools], dtype=np.bool_
+    )
+    if single.all():
+        return _of_singles(places, pools, tree)
+    others = np.flatnonzero(~single).tolist()
+    leaf_pools = _of_pools(places[~single], [pools[i] for i in others], factor, tree)
+    if not single.any():
+        return leaf_pools
+    found = np.flatnonzero(single).tolist()
+    return _merged(leaf_pools, _of_singles(places[single], [pools[i] for i in found], tree))
+
+
+def _of_pools(places: Ints, pools: Sequence[Pool], factor: dict[str, int], tree: Tree) -> LeafPools:
+    """Return one leaf pool per pool."""
+    sizes = [pool.size * factor[pool.unit] for pool in pools]
+    ids = [
+        None
+        if size > MAX_NAMED_UNITS
+        else pool.ids
+        if pool.ids is not None and pool.size == size
+        else _first_ids(size)
+        for pool, size in zip(pools, sizes, strict=True)
+    ]
+    keys: list[tuple[str, ...]] = [(tree.keys[place],) for place in places.tolist()]
+    return LeafPools.at(places, np.array(sizes, dtype=np.int64), ids, keys, tree)
+
+
+def _of_singles(places: Ints, pools: Sequence[Pool], tree: Tree) -> LeafPools:
+    """Return one leaf pool for the leaves of one parent, unit and status, in the order of their ids."""
+    group, counts = _groups(places, pools, tree)
+    given = np.array([-1 if pool.id is None else pool.id for pool in pools], dtype=np.int64)
+    by_place = np.argsort(group, kind="stable")
+    by_id = np.lexsort((given, group))
+    starts = np.cumsum(counts) - counts
+    # Where all leaves of a group have distinct ids, unit i is the i-th id; else ids are made up, and
+    # the leaves stay in graph order.
+    known = _have_distinct_ids(given[by_id], group[by_id], starts)
+    order = np.where(np.repeat(known, counts), by_id, by_place)
+    in_order, leaves = given[order].tolist(), places[order].tolist()
+    keys = [tree.keys[place] for place in leaves]
+    rows = list(zip(starts.tolist(), (starts + counts).tolist(), strict=True))
+    ids: list[Idset | None] = [
+        _listed_ids(in_order, low, high) if named else _first_ids(high - low)
+        for (low, high), named in zip(rows, known.tolist(), strict=True)
+    ]
+    first = places[by_place[starts]]
+    found = LeafPools.at(first, counts, ids, [tuple(keys[low:high]) for low, high in rows], tree)
+    return _sorted(found)
+
+
+def _groups(places: Ints, pools: Sequence[Pool], tree: Tree) -> tuple[Ints, Ints]:
+    """Return the group of each leaf and the size of each group; a leaf without parent is a group."""
+    codes = {name: code for code, name in enumerate({pool.unit for pool in pools})}
+    unit = np.array([codes[pool.unit] for pool in pools], dtype=np.int64) if len(codes) > 1 else 0
+    parent = tree.parent[places]
+    parent = np.where(parent >= 0, parent, -1 - places)  # a number of its own for each leaf without parent
+    status = 2 * tree.up[places].astype(np.int64) + tree.sound[places]
+    _, group, counts = np.unique(
+        (parent * len(codes) + unit) * 4 + status, return_inverse=True, return_counts=True
+    )
+    return group.reshape(-1), counts
+
+
+def _have_distinct_ids(given: Ints, group: Ints, starts: Ints) -> Bools:
+    """Return the groups whose leaves all have distinct ids; ids ascend within a group."""
+    twice = np.zeros(len(given), dtype=np.bool_)
+    twice[1:] = (given[1:] == given[:-1]) & (group[1:] == group[:-1])
+    return (given[starts] >= 0) & ~np.logical_or.reduceat(twice, starts)
+
+
+def _listed_ids(given: list[int], low: int, high: int) -> Idset:
+    """Return the ids ``given[low:high]``, which ascend."""
+    first, last = given[low], given[high - 1]
+    return (
+        _range_ids(first, last) if last - first == high - low - 1 else _interned_ids(tuple(given[low:high]))
+    )
+
+
+@lru_cache(maxsize=1024)
+def _first_ids(size: int) -> Idset:
+    return Idset.from_range(0, size - 1) if size else _NO_IDS
+
+
+@lru_cache(maxsize=1024)
+def _range_ids(first: int, last: int) -> Idset:
+    return Idset.from_range(first, last)
+
+
+@lru_cache(maxsize=1024)
+def _interned_ids(ids: tuple[int, ...]) -> Idset:
+    return Idset.from_ids(ids)
+
+
+def _merged(one: LeafPools, other: LeafPools) -> LeafPools:
+    """Return the leaf pools of both by place."""
+    return _sorted(
+        LeafPools(
+            pos=np.concatenate([one.pos, other.pos]),
+            size=np.concatenate([one.size, other.size]),
+            target=np.concatenate([one.target, other.target]),
+            up=np.concatenate([one.up, other.up]),
+            sound=np.concatenate([one.sound, other.sound]),
+            ids=one.ids + other.ids,
+            keys=one.keys + other.keys,
+        )
+    )
+
+
+def _sorted(leaf_pools: LeafPools) -> LeafPools:
+    """Return leaf pools by place."""
+    if (np.diff(leaf_pools.pos) > 0).all():
+        return leaf_pools
+    order = np.argsort(leaf_pools.pos)
+    rows = order.tolist()
+    return LeafPools(
+        leaf_pools.pos[order],
+        leaf_pools.size[order],
+        leaf_pools.target[order],
+        leaf_pools.up[order],
+        leaf_pools.sound[order],
+        [leaf_pools.ids[row] for row in rows],
+        [leaf_pools.keys[row] for row in rows],
+    )
+
+
+# --- within targets --------------------------------------------------------------------
+
+
+def _number_within_targets(leaf_pools: LeafPools) -> None:
+    """Renumber units on targets where two leaf pools of the type share an id (ids local to sockets)."""
+    named = [row for row, ids in enumerate(leaf_pools.ids) if ids is not None]
+    target = leaf_pools.target[named]
+    edges = np.flatnonzero(np.diff(target, prepend=-2, append=-2)).tolist()
+    known: dict[tuple[int, ...], tuple[list[Idset], list[Idset]]] = {}
+    for low, high in pairwise(edges):
+        if high - low == 1 or target[low] < 0:
+            continue
+        rows = named[low:high]
+        sets = [ids for row in rows if (ids := leaf_pools.ids[row]) is not None]
+        mark = tuple(map(id, sets))
+        if mark not in known:
+            known[mark] = (
+                sets,
+                _numbered(sets),
+            )  # the old sets are kept, so that no two of them get one id()
+        for row, ids in zip(rows, known[mark][1], strict=True):
+            leaf_pools.ids[row] = ids
+
+
+def _numbered(sets: list[Idset]) -> list[Idset]:
+    """Return the sets as they are if they are disjoint, else with consecutive ids from 0 on."""
+    if _disjoint(sets):
+        return sets
+    found, start = [], 0
+    for ids in sets:
+        found.append(Idset.from_range(start, start + len(ids) - 1) if ids else ids)
+        start += len(ids)
+    return found
+
+
+def _disjoint(sets: list[Idset]) -> bool:
+    ranges = sorted(r for ids in sets for r in ids.ranges)
+    return all(before[1] < after[0] for before, after in pairwise(ranges))
+
+
+def _is_aligned(leaf_pools: LeafPools, targets: int) -> bool:
+    """Whether every leaf pool is on a target, and no two are on the same one."""
+    return targets > 0 and bool((leaf_pools.target >= 0).all() and (np.diff(leaf_pools.target) > 0).all())
+
+
+def _align(leaf_pools: LeafPools, targets: Ints) -> LeafPools:
+    """Put one leaf pool on every target that has none: an empty one, right after the target."""
+    if len(leaf_pools.pos) == len(targets):
+        return leaf_pools
+    here = leaf_pools.target
+    found = LeafPools(
+        pos=2 * targets + 1,
+        size=np.zeros(len(targets), dtype=np.int64),
+        target=np.arange(len(targets)),
+        up=np.ones(len(targets), dtype=np.bool_),
+        sound=np.ones(len(targets), dtype=np.bool_),
+        ids=[_NO_IDS] * len(targets),
+        keys=[()] * len(targets),
+    )
+    # An aligned type has at most one leaf pool per target, so `here` is a distinct row for each
+    found.pos[here], found.size[here] = leaf_pools.pos, leaf_pools.size
+    found.up[here], found.sound[here] = leaf_pools.up, leaf_pools.sound
+    for row, ordinal in enumerate(here.tolist()):
+        found.ids[ordinal], found.keys[ordinal] = leaf_pools.ids[row], leaf_pools.keys[row]
+    return found

@@ -24,16 +24,14 @@ class TargetLeaves(NamedTuple):
     pools : the leaf pools of each target, one row a target; None: target and leaf pool have one number.
     within : which entries of `pools` stand for a leaf pool; None: all do.
     loose : whether there are leaf pools of the type outside the targets, too.
-    known : target → its leaf pools, as far as they were asked for.
     """
 
     type: str
     pools: Ints | None
     within: Bools | None
     loose: bool
-    known: dict[int, list[int]]
 
-    def free(self, free: Ints, targets: Ints) -> Ints:
+    def free(self, free: Ints, targets: Ints | slice) -> Ints:
         """Return the free units of each leaf pool on some targets, one row a target; only with `pools`."""
         assert self.pools is not None
         units = free[self.pools[targets]]
@@ -41,21 +39,12 @@ class TargetLeaves(NamedTuple):
             units *= self.within[targets]
         return units
 
-    def sums(self, free: Ints, targets: Ints) -> Ints:
+    def sums(self, free: Ints, targets: Ints | slice) -> Ints:
         """Return the free units on some targets."""
         if self.pools is None:
             return free[targets]
         found: Ints = np.add.reduce(self.free(free, targets), axis=1)
         return found
-
-    def on_each(self, targets: list[int]) -> list[list[int]]:
-        """Return `on` for a few targets; the leaf pools of each target are remembered."""
-        known = self.known
-        try:
-            return [known[target] for target in targets]
-        except KeyError:
-            known.update(zip(targets, self.on(np.array(targets)), strict=True))
-            return [known[target] for target in targets]
 
     def on(self, targets: Ints | slice) -> list[list[int]]:
         """Return the leaf pools of each of some targets; only with `pools`."""
@@ -80,7 +69,7 @@ def _leaves(index: Index, type_: str) -> TargetLeaves | None:
     if pool is None:
         return None
     if pool.aligned:
-        return TargetLeaves(type_, None, None, loose=False, known={})
+        return TargetLeaves(type_, None, None, loose=False)
     view = index.beneath(index.target_type, type_)
     counts = view.high - view.low
     width = int(counts.max(initial=0))
@@ -92,4 +81,4 @@ def _leaves(index: Index, type_: str) -> TargetLeaves | None:
     if view.ordinals is not None:
         pools = view.ordinals[pools]
     loose = bool((pool.target < 0).any())
-    return TargetLeaves(type_, pools, None if within.all() else within, loose=loose, known={})
+    return TargetLeaves(type_, pools, None if within.all() else within, loose=loose)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
-from simsched.formats.cluster.jgf import Jgf
-from simsched.formats.cluster.jgf_values import (
+from simsched.formats.cluster.jgf import (
     UNSET,
     Edge,
     EdgeMetadata,
+    Jgf,
     Metadata,
     OddEdge,
     OddVertex,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from simsched.errors import did_you_mean
-from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.jobspec.shape import format_shape
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.jobspec.vertex import walk
 from simsched.graph.index.types import ABOVE, BELOW
 from simsched.match.explain.reasons import CONSTRAINT, EXIST, FITS, ID, IDLE, UP, Funnel, Step

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.errors import SimschedError
-from simsched.formats.jobspec.resource_parts import KEY
 from simsched.formats.jobspec.shape import format_shape
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.jobspec.vertex import claiming, claims
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.count import Count

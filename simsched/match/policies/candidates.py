@@ -1,17 +1,20 @@
-"""Candidates: the vertices among which a match policy chooses, and their facts."""
+"""Candidates: the vertices among which a match policy chooses, and the numbers that policies order by."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.match.policies.unit_ids import free_unit_ids, performance_classes
+from simsched.match.requests.request import POOL
+from simsched.match.state.masks import set_units
 
 if TYPE_CHECKING:
-    from simsched.graph.index.types import Ints
+    from simsched.formats.rfc.idset import Idset
+    from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints, PoolType
     from simsched.match.requests.request import Content
     from simsched.match.state.availability import Availability
 
@@ -79,3 +82,122 @@ class Candidates:
         if self.rng is None:
             raise ConfigError("the match policy 'random' needs a random generator", expected="a seed")
         return self.rng.permutation(len(self.ordinals))
+
+
+PERF_CLASS = "perf_class"
+"""The property with a node's performance class: an integer, the lowest is the best."""
+
+NO_CLASS = (1 << 15) - 1
+
+
+def free_unit_ids(
+    content: Content, targets: Ints, copy: Ints | None, avail: Availability, *, highest: bool = False
+) -> Ints:
+    """Return the id of the first unit that copy number `copy[i]` of `content` gets on ``targets[i]``.
+
+    The first type of units (by name) in the content counts; without units, the target's ordinal.
+    """
+    first = _first_units(content, avail.index)
+    if first is None:
+        return targets
+    type_, units = first
+    once, where = np.unique(targets, return_inverse=True)
+    rows, longest = _free_rows(avail.index.pool_types[type_], once, avail, highest=highest)
+    table = np.full((len(rows.lists), longest), NO_CLASS, dtype=np.int64)
+    for number, ids in enumerate(rows.lists):
+        table[number, : len(ids)] = ids
+    at = np.zeros(len(targets), dtype=np.int64) if copy is None else copy * units
+    found: Ints = table[rows.which[where], np.minimum(at, longest - 1)]
+    return found
+
+
+class _Rows(NamedTuple):
+    """Distinct lists of free unit ids, and the number of each target's list."""
+
+    lists: list[tuple[int, ...]]
+    which: Ints
+
+
+def _free_rows(pool: PoolType, targets: Ints, avail: Availability, *, highest: bool) -> tuple[_Rows, int]:
+    """Return the free unit ids of each target, in the order they are taken, and the longest's length."""
+    low, high = avail.index.interval(avail.index.target_type, pool.name)
+    some, place = _alike(pool, targets, avail)
+    lists: dict[tuple[int, ...], int] = {}
+    which = []
+    for target in some.tolist():
+        pools = (target,) if pool.aligned else range(int(low[target]), int(high[target]))
+        free = [unit for leaf in pools for _, unit in set_units(pool.ids[leaf], avail.free_mask(pool, leaf))]
+        which.append(lists.setdefault(tuple(sorted(free, reverse=highest)), len(lists)))
+    longest = max(map(len, lists), default=0) or 1
+    return _Rows(list(lists), np.array(which, dtype=np.int64)[place]), longest
+
+
+def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, Ints]:
+    """Return one target for each set of free units, and the position of each target's representative."""
+    index = avail.index
+    assert avail.partial is not None
+    store = avail.partial[pool.name]
+    view = index.beneath(index.target_type, pool.name, targets)
+    if isinstance(store, dict) or not (pool.aligned or view.fan):
+        return targets, np.arange(len(targets))
+    pools = (
+        targets[:, None]
+        if pool.aligned or view.ordinals is None
+        else view.ordinals.reshape(-1, view.fan or 1)
+    )
+    # Targets with the same free units (mask) of the same ids, pool by pool, get the same number.
+    number = np.zeros(len(targets), dtype=np.int64)
+    for column in pools.T:
+        free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))
+        state = np.unique(free, return_inverse=True)[1]
+        kinds = _id_kinds(pool, index)
+        state = state * (int(kinds.max()) + 1) + kinds[column]
+        number = np.unique(number * (int(state.max()) + 1) + state, return_inverse=True)[1]
+    _, first, place = np.unique(number, return_index=True, return_inverse=True)
+    return targets[first], place
+
+
+def _id_kinds(pool: PoolType, index: Index) -> Ints:
+    """Return a number for each leaf pool, equal if the unit ids are equal."""
+    key = f"kinds of ids of {pool.name}"
+    found: Ints | None = index.memo.get(key)
+    if found is None:
+        known: dict[Idset, int] = {}
+        kinds = [known.setdefault(ids, len(known)) for ids in pool.ids]
+        found = index.memo[key] = np.array(kinds, dtype=np.int64)
+    return found
+
+
+def _first_units(content: Content, index: Index) -> tuple[str, int] | None:
+    """Return the first pool type by name that a content draws units of, and the units per copy."""
+    found = content.flat or sorted(
+        (need.type, need.amount) for top in content.needs for need in top.walk() if need.kind == POOL
+    )
+    return next(((type_, units) for type_, units in found if index.pool_types[type_].named), None)
+
+
+def performance_classes(kind: str, index: Index) -> Ints:
+    """Return the performance class of each vertex of a type; a vertex without one comes last.
+
+    A target's class is its property ``perf_class`` (``perf_class=2`` in an R); a vertex above
+    the targets has the best class below it.
+    """
+    found: Ints | None = index.memo.get(f"classes of {kind}")
+    if found is None:
+        classes = np.full(len(index), NO_CLASS, dtype=np.int64)
+        for name, row in index.property_rows.items():
+            number = name.removeprefix(f"{PERF_CLASS}=")
+            if number != name and number.isascii() and number.isdigit():
+                classes[row] = np.minimum(classes[row], int(number))
+        found = classes if kind == index.target_type else _best_beneath(kind, classes, index)
+        index.memo[f"classes of {kind}"] = found
+    return found
+
+
+def _best_beneath(kind: str, classes: Ints, index: Index) -> Ints:
+    low, high = index.interval(kind, index.target_type)
+    best = [
+        int(classes[a:b].min()) if b > a else NO_CLASS
+        for a, b in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    return np.array(best, dtype=np.int64)

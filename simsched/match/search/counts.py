@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from simsched.graph.index.reach import View
+from simsched.graph.index.target_leaves import leaves_on_targets
 from simsched.graph.index.types import ABOVE, BELOW, TARGET, Bools, Ints
 from simsched.graph.resource_graph import pool_of
 from simsched.match.requests.request import ABSENT, POOL, SLOT
 from simsched.match.search.target_classes import target_classes
-from simsched.match.state.availability import idle_cluster
-from simsched.match.state.kept_counts import KeptCount
+from simsched.match.state.availability import KeptCount, idle_cluster
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -271,8 +271,9 @@ def free_beneath(type_: str, above: str, scope: Ordinals, avail: Availability) -
     free = avail.free.get(type_)
     if free is None:
         return np.zeros(_length(above, scope, avail.index), dtype=np.int64)
-    if above == avail.index.target_type and avail.index.pool_types[type_].aligned:
-        return _at(free, scope)
+    leaves = leaves_on_targets(avail.index, type_) if above == avail.index.target_type else None
+    if leaves is not None:
+        return leaves.sums(free, slice(None) if scope is None else scope)
     view = beneath(above, type_, scope, avail.index)
     return view.sum(_at(free, view.ordinals))
 

@@ -22,10 +22,10 @@ from simsched.match.policies.policy import (
 )
 from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
-from simsched.match.search.portions import counted, each_of, first_copies, portions
+from simsched.match.search.portions import counted, first_copies, portions
 from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend, spelled
 from simsched.match.state.masks import highest_bits, lowest_bits
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import Draw, Hold, Selection, each_of
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index

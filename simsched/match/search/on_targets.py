@@ -16,10 +16,8 @@ from simsched.match.policies.policy import fixed_order
 from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search.counts import MANY, capacity
 from simsched.match.search.descend import take_copies
-from simsched.match.search.few_draws import FEW, drawn_in_turn
-from simsched.match.search.portions import each_of
 from simsched.match.state.draws import drawn_by_ids, ids_ascend, with_masks
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import Draw, Hold, Selection, each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,12 +102,12 @@ def select_on_targets(
         holds = (Hold(kind, targets, exclusive=True), *vertices_on(targets, inner, avail.index))
     else:
         draws = []
-        for pool, leaves, units in shapes:
+        for _, leaves, units in shapes:
             each = copies if units == 1 else copies * units
             if leaves.pools is None:
                 draws.append(Draw(leaves.type, targets, each, wanted * units))
             else:
-                draws.append(_drawn(pool, leaves, targets, each, wanted * units, avail, policy))
+                draws.append(_drawn(leaves, targets, each, wanted * units, avail, policy))
         if shares:
             holds = (Hold(kind, targets, exclusive=False),)
     held = with_masks(draws, avail, highest=policy.highest)
@@ -118,7 +116,6 @@ def select_on_targets(
 
 
 def _drawn(
-    pool: PoolType,
     leaves: TargetLeaves,
     targets: Ints,
     units: Ints | int,
@@ -134,8 +131,6 @@ def _drawn(
         return drawn_by_ids(type_, view, each_of(units, len(targets)), avail, highest=policy.highest)
     if leaves.pools.shape[1] == 1 and leaves.within is None:
         return Draw(type_, leaves.pools[targets].reshape(-1), units, amount)
-    if len(targets) <= FEW and not policy.highest:
-        return drawn_in_turn(pool, leaves, targets, units, avail)
     pools = leaves.pools[targets]
     free = leaves.free(avail.free[type_], targets)
     each = units if isinstance(units, int) else units[:, None]

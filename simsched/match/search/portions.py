@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.reach import View
     from simsched.graph.index.types import Ints
 
-FEW = 8
-"""The number of candidates that are read one by one before all are summed."""
-
 BLOCK = 512
 """Candidates in the first block that is read in a fixed order; each further block is twice as long."""
 
@@ -73,30 +70,17 @@ def _cut(found: Ints, numbers: Ints, wanted: int) -> tuple[Ints, Ints | int]:
     """Return the first candidates that make up `wanted` copies, the last of them in part."""
     if wanted == 1:
         return found, 1
-    last, left = 0, wanted
-    for number in numbers[:FEW].tolist():
-        if number >= left:
-            break
-        left -= number
-        last += 1
-    else:
-        sums = numbers.cumsum()
-        last = int(sums.searchsorted(wanted))
-        left = wanted - int(sums[last - 1])
+    sums = np.add.accumulate(numbers[:wanted])  # each candidate hosts at least one copy
+    last = int(np.count_nonzero(sums < wanted))
     if last + 1 == wanted:  # one copy from each: no array of numbers is needed
         return found[:wanted], 1
     numbers = numbers[: last + 1].copy()
-    numbers[last] = left
+    numbers[last] -= sums.item(last) - wanted
     return found[: last + 1], numbers
 
 
 def _joined(parts: list[Ints]) -> Ints:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def each_of(numbers: Ints | int, length: int) -> Ints:
-    """Return one number per place from an array, or from one number for all places."""
-    return np.full(length, numbers) if isinstance(numbers, int) else numbers
 
 
 def portions(values: Ints, view: View, wanted: Ints, *, last: bool = False) -> Ints:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 from sys import maxsize
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -44,8 +44,8 @@ class UnitKind(NamedTuple):
     whole: bool
 
 
-class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """The lowest free units for a request; the attributes of a `Selection` are made when asked for.
+class RunSelection(msgspec.Struct, eq=False, gc=False):
+    """The lowest free units for a request; the arrays of a `Selection` are made when they are asked for.
 
     Attributes
     ----------
@@ -53,19 +53,16 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
     request : the request that it was selected for.
     runs : the units.
     units : how many there are.
-    known_sizes : the answer of `sizes`, where it is known.
     """
 
     kind: UnitKind
     request: Request
     runs: list[int]
     units: int
-    known_sizes: tuple[int, int, int, int] | None = None
+    made: Selection | None = None
 
     def sizes(self) -> tuple[int, int, int, int]:
         """Return how many nodes, cores, gpus and slots there are."""
-        if self.known_sizes is not None:
-            return self.known_sizes
         _, each, content, _ = self.kind
         runs, units = self.runs, self.units
         nodes = units if each == 1 else _touched(runs, each)
@@ -100,6 +97,11 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def full(self) -> Selection:
         """Return the same as a selection with arrays, as the matcher would make it."""
+        if self.made is None:
+            self.made = self._full()
+        return self.made
+
+    def _full(self) -> Selection:
         type_, each, content, whole = self.kind
         runs, wanted, slots = self.runs, self.units, self.request.slots
         if each == 1:
@@ -151,8 +153,9 @@ class RunSelection(msgspec.Struct, frozen=True, eq=False, gc=False):
     counted = False
 
 
-AnySelection: TypeAlias = Selection | RunSelection
-"""A selection, or one that has only the numbers of its units so far."""
+def with_arrays(selection: Selection | RunSelection) -> Selection:
+    """Return a selection with arrays."""
+    return selection.full() if isinstance(selection, RunSelection) else selection
 
 
 class FreeRuns:
@@ -162,15 +165,13 @@ class FreeRuns:
     ----------
     kind : what one unit is.
     total : pool type → free units; other types stay as they are.
-    idle : targets of which every unit is free.
     """
 
-    __slots__ = ("_content", "_each", "_runs", "idle", "kind", "total")
+    __slots__ = ("_content", "_each", "_runs", "kind", "total")
 
     def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
         self.kind = kind
         self.total = total
-        self.idle = targets
         self._each = kind.each
         self._content = tuple(kind.content.items())
         # The last number is larger than any run: there is always a next one to compare with.
@@ -191,15 +192,12 @@ class FreeRuns:
         found[-1] = found[-2] + left
         return RunSelection(self.kind, request, found, units)
 
-    def claim(self, selection: RunSelection) -> None:
-        """Claim the units that `lowest` returned on this very state."""
+    def claim(self, selection: RunSelection, *, alone: bool = False) -> int:  # noqa: ARG002
+        """Claim what `lowest` returned on this very state; return how many idle targets it touches."""
         runs, found, units = self._runs, selection.runs, selection.units
         last = len(found) - 1
         end = found[last]
-        if self._each == 1:
-            self.idle -= units
-        else:
-            self.idle -= self._lost(found, runs[last])
+        lost = units if self._each == 1 else self._lost(found, runs[last])
         if runs[last] == end:
             del runs[: last + 1]
         elif last == 1:
@@ -209,20 +207,21 @@ class FreeRuns:
             del runs[: last - 1]
         for type_, number in self._content:
             self.total[type_] -= number * units
+        return lost
 
-    def release(self, selection: RunSelection) -> None:
-        """Release the units of a claim."""
+    def release(self, selection: RunSelection, *, alone: bool = False) -> int:  # noqa: ARG002
+        """Release the units of a claim; return how many targets are idle thereby."""
         runs, units, each = self._runs, selection.units, self._each
-        if each == 1:
-            self.idle += units
+        gained = units if each == 1 else 0
         found = iter(selection.runs)
         for low, high in zip(found, found, strict=True):
             at = bisect_left(runs, low)
             if each != 1:
-                self.idle += self._gained(low, high, at)
+                gained += self._gained(low, high, at)
             _insert(runs, at, low, high)
         for type_, number in self._content:
             self.total[type_] += number * units
+        return gained
 
     def _lost(self, found: list[int], end: int) -> int:
         """Return how many targets a claim of runs takes from the idle ones; the last run is free to `end`."""
@@ -256,8 +255,8 @@ class FreeRuns:
                 gained -= behind
         return gained
 
-    def check(self, claims: Iterable[RunSelection], targets: int) -> None:
-        """Assert that the free runs and those of the claims are all units of the machine, each once."""
+    def check(self, claims: Iterable[RunSelection], targets: int) -> int:
+        """Assert that each unit of the machine is free or claimed once; return how many targets are idle."""
         runs = self._runs[:-1]
         assert all(low < high for low, high in pairwise(self._runs))
         each = self._each
@@ -265,107 +264,12 @@ class FreeRuns:
         for low, high in zip(runs[::2], runs[1::2], strict=True):
             free[low:high] = True
         idle = int(free.reshape(targets, each).all(axis=1).sum())
-        assert self.idle == idle, (self.idle, idle)
         for selection in claims:
             for low, high in zip(selection.runs[::2], selection.runs[1::2], strict=True):
                 assert not free[low:high].any()
                 free[low:high] = True
         assert free.all()
-
-
-class FreeNumber(FreeRuns):
-    """Only the number of free units, each of them a target: for runs in which nothing reads which are free.
-
-    Its selections have no runs, so they have numbers but no targets.
-    """
-
-    __slots__ = ("_known",)
-
-    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
-        super().__init__(kind, targets, total)
-        self._known: dict[Request, RunSelection] = {}
-        """All selections for a request are alike, so one serves for all."""
-
-    def lowest(self, request: Request, units: int) -> RunSelection:
-        """Return a number of free units for a request; at least that number must be free."""
-        known = self._known.get(request)
-        if known is None or known.units != units:
-            sizes = RunSelection(self.kind, request, [], units).sizes()
-            known = self._known[request] = RunSelection(self.kind, request, [], units, sizes)
-        return known
-
-    def claim(self, selection: RunSelection) -> None:
-        """Claim a number of units."""
-        units, total = selection.units, self.total
-        self.idle -= units
-        for type_, number in self._content:
-            total[type_] -= number * units
-
-    def release(self, selection: RunSelection) -> None:
-        """Release the units of a claim."""
-        units, total = selection.units, self.total
-        self.idle += units
-        for type_, number in self._content:
-            total[type_] += number * units
-
-    def check(self, claims: Iterable[RunSelection], targets: int) -> None:
-        """Assert that the free units and those of the claims are all units of the machine."""
-        assert self.idle + sum(selection.units for selection in claims) == targets
-
-
-class LaterPlaces:
-    """Finds the units of the claims on a `FreeNumber` afterwards, many at once: the lowest free ones.
-
-    Units are targets, and the changes are those of a run that was possible.  So the runs alone are kept, in
-    the form of `FreeRuns`, without the numbers that the run had.
-    """
-
-    __slots__ = ("_held", "_runs")
-
-    def __init__(self, targets: int) -> None:
-        self._held: dict[int, list[int]] = {}
-        self._runs = [0, targets, maxsize]
-
-    def claimed(self, changes: Iterable[tuple[int, RunSelection | None]]) -> list[RunSelection]:
-        """Return the claims among changes, with their units.
-
-        The changes are all claims and releases since the last call, in their order: the job, and its
-        selection or None for a release.
-        """
-        held, runs = self._held, self._runs
-        claims = []
-        for job, selection in changes:
-            if selection is None:
-                pairs = iter(held.pop(job))
-                for low in pairs:
-                    _insert(runs, bisect_left(runs, low), low, next(pairs))
-                continue
-            units = selection.units
-            low = runs[0]
-            high = low + units
-            if high < runs[1]:  # most often the first run suffices
-                runs[0] = high
-                found = [low, high]
-            else:
-                found = self._lowest(units)
-            held[job] = found
-            claims.append(RunSelection(selection.kind, selection.request, found, units))
-        return claims
-
-    def _lowest(self, units: int) -> list[int]:
-        """Take the lowest free units away and return them."""
-        runs = self._runs
-        at, left = 0, units
-        while (size := runs[at + 1] - runs[at]) < left:
-            left -= size
-            at += 2
-        found = runs[: at + 2]
-        if size == left:
-            del runs[: at + 2]
-        else:
-            runs[at] = found[-1] = runs[at] + left
-            del runs[:at]
-        return found
+        return idle
 
 
 def _insert(runs: list[int], at: int, low: int, high: int) -> None:

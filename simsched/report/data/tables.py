@@ -17,7 +17,7 @@ import numpy as np
 from simsched.arguments import check, check_path, check_real, wrong
 from simsched.errors import FormatError, RunError, SimschedError, did_you_mean
 from simsched.formats.rfc.clock import Clock, clock_of
-from simsched.formats.text.documents import load_json
+from simsched.formats.text.json_text import load_json
 from simsched.report.columns import JOBS, NODES, REQUIRED_JOBS, TIMELINE
 from simsched.report.data.column_arrays import check_jobs, check_timeline, read_columns
 from simsched.report.data.frames import read_frame, shaped

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from simsched.workload.writers.flux_fiction import DEFAULT_START, HEAD, trace_line
+from simsched.workload.save import DEFAULT_START, trace_line
+from simsched.workload.save import FLUX_FICTION_HEAD as HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import pandas as pd
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.clock import clock_header
 from simsched.workload.job import Job, Workload
-from simsched.workload.writers.swf_writer import write_swf
+from simsched.workload.save import write_swf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import numpy as np
 
 from simsched import human
 from simsched.errors import ConfigError, RunError, did_you_mean
-from simsched.formats.jobspec.resource_parts import KEY
+from simsched.formats.jobspec.validation_rules import KEY
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.explain.explanation import explain_later
 from simsched.match.explain.occupancy import Occupancy

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.arguments import wrong
+from simsched.errors import ConfigError
+from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.duration import parse_time
 from simsched.plugins.plugin_kind import PluginKind
-from simsched.schedule.orders.fairshare import FairShare
+from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
-from simsched.schedule.orders.ranking import JobOrder, Order
-from simsched.schedule.orders.starving import starving_order
+from simsched.schedule.orders.ranking import JobOrder, Order, ranked
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,9 +53,9 @@ def job_order(given: str | JobOrder) -> JobOrder:
     kind, colon, half_life = name.partition(":")
     if kind == FairShare.name:
         return FairShare(parse_time(half_life, where=f"order {name}")) if colon else FairShare()
-    starving = starving_order(name, job_order)
-    if starving is not None:
-        return starving
+    call = parse_call(name)
+    if call is not None and call.name == "starving":
+        return _starving(name, *call.arguments(2))
     found = KIND.installed(name)
     if found is not None:
         return _own(found)
@@ -68,6 +69,56 @@ def _own(value: Any) -> JobOrder:
     KIND.checked(value)
     order: JobOrder = value if isinstance(value, Order) else deepcopy(value)
     return order
+
+
+def _starving(text: str, name: str, time: str) -> Order:
+    """Return the order in which jobs that have waited for longer than a time come first.
+
+    They go by priority and submission, and the others follow in the order of this name. Such a job is first
+    in the queue, so that a policy with backfilling reserves for it. Sites do so to keep large jobs from
+    starving under an order that prefers small ones (Lelong et al. 2017).
+    """
+    inner, most = job_order(name), parse_time(time, where=text)
+    if not isinstance(inner, Order) or name == Multifactor.name:  # its keys are those of a run
+        raise ConfigError(f"{name} is not an order by a key", where=text, expected="an order such as sjf")
+
+    def keys(table: JobTable, jobs: Integers, now: float) -> Floats:
+        found = np.asarray(inner.keys(table, jobs, now), dtype=np.float64)
+        return np.where(now - table.submits[jobs] > most, -np.inf, found)
+
+    return Order(text, keys, static=False)
+
+
+def candidate_order(given: str | None) -> Order | None:
+    """Return the order of backfill candidates of this name; None: the order of the queue.
+
+    The order of the queue decides which job is first and gets the reservation. Another order may decide which
+    of the jobs behind it is tried first: shortest first is EASY-SJBF (Tsafrir, Etsion & Feitelson 2007).
+
+    Raises
+    ------
+    ConfigError
+        If no order has this name, or if the order has more than a key: only that of the queue has the factors
+        of the run, and learns of the ends of jobs.
+
+    >>> candidate_order("sjf").name
+    'sjf'
+    """
+    if given is None:
+        return None
+    order = job_order(given)
+    if not isinstance(order, Order) or given == Multifactor.name:
+        text = f"backfill-order is {given!r}, which only the queue can have"
+        raise ConfigError(text, expected=f"an order by a key, such as {', '.join(ORDERS)}")
+    return order
+
+
+def in_order(order: Order | None, table: JobTable, jobs: list[int], now: float) -> list[int]:
+    """Return some jobs in the order of candidates; in the given order without one."""
+    if order is None or len(jobs) < 2:
+        return jobs
+    found: list[int] = ranked(order, table, np.array(jobs, dtype=np.int64), now).tolist()
+    return found
 
 
 def _durations(table: JobTable, jobs: Integers) -> Floats:

@@ -1,30 +1,78 @@
 """`PriorityRules`: the priority of a job as a weighted sum of named factors, as a configuration states it.
 
-`FACTORS` is the table of all kinds of factors.  ``docs/priorities.md`` describes the document.
+`FACTORS` is the table of all kinds of factors, and `PLUGINS` has those of other packages, as Slurm's plug-ins
+of the type site_factor. `PRESETS` has the formulas of Slurm and flux-accounting with a site's own lines.
+``docs/priorities.md`` describes the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.accounts.account_rows import AccountRow, finite, rows_of
+import numpy as np
+
+from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.formats.accounts import AccountRow, finite, rows_of
 from simsched.formats.rfc.duration import parse_time
-from simsched.plugins.plugin_errors import name_of
-from simsched.schedule.orders.factor_plugins import KIND as PLUGINS
-from simsched.schedule.orders.factor_plugins import installed_factor, options_of_factor
-from simsched.schedule.orders.fair_share_rules import RULES
+from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
+from simsched.plugins.plugin_kind import PluginKind, options_of
+from simsched.schedule.orders.fair_share import RULES, WEEK, tree_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from simsched.schedule.orders.factor_plugins import PriorityFactor
+    import numpy.typing as npt
+
+
+# -- factors of other packages ------------------------------------------------------------------------
+
+
+class PriorityFactor(Protocol):
+    """The value of a job, made once, when it is submitted; keyword-only arguments are options."""
+
+    def __call__(self, job: Any) -> float:
+        """Return the value of a `simsched.Job`, usually from 0 to 1."""
+
+
+PLUGINS = PluginKind("priority factor", "simsched.priority_factors", PriorityFactor)
+
+
+def options_of_factor(name: str) -> dict[str, Any] | None:
+    """Return the options of an installed factor with their defaults; None if it is not installed."""
+    found = PLUGINS.found(name)
+    if found is None:
+        return None
+    return options_of(found, keyword_only=not isinstance(found, type))
+
+
+def installed_factor(name: str, options: Mapping[str, Any]) -> PriorityFactor:
+    """Return an installed factor with its options; errors as `PluginKind.installed`."""
+    found: PriorityFactor = PLUGINS.made(name, PLUGINS.found(name), options)
+    return found
+
+
+def values_of(
+    factor: PriorityFactor, jobs: Sequence[Any], name: str | None = None
+) -> npt.NDArray[np.float64]:
+    """Return the value of each job; PluginError for a value that is not a finite number."""
+    found = np.zeros(len(jobs))
+    with PLUGINS.named(factor, name):
+        for at, job in enumerate(jobs):
+            value: Any = factor(job)
+            number = number_of(value) if isinstance(value, int | float | np.number) else None
+            if number is None or not isfinite(number):
+                problem = f"returned {shown(value)} for job {job.id}, which is not a finite number"
+                raise failed(PLUGINS.word, factor, problem, name or name_of(factor))
+            found[at] = number
+    return found
+
+
+# -- the rules -----------------------------------------------------------------------------------------
 
 NAME = "multifactor"
-WEEK = 7 * 86400.0
 HELD, EXPEDITED = 0, 31
 """The urgencies of RFC 21 that stand for the least and the greatest priority."""
 
@@ -271,8 +319,6 @@ def read_rules(value: Any, where: str = "priority") -> PriorityRules | None:
         return value
     document = _mapping(value, where, KEYS)
     if "preset" in document:
-        from simsched.schedule.orders.priority_presets import expanded
-
         document = _mapping(expanded(document, where), where, KEYS)
     elif "lines" in document:
         raise ConfigError("lines without a preset", where=where, expected="preset = slurm or flux-accounting")
@@ -290,8 +336,6 @@ def read_rules(value: Any, where: str = "priority") -> PriorityRules | None:
         text = f"the least priority {rules.least:g} is above the greatest {rules.most:g}"
         raise ConfigError(text, where=where, expected="least <= most")
     if rules.accounts is not None:
-        from simsched.schedule.orders.account_tree import tree_of
-
         tree_of(rules.accounts, f"{where}.accounts")
     return rules
 
@@ -378,9 +422,114 @@ def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
     if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
         return rows_of(value, where)
     if isinstance(value, str) or (isinstance(value, list | tuple) and value):
-        from simsched.formats.accounts.account_files import read_accounts
+        from simsched.formats.accounts import read_accounts
 
         return read_accounts(value if isinstance(value, str) else list(value))
     raise ConfigError(
         f"{value!r} is not a list of accounts", where=where, expected="rows, or the name of a file"
     )
+
+
+# -- presets -------------------------------------------------------------------------------------------
+
+# A document with ``preset`` and ``lines`` becomes one without; the keys beside them count before the preset.
+
+#: The weights of flux-accounting (job-priorities.rst); the factor of the bank counts nothing.
+FLUX_WEIGHTS = {"fairshare": 100_000, "queue": 10_000, "bank": 0, "urgency": 1_000}
+_FLUX_FACTORS = {"fairshare": "fair-share", "queue": "queue", "bank": "account", "urgency": "urgency"}
+_FLUX_KEYS = (*FLUX_WEIGHTS, "priority_decay_half_life", "priority_usage_reset_period", "decay_factor",
+              "node_weight", "core_weight", "gpu_weight", "queues", "banks")  # fmt: skip
+MOST = 2**32 - 1
+"""The greatest priority of Slurm, and of Flux (FLUX_JOB_PRIORITY_MAX)."""
+
+
+def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the document of a preset with the lines of a site.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        For a preset that does not exist, or a line that it does not understand.
+    """
+    preset, lines = document["preset"], document.get("lines", {})
+    if not isinstance(preset, str) or preset not in PRESETS:
+        hint = did_you_mean(str(preset), PRESETS)
+        raise ConfigError(
+            f"unknown preset {preset!r}{hint}", where=f"{where}.preset", expected=", ".join(PRESETS)
+        )
+    if not isinstance(lines, Mapping):
+        raise ConfigError(f"{lines!r} is not a table", where=f"{where}.lines", expected="key → value")
+    found = PRESETS[preset][0](lines, f"{where}.lines")
+    for key, item in document.items():
+        if key in ("factors", "fair-share") and isinstance(item, Mapping):
+            found[key] = {**found.get(key, {}), **item}
+        elif key not in ("preset", "lines"):
+            found[key] = item
+    return found
+
+
+def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
+    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.slurm.config_lines import GLOBAL
+    from simsched.formats.machines.slurm.settings import PriorityLines
+
+    known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]
+    values: dict[str, str] = {}
+    for key, item in lines.items():
+        if str(key).lower() not in {name.lower() for name in known}:
+            hint = did_you_mean(str(key), known)
+            raise ConfigError(f"unknown line {key!r}{hint}", where=where, expected=", ".join(known))
+        values[str(key).lower()] = ("yes" if item else "no") if isinstance(item, bool) else str(item)
+    notes = NoteCollector(strict=True)
+    try:
+        made = PriorityLines(values, notes, lambda key: f"{where}.{GLOBAL.get(key, key)}").options()
+    except SimschedError as error:
+        raise ConfigError(error.message, where=error.where, expected=error.expected) from None
+    # without a weight all priorities are equal, and jobs go by submission
+    found: dict[str, Any] = made.get("priority", {"factors": {"constant": 0}})
+    return found
+
+
+def _flux(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
+    for key in lines:
+        if key not in _FLUX_KEYS:
+            hint = did_you_mean(str(key), _FLUX_KEYS)
+            raise ConfigError(f"unknown line {key!r}{hint}", where=where, expected=", ".join(_FLUX_KEYS))
+    factors: dict[str, Any] = {}
+    for key, name in _FLUX_FACTORS.items():
+        factors[name] = {"weight": finite(lines.get(key, FLUX_WEIGHTS[key]), f"{where}.{key}")}
+    for key, name in (("queues", "queue"), ("banks", "account")):
+        if key in lines:
+            factors[name]["values"] = lines[key]
+    decay = finite(lines.get("decay_factor", 0.5), f"{where}.decay_factor", "0.5")
+    if decay != 0.5:
+        expected = "0.5: use the half-life for a faster or slower decay"
+        raise ConfigError(f"a decay factor of {decay:g}", where=f"{where}.decay_factor", expected=expected)
+    weights = {
+        f"{name}s": finite(lines.get(f"{name}_weight", usual), f"{where}.{name}_weight")
+        for name, usual in (("node", 1.0), ("core", 0.0), ("gpu", 0.0))
+    }
+    fair = {
+        "method": "weighted-tree",
+        "half-life": lines.get("priority_decay_half_life", "7d"),
+        "charged": "at-end",
+        "usage": {name: weight for name, weight in weights.items() if weight},
+    }
+    return {
+        "rounding": "nearest",
+        "least": 0,
+        "most": MOST,
+        "expedite": True,
+        "factors": factors,
+        "fair-share": fair,
+    }
+
+
+PRESETS: dict[str, tuple[Callable[[Mapping[str, Any], str], dict[str, Any]], str]] = {
+    "slurm": (_slurm, "PriorityType=priority/multifactor, with the Priority lines of slurm.conf as `lines`"),
+    "flux-accounting": (
+        _flux,
+        "fair share × 100000 + queue × 10000 + bank × 0 + (urgency - 16) × 1000; `lines` change the weights",
+    ),
+}
+"""Name → a function from lines to a document, and a sentence."""

@@ -2,7 +2,8 @@
 
 An order ranks the waiting jobs. An order by a key gives every job a number, and the smallest goes first,
 after the jobs of queues with a higher priority. Jobs with equal keys go by (priority, submit time, workload
-order), the same in every order.
+order), the same in every order. No two jobs are equal in all of these, so a part of the jobs has the same
+order by itself.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from simsched.plugins.plugin_errors import failed, is_ours, named_in_errors
+from simsched.schedule.job_table import ShownTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,23 +41,7 @@ class Order:
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
-        return jobs[np.lexsort(sort_columns(table, jobs, self.keys(table, jobs, now)))]
-
-
-def sort_columns(table: JobTable, jobs: Integers, keys: Floats) -> tuple[npt.NDArray[Any], ...]:
-    """Return the columns by which jobs with these keys are sorted, for `numpy.lexsort`: the last goes first.
-
-    No two jobs are equal in all of them, so a part of the jobs has the same order by itself.
-    """
-    columns = (jobs, table.submits[jobs], -table.priorities[jobs], keys)
-    return columns if table.tiers is None else (*columns, -table.tiers[jobs])
-
-
-def sorted_by_keys(table: JobTable, jobs: Integers, keys: Floats) -> Integers:
-    """Return jobs, given by ascending number, in the order of these keys, as `sort_columns` has it."""
-    if table.by_number:
-        return jobs[keys.argsort(kind="stable")]
-    return jobs[np.lexsort(sort_columns(table, jobs, keys))]
+        return by_keys(table, jobs, self.keys(table, jobs, now))
 
 
 class JobOrder(Protocol):
@@ -65,3 +53,53 @@ class JobOrder(Protocol):
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs in order at the time `now`, in seconds."""
+
+
+TIES = Order("ties", lambda _table, jobs, _now: np.zeros(len(jobs)))
+"""The order of jobs with equal keys."""
+
+
+def by_keys(table: JobTable, jobs: Integers, keys: Floats) -> Integers:
+    """Return jobs in the order of their keys; those of queues with a higher priority come first."""
+    columns = (jobs, table.submits[jobs], -table.priorities[jobs], keys)
+    return jobs[np.lexsort(columns if table.tiers is None else (*columns, -table.tiers[jobs]))]
+
+
+def sort_key(order: Order, table: JobTable, job: int) -> tuple[float, ...]:
+    """Return the values by which `by_keys` sorts a job under a static order, the first of them first."""
+    key = _keys(order, table, np.array((job,)), 0.0).item()
+    tier = 0 if table.tiers is None else -table.tiers.item(job)
+    unknown = key != key  # noqa: PLR0124 (NaN, which a sort puts last)
+    return tier, unknown, 0.0 if unknown else key, -table.priorities.item(job), table.submits.item(job), job
+
+
+def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Integers:
+    """Return the jobs, given by ascending number, in order; the answer of another package's order is checked.
+
+    Raises
+    ------
+    PluginError
+        If another package's order fails or does not return each job once.
+    """
+    if isinstance(order, Order):
+        return by_keys(table, jobs, _keys(order, table, jobs, now))
+    if is_ours(order):
+        return order.ranked(table, jobs, now)
+    read: Any = ShownTable(table)
+    with named_in_errors("job order", order):
+        found = np.asarray(order.ranked(read, jobs.copy(), now))
+    if found.shape != jobs.shape or found.dtype.kind not in "iu" or not np.array_equal(np.sort(found), jobs):
+        raise failed("job order", order, f"did not return each of its {len(jobs)} jobs once")
+    return found
+
+
+def _keys(order: Order, table: JobTable, jobs: Integers, now: float) -> Any:
+    """Return the keys of jobs; PluginError if those of another package's order are not a number for each."""
+    if is_ours(order):
+        return order.keys(table, jobs, now)
+    read: Any = ShownTable(table)
+    with named_in_errors("job order", order):  # NumPy's message for wrong keys would not name the order
+        keys = np.asarray(order.keys(read, jobs.copy(), now))
+    if keys.shape != jobs.shape or keys.dtype.kind not in "biuf":
+        raise failed("job order", order, f"did not return one number for each of its {len(jobs)} jobs")
+    return keys

@@ -23,7 +23,7 @@ class Limited:
         self.inner = inner
         self.depth = depth
         self._seen: set[int] = set()
-        """Ranks that the last cycle looked at."""
+        """Jobs that the last cycle looked at and that still wait."""
 
     def run_pass(self, context: PassContext) -> None:
         """Run cycles until one starts no job, or no job is hidden."""
@@ -41,22 +41,18 @@ class Limited:
             renew(forget=forget)
 
     def _hidden(self, context: PassContext) -> list[int]:
-        """Return the ranks beyond the first `depth`, except for those of jobs with a reservation."""
-        behind = context.queue.behind(self.depth)
+        """Return the jobs beyond the first `depth`, except for those with a reservation."""
         reserved = self.inner.starts if isinstance(self.inner, Conservative) else {}
-        if not reserved or not behind:
-            return behind
-        jobs = context.queue.listed(self.depth)
-        return [rank for rank, job in zip(behind, jobs, strict=True) if job not in reserved]
+        return [job for job in context.queue.listed(self.depth) if job not in reserved]
 
     def _cycle(self, context: PassContext, hidden: list[int]) -> None:
         """Run the policy without the hidden jobs; each job counts as new when the policy first sees it."""
         queue = context.queue
         queue.hide(hidden)
         fresh = set(queue.fresh)
-        queue.fresh = [rank for rank in queue.ranks if rank in fresh or rank not in self._seen]
-        self._seen = set(queue.ranks)
+        queue.fresh = [job for job in queue.waiting if job in fresh or job not in self._seen]
+        self._seen = set(queue.waiting)
         self.inner.run_pass(context)
-        self._seen.intersection_update(queue.ranks)
+        self._seen.intersection_update(queue.waiting)
         queue.fresh = []
         queue.show(hidden)

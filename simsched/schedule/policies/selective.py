@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simsched.schedule.orders.candidate_order import candidate_order, in_order
+from simsched.schedule.orders.order import candidate_order, in_order
 from simsched.schedule.policies.conservative import Conservative
 
 if TYPE_CHECKING:

@@ -7,30 +7,29 @@ reservations to it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.match.requests.request import SLOT
-from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import AnySelection, FreeNumber, FreeRuns, RunSelection
+from simsched.match.state.free_runs import FreeRuns, RunSelection, with_arrays
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, KeysView, Sequence
+    from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.counted_kinds import CountedKinds
+    from simsched.match.flat_kinds import FlatKinds
     from simsched.match.kernel import Kernel
-    from simsched.match.policies.policy import MatchPolicy
-    from simsched.match.requests.request import Content, Request
+    from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
     from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.selection import Selection
 
+Kinds = TypeVar("Kinds", "CountedKinds", "FlatKinds")
 Moment: TypeAlias = "tuple[float, list[int]]"
 """A time in seconds, and the jobs that are expected to end then."""
 
@@ -41,8 +40,8 @@ class Plan:
     The ends are sorted. The availability at a later time is the availability of now without the claims
     that end by then. An expected end that has passed counts as now.
 
-    Where numbers of units decide, the claims are kept as runs of units (`keep_runs`), until something asks
-    for `available` or `held`: both are brought up to date then, and kept from then on.
+    The state of a flat machine is its free units as runs (`keep_runs`), until something asks for the arrays
+    of `available`: they are made then, and kept from then on.
 
     Parameters
     ----------
@@ -55,9 +54,8 @@ class Plan:
     index : the cluster.
     total : pool type → free units.
     until : running job → its expected end, in seconds; callers must not change it.
-    runs : the free units as runs, where they are kept; else None.
+    held : running job → the selection that it has claimed; callers must not change it.
     idle : execution targets that are up and not touched by a claim.
-    copies : how many more copies of the common slot fit, if all jobs request the same (`count_copies`).
     all_up : whether every execution target is up.
     outages : how many outages each execution target is in.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
@@ -66,134 +64,101 @@ class Plan:
     """
 
     __slots__ = (
-        *("_available", "_content", "_ends", "_held", "_jobs", "_kinds", "_whole"),
-        *("all_up", "copies", "counts_only", "idle", "index", "keeps_ids", "kernel", "outages"),
-        *("runs", "total", "until"),
+        *("_available", "_ends", "_jobs", "_kinds", "_state", "_whole"),
+        *("all_up", "counts_only", "held", "idle", "index", "keeps_ids", "kernel", "outages"),
+        *("total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
         self._whole = whole
-        self._content: Content | None = None
-        self.copies = 0
         self.counts_only = False
         self.keeps_ids = False
         self.index: Index = available.index
         self.total = available.total
-        self.runs: FreeRuns | None = None
         self._available = available
-        self._held: dict[int, AnySelection] = {}
+        self._state: Availability | FreeRuns = available
+        self._kinds: CountedKinds | FlatKinds | None = None
+        self.kernel: Kernel | None = None
+        self.held: dict[int, Selection] = {}
         self.all_up = bool(available.up.all())
         self.outages: Ints = np.zeros(len(available.index), dtype=np.int64)
         self.recount()
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
-        self.kernel: Kernel | None = None
-        self._kinds: CountedKinds | None = None
 
     def __len__(self) -> int:
         return len(self._ends)
 
     @property
     def available(self) -> Availability:
-        """The state of the cluster now."""
-        if self.runs is not None:
-            self.spell_out()
-        return self._available
+        """The state of the cluster now, as arrays."""
+        runs = self._state
+        if runs is self._available:
+            return self._available
+        self._state = available = self._available
+        for job, selection in self.held.items():
+            full = self.held[job] = with_arrays(selection)
+            for type_, units in full.counts.items():  # are claimed already, in number
+                available.total[type_] += units
+            available.claim(full, alone=self._whole)
+        return available
+
+    @property
+    def runs(self) -> FreeRuns | None:
+        """The free units as runs, where that is the state of the cluster; else None."""
+        return self._state if isinstance(self._state, FreeRuns) else None
 
     @property
     def claimants(self) -> KeysView[int]:
         """The jobs that have claims, in the order of the claims."""
-        return self._held.keys()
-
-    @property
-    def held(self) -> dict[int, Selection]:
-        """Job → the selection that it has claimed; callers must not change it."""
-        if self.runs is not None:
-            self.spell_out()
-        return cast("dict[int, Selection]", self._held)
+        return self.held.keys()
 
     def claims(self) -> list[tuple[int, float, Selection]]:
         """Return (job, expected end, selection) of each claim, in the order of the claims."""
-        return [(job, self.until[job], _full(selection)) for job, selection in self._held.items()]
+        return [(job, self.until[job], with_arrays(selection)) for job, selection in self.held.items()]
 
     def keep_runs(self, kind: UnitKind) -> None:
         """Keep the free units as runs, if all units of the machine are of this kind and free."""
-        if self.runs is None or self.runs.kind != kind:
-            self.spell_out()
-            total, targets = self.available.total, len(self.index)
-            free = all(total[name] == each * kind.each * targets for name, each in kind.content.items())
-            if free and self.all_up and not self._held and self.idle == targets:
-                self.runs = FreeRuns(kind, targets, total)
-
-    def spell_out(self) -> None:
-        """Bring the state of the cluster up to date, and change it itself from now on."""
-        if self.runs is None:
+        if self.runs is not None and self.runs.kind == kind:
             return
-        assert not self._held or type(self.runs) is not FreeNumber, "the places were forgotten"
-        available, content = self._available, self.runs.kind.content
-        self.runs = None
-        for job, selection in self._held.items():
-            full = self._held[job] = _full(selection)
-            for type_, units in content.items():  # are claimed already, in number
-                available.total[type_] += units * cast("RunSelection", selection).units
-            available.claim(full, alone=self._whole)
+        total, targets = self.available.total, len(self.index)
+        free = all(total[name] == each * kind.each * targets for name, each in kind.content.items())
+        if free and self.all_up and not self.held and self.idle == targets:
+            self._state = FreeRuns(kind, targets, total)
 
-    def count(self, requests: Sequence[Request | None], policy: MatchPolicy) -> CountedKinds:
+    def count(self, make: Callable[[], Kinds]) -> Kinds:
         """Return the kinds of requests in a kernel that follows the claims from now on."""
         if self._kinds is None:
-            from simsched.match.counted_kinds import CountedKinds  # runs of numbers do not need it
-
-            self._kinds = self.available.kinds = CountedKinds(requests, self.available, policy)
-            self.kernel = self._kinds.kernel
+            self._kinds = kinds = make()
+            self.kernel = kinds.kernel
             for job, selection in self.held.items():
                 self.kernel.start(job, selection)
-        return self._kinds
+            kinds.recount()
+        return cast("Kinds", self._kinds)
 
     def forget_counts(self) -> None:
         """Count the requests of the run anew when they are asked for: there are others."""
-        self._kinds = self.kernel = None
-        if self.runs is None:
-            self.available.kinds = None
-
-    def count_copies(self, content: Content) -> None:
-        """Keep `copies` up to date for a slot of which every claim takes a number of copies."""
-        self._content = content
-        self.recount()
+        self._kinds = self.kernel = self._available.kinds = None
 
     def forget_ids(self) -> None:
         """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""
         if self.runs is None and self.counts_only and not self.held:
             self.available.partial = None
 
-    def forget_places(self) -> UnitKind | None:
-        """Keep the number of free units only, if each is a target: nothing will read where a job runs.
-
-        Return what a unit is; None if places are kept.
-        """
-        if self.runs is None or self.runs.kind.each != 1 or self._held:
-            return None
-        kind = self.runs.kind
-        self.runs = FreeNumber(kind, self.idle, self.total)
-        return kind
-
     def recount(self) -> None:
-        """Recount `idle` and `copies` after targets went down or up, or part of a claim was released."""
+        """Recount what is counted after targets went down or up, or part of a claim was released."""
         self.idle = idle_targets(self.available)
-        if self._content is not None:
-            self.copies = capacity(self._content, self.available).total
+        if self._kinds is not None:
+            self._kinds.recount()
 
-    def claim(self, job: int, selection: AnySelection, end: float) -> None:
+    def claim(self, job: int, selection: Selection, end: float) -> None:
         """Start a job on `selection`; its expected end is `end` (seconds; inf if unknown)."""
-        runs = self.runs
-        if runs is not None and type(selection) is RunSelection:
-            runs.claim(selection)
-            self.idle = runs.idle
-        else:
-            selection = _full(selection)
-            self.idle -= self.available.claim(selection, alone=self._whole)
-            self.copies -= selection.slots
-        self._held[job] = selection
+        if type(self._state) is not FreeRuns or not isinstance(selection, RunSelection):
+            assert self.available
+            selection = with_arrays(selection)
+        self.idle -= self._state.claim(selection, alone=self._whole)  # type: ignore[arg-type]
+        self.held[job] = selection
         self.until[job] = end
         ends = self._ends
         at = bisect_right(ends, end)
@@ -202,15 +167,10 @@ class Plan:
         if self.kernel is not None:
             self.kernel.start(job, selection)
 
-    def release(self, job: int) -> AnySelection:
+    def release(self, job: int) -> Selection:
         """End a job, release its claim and return the selection."""
-        selection = self._held.pop(job)
-        runs = self.runs
-        if runs is not None:
-            runs.release(selection)  # type: ignore[arg-type]
-            self.idle = runs.idle
-        else:
-            self._release(selection)  # type: ignore[arg-type]
+        selection = self.held.pop(job)
+        self.idle += self._state.release(selection, alone=self._whole)  # type: ignore[arg-type]
         end = self.until.pop(job)
         ends, jobs = self._ends, self._jobs
         at = bisect_left(ends, end)
@@ -219,28 +179,22 @@ class Plan:
         del ends[at], jobs[at]
         if self.kernel is not None:
             self.kernel.end(job)
-        return selection
-
-    def _release(self, selection: Selection) -> None:
-        self.idle += self._available.release(selection, alone=self._whole)
-        self.copies += selection.slots
         if not self.all_up:
             # Units on a target that is down come back hidden, so the differences above are wrong.
             self.recount()
+        return selection
 
     def free(self, type_: str) -> int:
-        """Return the free units of a pool type, the idle execution targets, or the free copies of the slot.
+        """Return the free units of a pool type, or the idle execution targets.
 
         Raises
         ------
         ConfigError
-            For any other type, and for ``slot`` unless all jobs request copies of one slot.
+            For any other type.
         """
         free = self.total.get(type_)
         if free is not None:
             return free
-        if type_ == SLOT and self._content is not None:
-            return self.copies
         _check_is_target(self._available, type_)
         return self.idle
 
@@ -266,21 +220,22 @@ class Plan:
 
     def release_part(self, job: int, targets: Ints) -> Selection:
         """Release and return the part of a job's claim on some targets; without any left, the job ends."""
+        available = self.available
         parts = split(self.held[job], targets, self.index)
         if parts.kept is None:
             self.release(job)
             return parts.given
-        self.available.release(parts.given)
+        available.release(parts.given)
         self.replace(job, parts.kept)
         return parts.given
 
     def replace(self, job: int, selection: Selection) -> None:
         """Let a running job hold another selection, which is claimed already."""
         self.held[job] = selection
-        self.recount()
         if self.kernel is not None:
             self.kernel.end(job)
             self.kernel.start(job, selection)
+        self.recount()
 
     def ends(self) -> tuple[list[float], list[int]]:
         """Return the sorted expected ends and their jobs; callers must not change them."""
@@ -320,27 +275,23 @@ class Plan:
     def check(self) -> None:
         """Assert that all that is counted agrees with the claims."""
         assert self._ends == sorted(self._ends)
-        assert len(self._ends) == len(self._jobs) == len(self._held) == len(self.until)
-        assert set(self._jobs) == set(self._held)
+        assert len(self._ends) == len(self._jobs) == len(self.held) == len(self.until)
+        assert set(self._jobs) == set(self.held)
         assert all(self.until[job] == end for end, job in self.running())
+        if self._kinds is not None:
+            assert self._kinds.kernel.claims.keys() == self.held.keys()
+            self._kinds.check()
         if self.runs is not None:
-            claims = [selection for selection in self._held.values() if type(selection) is RunSelection]
-            self.runs.check(claims, len(self.index))
-            assert self.idle == self.runs.idle
+            claims = cast("Iterable[RunSelection]", self.held.values())
+            assert self.idle == self.runs.check(claims, len(self.index))
             return
         assert self.idle == idle_targets(self.available)
-        assert self._content is None or self.copies == capacity(self._content, self.available).total
         self.available.check()
 
 
 def idle_targets(available: Availability) -> int:
     """Return the number of execution targets that are up and not touched by a claim."""
     return int(np.count_nonzero((available.use == 0) & available.up))
-
-
-def _full(selection: AnySelection) -> Selection:
-    """Return a selection with arrays."""
-    return selection.full() if type(selection) is RunSelection else cast("Selection", selection)
 
 
 def first_fit(request: Request, available: Availability) -> Selection | None:

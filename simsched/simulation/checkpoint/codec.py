@@ -20,10 +20,8 @@ from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
-from simsched.schedule.count_supply import CountShadow
 from simsched.schedule.graph_shadow import GraphShadow
-from simsched.schedule.kernel_shadow import KernelShadow
-from simsched.schedule.supply import NoShadow
+from simsched.schedule.shadow import FixedShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
 from simsched.simulation.run_progress import RunProgress
@@ -35,9 +33,8 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
 
 #: Classes whose attributes are their state.
-OBJECTS: tuple[type, ...] = (EngineState, RunProgress, CountShadow, KernelShadow, GraphShadow, NoShadow)
+OBJECTS: tuple[type, ...] = (EngineState, RunProgress, FixedShadow, GraphShadow)
 _NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
-_NAMED["CountedShadow"] = KernelShadow  # its name in checkpoints of older versions
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}
 

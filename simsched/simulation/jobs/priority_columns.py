@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts.account_rows import AccountRow
-from simsched.schedule.orders.account_tree import AccountTree, tree_of
-from simsched.schedule.orders.factor_plugins import values_of
+from simsched.formats.accounts import AccountRow
+from simsched.schedule.orders.fair_share import AccountTree, tree_of
 from simsched.schedule.orders.multifactor import PriorityColumns
-from simsched.schedule.orders.priority_rules import EXPEDITED, HELD
+from simsched.schedule.orders.priority_rules import EXPEDITED, HELD, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ import numpy as np
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.duration import MAX_SECONDS
-from simsched.workload.arrays.job_arrays import refuse_odd_arrays
+from simsched.workload.job import refuse_odd_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,6 @@ from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Hold, Selection, changed
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
-from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import EngineState, capture, restore
@@ -143,7 +142,7 @@ class _Carrier:
         if type(value) in (list, tuple):
             return type(value)(map(self.value, value))
         if type(value) is dict:
-            again = (Availability, KernelShadow, GraphShadow)
+            again = (Availability, GraphShadow)
             return {key: self.value(item) for key, item in value.items() if not isinstance(item, again)}
         return value
 

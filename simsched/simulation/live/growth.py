@@ -73,9 +73,7 @@ def nothing_prepared(config: RunConfig, index: Index, admission: Admission | Non
             "an open simulation does not make the accounts of fair share from its jobs",
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
-    prepared = prepare((), index, config, admission=admission)
-    prepared.table.by_number = False  # jobs to come may have any priority
-    return prepared
+    return prepare((), index, config, admission=admission)
 
 
 class GrowthRecord(NamedTuple):
@@ -84,7 +82,6 @@ class GrowthRecord(NamedTuple):
     handed_in : the jobs as they were submitted, in the order of their numbers.
     changes : number → (runtime, duration, cancel_at) of those that are different by now.
     on_graph : whether the matcher decides every match.
-    keyed : of each group of queues, whether its order is worked out in each pass.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     refused : number → (result, reason) of those that could never run when they were submitted.
     """
@@ -92,7 +89,6 @@ class GrowthRecord(NamedTuple):
     handed_in: list[Job]
     changes: dict[int, tuple[Any, Any, Any]]
     on_graph: bool
-    keyed: list[bool]
     renewals: list[float]
     refused: dict[int, tuple[int, str]]
 
@@ -229,12 +225,10 @@ class Growth:
             mine = (job.runtime, job.duration, job.cancel_at)
             if mine != (before.runtime, before.duration, before.cancel_at):
                 changes[number] = mine
-        keyed = [not group.queue.static for group in self._engine.queues]
         return GrowthRecord(
             list(self.handed_in),
             changes,
             not self._counts_decide,
-            keyed,
             list(self.renewals),
             dict(self._refused),
         )
@@ -251,9 +245,6 @@ class Growth:
                 self._set_times(number)
         if record.on_graph:
             self.decide_on_graph()
-        for own, keyed in zip(self._engine.queues, record.keyed, strict=True):
-            if own.queue.static and keyed:
-                own.queue.go_by_keys()
         self.renewals = list(record.renewals)
 
     def _enter(self, job: Job, new: NewJob) -> None:
@@ -362,6 +353,8 @@ class Growth:
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
+        for group in self._engine.queues:
+            group.queue.rerank(number)
         expected = self._engine.expected
         if expected is not None:
             expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
@@ -376,8 +369,6 @@ class Growth:
         requested = None if duration == UNLIMITED else duration
         self.jobs[number] = replace(self.jobs[number], duration=requested)
         self._set_times(number)
-        for group in self._engine.queues:
-            group.queue.go_by_keys()
         self.renew(forget=True)
 
     # -- queues -----------------------------------------------------------------------------------
@@ -435,10 +426,13 @@ class Growth:
         if table.single is not None and table.content is None:
             counted = None if request is None else plain_units(request, whole=self._kinds.policy.whole_nodes)
             if request is None or (counted is not None and counted[0] == table.single):
-                # the fast path of flat requests: nothing else changes
+                # the fast path of flat requests: nothing else changes but what is counted
                 table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
                 if request is not None and not is_of_units(request, table.single, self._index):
-                    self._engine.plan.spell_out()
+                    assert self._engine.plan.available  # the first free units no longer serve each request
+                self._engine.plan.forget_counts()
+                for group in self._engine.queues:
+                    group.context.supply.forget_counts()
                 return
         self._recount()
 

@@ -17,7 +17,7 @@ from simsched.match.requests.compile import with_amount
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
-from simsched.match.state.joined import joined
+from simsched.match.state.selection import joined
 
 if TYPE_CHECKING:
     from simpy import Event

@@ -7,11 +7,11 @@ A simulation that continues from it gives the same bytes as one that was never i
 
 ::
 
-    {"kind": "simsched open checkpoint", "format": 3, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched open checkpoint", "format": 4, "simsched": "0.1", "time": 86400,
      "digests": {"cluster", "config"}, "config": {…},
      "log": {…},                                        the workload that `expected` belongs to
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
-     "changes": [[number, runtime, duration, cancel_at]], "on_graph", "keyed": [], "renewals": [],
+     "changes": [[number, runtime, duration, cancel_at]], "on_graph", "renewals": [],
      "refused": [[number, result, reason]],
      "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
      "grown": null or {name, vertices, edges},   the cluster, if nodes joined
@@ -32,9 +32,7 @@ from msgspec import to_builtins
 from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
-from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.parts import build_resources
-from simsched.formats.jobspec.tasks import Task
+from simsched.formats.jobspec.jobspec import Jobspec, Task, build_resources
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.text.documents import read_bytes
 from simsched.formats.text.immutable import freeze
@@ -58,7 +56,7 @@ if TYPE_CHECKING:
     from simsched.simulation.options.run_config import RunConfig
 
 KIND = "simsched open checkpoint"
-FORMAT = 3
+FORMAT = 4
 PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
 USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
 """Field of a job → its default, which the file does not repeat."""
@@ -123,7 +121,6 @@ def write_open_checkpoint(
         "jobs": [specs.job(job) for job in record.handed_in],
         "changes": [[number, *change] for number, change in record.changes.items()],
         "on_graph": record.on_graph,
-        "keyed": record.keyed,
         "renewals": record.renewals,
         "refused": [[number, *verdict] for number, verdict in record.refused.items()],
         **sim.arrivals.plain(specs.job),
@@ -241,9 +238,7 @@ class OpenCheckpoint:
             changes = {number: tuple(change) for number, *change in body["changes"]}
             jobs = [self._job(one) for one in body["jobs"]]
             refused = {number: (result, reason) for number, result, reason in body["refused"]}
-            sim.growth.repeat(
-                GrowthRecord(jobs, changes, body["on_graph"], body["keyed"], body["renewals"], refused)
-            )
+            sim.growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
             sim.arrivals.put_back(body, self._job)
             reader.restore(body)
             restore(engine, codec_of(engine).value(body["state"]))

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from copy import copy
 from math import inf
-from operator import itemgetter
 from os import SEEK_END
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from simsched.errors import RunError
 from simsched.match.emit import document
-from simsched.match.state.free_runs import LaterPlaces, RunSelection
+from simsched.match.state.free_runs import with_arrays
 from simsched.simulation.record.r_text import PlainText
 
 if TYPE_CHECKING:
@@ -25,10 +24,9 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.graph.index.index import Index
-    from simsched.match.state.free_runs import AnySelection
     from simsched.match.state.selection import Selection
 
-    _Event: TypeAlias = tuple[int, int, float, AnySelection | None]
+    _Event: TypeAlias = tuple[int, int, float, Selection | None]
     """Kind, job, time in seconds, and the selection that is claimed or released in part."""
 
 #: Events that are collected before they are made lines and written to the file.
@@ -38,9 +36,6 @@ BATCH = 1024
 ALLOC, RELEASE, SHARD, LAST_SHARD, AGAIN, DROP = range(6)
 
 _encode = msgspec.json.Encoder().encode
-_change_of = itemgetter(1, 3)
-"""The job and the selection of an event."""
-
 MOMENT = 1e-6
 """Seconds until the R of a job of zero seconds expires: RFC 20 requires an expiration after the start."""
 
@@ -76,14 +71,6 @@ class AllocationLog:
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
         self.sink = sink
-        self._places: LaterPlaces | None = None
-
-    def find_places(self, targets: int) -> None:
-        """Find the places of allocations of numbers of units, each of them one of `targets` targets.
-
-        Each claim and release is an event of this log then, in the order in which they were made.
-        """
-        self._places = LaterPlaces(targets)
 
     def add(self, queue: str) -> None:
         """Make place for a job that arrives during the run."""
@@ -102,7 +89,7 @@ class AllocationLog:
         made._schedulers, made._attributes = list(self._schedulers), list(self._attributes)
         return made
 
-    def alloc(self, job: int, now: float, selection: AnySelection) -> None:
+    def alloc(self, job: int, now: float, selection: Selection) -> None:
         """Write the allocation of `selection` to a job."""
         events = self._events  # `_note`, without the call: twice per job
         events.append((ALLOC, job, now, selection))
@@ -147,7 +134,7 @@ class AllocationLog:
             return
         times = _numbers([event[2] for event in events])
         starts = [event for event in events if event[0] == ALLOC]
-        selections = self._selections(starts)
+        selections = [selection for *_, selection in starts if selection is not None]
         resources = self._plain.resources(selections)
         ends = self._ends(starts)
         expirations = _numbers(ends)
@@ -180,13 +167,6 @@ class AllocationLog:
             add(f'{{"id":{id_text},"event":"{name}","time":{time},"R":{text}}}\n')
         events.clear()
 
-    def _selections(self, starts: list[_Event]) -> list[AnySelection]:
-        """Return the selections of the collected allocations."""
-        if self._places is None:
-            return [selection for *_, selection in starts if selection is not None]
-        changes = cast("Iterable[tuple[int, RunSelection | None]]", map(_change_of, self._events))
-        return [*self._places.claimed(changes)]
-
     def _ends(self, starts: list[_Event]) -> list[float]:
         """Return the expirations of allocations; 0: never."""
         durations = self._durations
@@ -195,7 +175,7 @@ class AllocationLog:
             for _, job, now, _ in starts
         ]
 
-    def _rarely(self, kind: int, job: int, now: float, selection: AnySelection) -> tuple[str, str]:
+    def _rarely(self, kind: int, job: int, now: float, selection: Selection) -> tuple[str, str]:
         """Return the name and the R of an event that is neither the first alloc nor the whole release."""
         if kind == AGAIN:
             text = self._texts[job] = self._document_again(job, selection)
@@ -204,17 +184,16 @@ class AllocationLog:
             del self._texts[job]
         return "release", self._document(job, selection, now, 0)
 
-    def _document_again(self, job: int, selection: AnySelection) -> str:
+    def _document_again(self, job: int, selection: Selection) -> str:
         """Return the R of a job that runs already."""
         (start, suspended), duration = self._starts.pop(job), self._durations[job]
         end = 0 if duration == inf else start + suspended + (duration or MOMENT)
         return self._document(job, selection, start, end)
 
-    def _document(self, job: int, selection: AnySelection, begin: float, end: float) -> str:
+    def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
         scheduler = self._schedulers[job]
-        if isinstance(selection, RunSelection):
-            selection = selection.full()
+        selection = with_arrays(selection)
         found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
         return _encode(found).decode()
 

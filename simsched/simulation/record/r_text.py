@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
-    from simsched.match.state.free_runs import AnySelection, UnitKind
+    from simsched.match.state.free_runs import UnitKind
     from simsched.match.state.masks import Words
     from simsched.match.state.selection import Draw, Selection
 
@@ -77,7 +77,7 @@ class PlainText:
         self._of_units: dict[tuple[int, ...], tuple[str, str, bool]] = {}
         """Runs of units → what `_grouped` returns, while texts are made: two in five are found again."""
 
-    def resources(self, selections: Sequence[AnySelection]) -> list[str | None]:
+    def resources(self, selections: Sequence[Selection]) -> list[str | None]:
         """Return ``"R_lite":…,"nodelist":…,"nslots":…`` of each selection; None where R is not plain."""
         found: list[str | None] = [None] * len(selections)
         alike: dict[tuple[str, ...], list[int]] = {}

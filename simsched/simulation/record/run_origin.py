@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from simsched.errors import RunError
-from simsched.formats.text.input_files import read_bytes
+from simsched.formats.text.documents import read_bytes
 from simsched.formats.text.json_text import decode_json_bulk, told
 from simsched.simulation.record.file_digests import changed_inputs
 from simsched.simulation.record.run_directory import check_format

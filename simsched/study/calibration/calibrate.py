@@ -23,7 +23,7 @@ from simsched.errors import ConfigError
 from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import in_use
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
-from simsched.site.given_site import site_given
+from simsched.site.site_folder import site_given
 from simsched.study.calibration.calibration import Calibration
 from simsched.study.calibration.calibration_result import Effect, Errors
 from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS

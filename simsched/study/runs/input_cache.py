@@ -318,10 +318,10 @@ def draw(source: TaskInput, seed: int) -> Workload:
     ConfigError
         for an unknown key of a model, or numbers that do not describe a workload.
     """
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
     from simsched.workload.mapping import JobMap
-    from simsched.workload.models.lublin_workload import LublinWorkload
-    from simsched.workload.models.model_file import model_of
+    from simsched.workload.models.lublin import LublinWorkload
+    from simsched.workload.models.mix import model_of
 
     document = load_json(source.text or "", source.name)
     if "mix" in document:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import InputWarning, SimschedError
 from simsched.formats.rfc.calls import parse_call
-from simsched.formats.text.documents import load_json
+from simsched.formats.text.json_text import load_json
 from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import POLICY, POLICY_OPTIONS, options_note
 from simsched.study.runs.input_cache import INPUTS, draws

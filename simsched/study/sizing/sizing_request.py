@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.arguments import check, check_callable, check_whole
 from simsched.errors import ConfigError
-from simsched.site.given_site import site_given
 from simsched.site.log_use import use_sentence
+from simsched.site.site_folder import site_given
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
@@ -305,7 +305,7 @@ def workload_input(workload: WorkloadLike, reading: Mapping[str, Any]) -> TaskIn
     """Return a workload (a file, a model, a bundled name, ``-`` or a value) as the input of a task."""
     if not isinstance(workload, str | Path):
         from simsched.workload.load import as_workload
-        from simsched.workload.writers.save import lines_of
+        from simsched.workload.save import lines_of
 
         workload = as_workload(workload)
         return TaskInput.of_text("\n".join(lines_of(workload, "jsonl")) + "\n", f"{workload.name}.jsonl")

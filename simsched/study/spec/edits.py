@@ -66,8 +66,7 @@ def parsed_edit(text: str) -> tuple[str, list[str]]:
 
 
 def _where(text: str) -> Where:
-    from simsched.formats.rfc.constraint import ANY
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import ANY, parse_constraint
     from simsched.formats.rfc.idset import Idset
 
     if text == "all":

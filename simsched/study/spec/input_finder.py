@@ -35,7 +35,7 @@ MODELS = ("lublin", "mix")
 def model_in(path: Path) -> dict[str, Any] | None:
     """Return the model that a YAML or JSON file describes (a mix, the model of a log), or None."""
     from simsched.formats.text.documents import load_document, read_text
-    from simsched.workload.models.model_file import is_model_document
+    from simsched.workload.models.mix import is_model_document
 
     if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
         return None

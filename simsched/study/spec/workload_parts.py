@@ -36,7 +36,9 @@ def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
 
 
 def _names(text: str) -> Iterator[str]:
-    from simsched.formats.text.documents import detect_kind, load_document, load_json
+    from simsched.formats.text.documents import load_document
+    from simsched.formats.text.json_text import load_json
+    from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
         documents: Any = [load_json(line) for line in text.splitlines() if line.strip()]

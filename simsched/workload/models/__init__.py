@@ -1,1 +1,1 @@
-"""Synthetic workloads: the Lublin-Feitelson model, Tsafrir's estimates, and mixes of given shapes."""
+"""Synthetic workloads: the Lublin-Feitelson model, Tsafrir's estimates, models of logs, and mixes."""

@@ -1,4 +1,8 @@
-"""Mixes: workloads of a few shapes, each with its share of the jobs and its run times."""
+"""Model files, from which a workload is drawn: a mix of a few shapes, or the model of a log.
+
+A mix (``parts``) has shapes, each with its share of the jobs and its run times; the model of a log has
+``classes``.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,17 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.models.distribution import Distribution
-from simsched.workload.models.lublin_workload import users
+from simsched.workload.models.log_model import model_from_dict
+from simsched.workload.models.lublin import users
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
     import numpy.typing as npt
+
+    from simsched.workload.mapping import ReadOptions
+    from simsched.workload.models.log_model import LogModel
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -210,3 +218,37 @@ def _count(value: Any, where: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
         return value
     raise ConfigError(f"bad number {value!r}", where=where, expected="a whole number")
+
+
+def is_model_document(document: Any) -> bool:
+    """Whether a document is a mix or a log's model."""
+    return isinstance(document, dict) and any(
+        isinstance(document.get(key), list) for key in ("parts", "classes")
+    )
+
+
+def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
+    """Return the mix or the log's model of a document.
+
+    Raises
+    ------
+    ConfigError
+        With the place, when a key is unknown or a value is invalid.
+    """
+    if isinstance(document, dict) and "classes" in document:
+        return model_from_dict(document, where)
+    return mix_from_dict(document, where)
+
+
+def read_model(text: str, reading: ReadOptions) -> Workload:
+    """Draw the jobs of a model file with the seed of the reading."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    from simsched.formats.text.documents import load_document
+
+    model = model_of(load_document(text, reading.source), reading.source)
+    workload = model.make(np.random.default_rng(reading.seed))
+    jobs = workload.jobs if reading.limit is None else workload.jobs[: reading.limit]
+    return replace(workload, jobs=jobs, source=reading.source, total_records=len(jobs))

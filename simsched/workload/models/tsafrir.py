@@ -167,7 +167,6 @@ def shares(values: int) -> Floats:
 
 
 def _head_shares(values: int, max_share: float | None, rng: np.random.Generator) -> Floats:
-    """Return the shares of the head values, in the order of `head_times`."""
     import numpy as np
 
     sizes = shares(values)

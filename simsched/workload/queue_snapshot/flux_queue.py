@@ -221,7 +221,6 @@ class _Reader:
     # --- both --------------------------------------------------------------------------------
 
     def _detailed(self, id_: int | str) -> Jobspec | None:
-        """Return the request in the details."""
         where, document = self.details.of(id_, "jobspec")
         if document is None:
             return None

@@ -18,9 +18,8 @@ from simsched.errors import FormatError, SimschedError, WorkloadError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import AFTERCORR, JOB_SCHEMES, Dependency
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.workload.arrays.job_arrays import job_array
 from simsched.workload.dependencies import refuse_cycles, slurm_dependencies
-from simsched.workload.job import Job
+from simsched.workload.job import Job, job_array
 from simsched.workload.mapping import GPU_TEMPLATE, MissingValueError
 from simsched.workload.queue_snapshot.snapshot import (
     NEVER,

@@ -1,6 +1,6 @@
 """A queue snapshot as a value: the jobs that run on a cluster at one time, their resources, and the queue.
 
-It is read from a document in the layout of simsched (`snapshot_document`) or from the output of Flux
+It is read from a document in the layout of simsched (`load_snapshot`) or from the output of Flux
 (`flux_queue`).  The *details* of its jobs, JSON Lines of ``{id, R, jobspec}``, may complete either.
 """
 
@@ -101,7 +101,7 @@ def read_details(path: str | Path | None) -> Details:
     FormatError, WorkloadError
         With the line of the fault.
     """
-    from simsched.formats.text.documents import load_json, load_json_line
+    from simsched.formats.text.json_text import load_json, load_json_line
 
     if path is None:
         return Details()

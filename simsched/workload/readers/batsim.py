@@ -15,13 +15,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import WorkloadError
-from simsched.formats.text.excerpts import clip
+from simsched.errors import WorkloadError, clip
+from simsched.formats.rfc.duration import whole
 from simsched.workload.flat_counts import procs_of
 from simsched.workload.job import Job, Skip, Skips, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import whole
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
     FormatError, WorkloadError
         When it is not JSON or not such a document; at the first ignored record under `strict`.
     """
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     reading = reading or ReadOptions(source="batsim.json")
     document = decode_json_bulk(text, reading.source)

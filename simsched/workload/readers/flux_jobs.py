@@ -1,35 +1,41 @@
-"""Flux: the document of ``flux jobs -a --json``, and folders of jobspec, R and eventlog.
+"""Flux: ``flux jobs -a --json``, and folders of jobspec, R and eventlog, or archives of them.
 
 ``flux jobs`` gives flat counts (``ncores``, ``nnodes``), which a map turns into requests.  A
 folder of jobs has one folder per job with the files ``jobspec``, ``eventlog`` and, if it
 ran, ``R`` (with or without ``.json``); its requests are the jobspecs themselves, and so are
-the dependencies, as far as they are on jobs of the folder.
+the dependencies, as far as they are on jobs of the folder.  The documents of an archive of the KVS
+(``flux dump FILE``, a tar file) are unpacked into a temporary folder.
 """
 
 from __future__ import annotations
 
 import re
+import tarfile
+import zlib
 from contextlib import closing
 from dataclasses import dataclass, field
+from lzma import LZMAError
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import SimschedError, WorkloadError
+from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
+from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
+from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
-from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, hosts_of, whole
+from simsched.workload.readers.gather import Gather, LogRecord, hosts_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
     from simsched.workload.job import Workload
+
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
 _COUNTS = ("ncores", "nnodes", "ntasks", "urgency")
@@ -82,7 +88,8 @@ class _BadValueError(Exception):
 
 def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     """Yield what `jobs_of` yields; in place of a line that is not JSON, the error that names it."""
-    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+    from simsched.formats.text.json_text import decode_json_bulk
+    from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) != "jsonl":
         yield from jobs_of(text, source)
@@ -97,7 +104,8 @@ def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
 
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
     """Yield (place, record) of each job in the whole document, one job, or one job per line."""
-    from simsched.formats.text.documents import decode_json_bulk, detect_kind
+    from simsched.formats.text.json_text import decode_json_bulk
+    from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
         for number, line in enumerate(text.splitlines(), 1):
@@ -401,7 +409,7 @@ def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     if path is None:
         return None, None, None
     from simsched.formats.cluster.rset import ResourceSet
-    from simsched.formats.text.documents import load_json
+    from simsched.formats.text.json_text import load_json
 
     text = Source.of(path).text()
     if not text.strip():
@@ -446,3 +454,53 @@ class _Life:
                 result = {"cancel": "CANCELED", "timeout": "TIMEOUT"}.get(str(kind), "FAILED")
                 life = replace(life, result=result)
         return life
+
+
+DOCUMENTS = frozenset(("jobspec", "eventlog", "R"))
+MOST_BYTES = 64 * 1024**2
+"""The most bytes of one document, and a thousandth of those of all."""
+
+
+def read_flux_archive(path: Path, reading: ReadOptions) -> Workload:
+    """Read the jobs of a dump of Flux's KVS; errors as `read_flux_folder`.
+
+    Raises
+    ------
+    FormatError, LimitError
+        for a file that is not a tar archive, is cut short, or is too large.
+    """
+    with scratch_folder() as folder:
+        try:
+            _unpack(path, folder, reading.source)
+            return read_flux_folder(folder, reading)
+        except FormatError as error:
+            raise type(error)(
+                error.message.replace(str(folder), reading.source),
+                where=(error.where or reading.source).replace(str(folder), reading.source),
+                expected=error.expected,
+            ) from None
+
+
+def _unpack(path: Path, folder: Path, source: str) -> None:
+    """Write the documents of jobs into a folder, each at its key."""
+    total = 0
+    try:
+        with tarfile.open(path, "r|*") as archive:
+            for member in archive:
+                key = PurePosixPath(member.name)
+                if not member.isfile() or key.name not in DOCUMENTS or ".." in key.parts:
+                    continue
+                total += member.size
+                if member.size > MOST_BYTES or total > 1000 * MOST_BYTES:
+                    raise LimitError("the archive is too large", where=f"{source}: {member.name}")
+                content = archive.extractfile(member)
+                if content is not None:
+                    place = folder.joinpath(*(part for part in key.parts if part != "/"))
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(content.read())
+    except (tarfile.TarError, EOFError, OSError, zlib.error, LZMAError) as error:
+        raise FormatError(
+            f"this is a tar archive that cannot be read: {first_line(error)}",
+            where=source,
+            expected="a file of flux dump",
+        ) from None

@@ -11,10 +11,10 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
-from simsched.workload.log_record import LogRecord
+from simsched.formats.rfc.duration import whole
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, LogRecord
 from simsched.workload.readers.swf import PARTIAL
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ def read_gwf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
 
 
 def _add(gather: Gather, number: str, cells: list[str], values: list[float], line: str) -> None:
-    """Add the job of one line, or ignore the line."""
     submit, wait, run, status = (values[place] for place in (_SUBMIT, _WAIT, _RUN, _STATUS))
     procs = next((int(values[place]) for place in (_REQ_PROCS, _PROCS) if values[place] > 0), None)
     id_: int | str = int(cells[_ID]) if cells[_ID].isdecimal() else cells[_ID]
@@ -96,7 +95,7 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return why.whole(number) if isfinite(number) and abs(number) <= _LARGEST else None
+    return whole(number) if isfinite(number) and abs(number) <= _LARGEST else None
 
 
 def _text(text: str) -> str | None:

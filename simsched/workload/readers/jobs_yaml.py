@@ -32,9 +32,18 @@ import msgspec
 from simsched.arguments import wrong
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.workload.arrays.array_tasks import ArrayTask, parse_tasks
+from simsched.formats.rfc.duration import whole
 from simsched.workload.dependencies import resolve
-from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble, in_submit_order
+from simsched.workload.job import (
+    MAX_JOBS,
+    ArrayTask,
+    Job,
+    Skips,
+    Workload,
+    assemble,
+    in_submit_order,
+    parse_tasks,
+)
 from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
@@ -121,7 +130,6 @@ def _is_given(value: Any) -> bool:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a value as a document has it."""
     if hasattr(value, "to_dict") and hasattr(value, "to_shape"):  # a jobspec
         return value.to_dict()
     value = value.item() if hasattr(value, "item") else value
@@ -130,7 +138,8 @@ def _plain_value(value: Any) -> Any:
 
 def _document(text: str, source: str) -> Any:
     """Return the document of a text of YAML; JSON, which is YAML, is read by its own, faster reader."""
-    from simsched.formats.text.documents import load_json, load_yaml
+    from simsched.formats.text.json_text import load_json
+    from simsched.formats.text.yaml_text import load_yaml
 
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
         try:
@@ -155,7 +164,7 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
 
 
 def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
-    from simsched.formats.text.documents import load_json_line
+    from simsched.formats.text.json_text import load_json_line
 
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -425,20 +434,19 @@ def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
         return jobspec
     from simsched.formats.rfc.constraint import And, to_json
 
-    whole = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
-    return jobspec.with_system(constraints=to_json(whole))
+    both = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
+    return jobspec.with_system(constraints=to_json(both))
 
 
 def _limit_of(jobspec: Jobspec) -> float | None:
     """The jobspec's own duration; 0 is unlimited (RFC 14)."""
-    return _plain(jobspec.duration) if jobspec.duration else None
+    return whole(jobspec.duration) if jobspec.duration else None
 
 
 def _constraint(value: Any) -> Constraint | None:
     if value is None:
         return None
-    from simsched.formats.rfc.constraint import from_json
-    from simsched.formats.rfc.constraint_text import parse_constraint
+    from simsched.formats.rfc.constraint import from_json, parse_constraint
 
     return parse_constraint(value) if isinstance(value, str) else from_json(value, "constraint")
 
@@ -465,15 +473,10 @@ def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
         raise WorkloadError(
             f"bad {key} {value!r}", where=where, expected="a duration such as 90, 30m or 1.5h"
         )
-    seconds = _plain(parse_duration(value, where))
+    seconds = whole(parse_duration(value, where))
     if seconds < 0 or (seconds > MAX_SECONDS and not (seconds == float("inf") and key == "duration")):
         raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time of 0 or more")
     return seconds
-
-
-def _plain(seconds: float) -> float:
-    """Whole seconds as int, so that whole workloads stay whole."""
-    return int(seconds) if float(seconds).is_integer() else seconds
 
 
 def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,10 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from simsched.workload.log_record import LogRecord
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, eligible_at
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
 from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:

@@ -25,13 +25,18 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
-from simsched.workload.arrays.array_tasks import limit_of_line
-from simsched.workload.heterogeneous_rows import part_of
-from simsched.workload.job_attributes import with_attributes
-from simsched.workload.log_record import LogRecord
+from simsched.formats.rfc.duration import whole
+from simsched.workload.job import limit_of_line
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, eligible_at, hosts_of, whole
+from simsched.workload.readers.gather import (
+    Gather,
+    LogRecord,
+    eligible_at,
+    hosts_of,
+    part_of,
+    with_attributes,
+)
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
     RESULTS,
@@ -217,7 +222,6 @@ class _Reader:
         return end - start
 
     def _attributed(self, jobspec: Jobspec | str, licences: str, reservation: str) -> Jobspec | str:
-        """Return a request with the licences and the reservation of its record."""
         if isinstance(jobspec, str):
             return jobspec
         key = (id(jobspec), self.names[_plain(licences)], self.names[_plain(reservation)])

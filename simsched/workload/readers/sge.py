@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from simsched.workload.log_record import LogRecord
+from simsched.formats.rfc.duration import whole
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.gather import Gather, LogRecord
 from simsched.workload.readers.slurm_values import clock_or_seconds, kilobytes
 
 if TYPE_CHECKING:
@@ -78,7 +78,6 @@ def _category(cells: list[str]) -> tuple[str, str]:
 
 
 def _add(gather: Gather, number: str, cells: list[str], category: str, line: str) -> None:
-    """Add the job of one line, or ignore the line."""
     submit, start, end = (_time(cells[place]) for place in (_SUBMIT, _START, _END))
     task = cells[_TASK]
     id_: int | str = int(cells[_NUMBER]) if task in {"0", ""} else f"{cells[_NUMBER]}.{task}"
@@ -98,7 +97,7 @@ def _add(gather: Gather, number: str, cells: list[str], category: str, line: str
     queue = _text(cells[_QUEUE])
     row = LogRecord(
         id_, submit, gather.request(flat, queue=queue, partition=None), start,
-        why.whole(round(end - start, 3)),
+        whole(round(end - start, 3)),
         limit, _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
         _text(cells[_PROJECT]), _text(cells[_NAME]), procs=flat.procs, memory=flat.memory,
         status=_result(gather, number, cells[_FAILED].strip(), cells[_EXIT].strip()),
@@ -115,7 +114,7 @@ def _time(text: str) -> float | None:
     if not text.isdecimal() or not 0 < len(text) < 16 or int(text) == 0:
         return None
     number = int(text)
-    return why.whole(number / 1000) if number > _MILLISECONDS else number
+    return whole(number / 1000) if number > _MILLISECONDS else number
 
 
 def _text(text: str) -> str | None:

@@ -2,24 +2,130 @@
 
 Numbers come in three generations: plain, null, and ``{"set": …, "infinite": …, "number": …}``;
 the state is a text or a list of texts.  Limits are minutes, memory is MB.
+
+The text of ``scontrol show job``, also ``--oneliner``, is read as the jobs of ``squeue --json``.  Its times
+are local times without an offset: those of ``--time-zone``, or UTC.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from simsched.errors import FormatError, WorkloadError
-from simsched.workload.arrays.array_tasks import ArrayTask
-from simsched.workload.log_record import LogRecord
+from simsched.workload.job import ArrayTask
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, eligible_at, hosts_of
-from simsched.workload.readers.sacct import unfinished
-from simsched.workload.readers.slurm_values import UNFINISHED, RequestedTres, joules, result_of
+from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of
+from simsched.workload.readers.sacct import TimeReader, unfinished
+from simsched.workload.readers.slurm_values import (
+    UNFINISHED,
+    RequestedTres,
+    clock,
+    joules,
+    kilobytes,
+    result_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from simsched.workload.job import Workload
+
+
+_KEY = re.compile(r"(?:^|\s)([A-Za-z][\w/:.]*)=")
+_TIMES = {
+    "submit_time": "SubmitTime", "eligible_time": "EligibleTime", "start_time": "StartTime",
+    "end_time": "EndTime",
+}  # fmt: skip
+_NUMBERS = {
+    "job_id": "JobId", "cpus": "NumCPUs", "node_count": "NumNodes", "priority": "Priority",
+    "array_job_id": "ArrayJobId", "array_max_tasks": "ArrayTaskThrottle", "het_job_id": "HetJobId",
+    "het_job_offset": "HetJobOffset",
+}  # fmt: skip
+_TEXTS = {
+    "tres_alloc_str": "AllocTRES", "tres_per_node": "TresPerNode", "partition": "Partition", "qos": "QOS",
+    "account": "Account", "name": "JobName", "features": "Features", "nodes": "NodeList",
+    "state_reason": "Reason", "dependency": "Dependency",
+}  # fmt: skip
+_NONE = frozenset(("", "(null)", "N/A", "None", "Unknown"))
+
+
+def jobs_of_text(
+    text: str, source: str, zone: str | None = None
+) -> tuple[list[tuple[str, dict[str, Any]]], float | None]:
+    """Return (line, values of a `QueuedJob`) of each record, and the time of the output if a job runs.
+
+    Raises
+    ------
+    FormatError
+        for a text without such a record.
+    """
+    times = TimeReader(source, zone)
+    found: list[tuple[str, dict[str, Any]]] = []
+    now: float | None = None
+    for line, values in _records(text):
+        job = _job(values, times, line)
+        found.append((line, job))
+        ran, start = clock(values.get("RunTime", "")), job["start_time"]
+        if job["job_state"] == "RUNNING" and ran is not None and start is not None:
+            now = max(now or 0, start + ran)
+    if not found:
+        raise FormatError("there is no job", where=source, expected="the output of scontrol show job")
+    return found, now
+
+
+def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (line, values) of each record; of a key that occurs twice, the first counts."""
+    line, values = "", dict[str, str]()
+    for number, text_line in enumerate(text.split("\n"), 1):
+        bare = text_line.strip()
+        if not bare or bare.startswith("JobId="):
+            if values:
+                yield line, values
+            line, values = str(number), {}
+        if not values and not bare.startswith("JobId="):
+            continue
+        keys = list(_KEY.finditer(bare))
+        ends = [*(key.start() for key in keys[1:]), len(bare)]
+        for key, end in zip(keys, ends, strict=False):  # a line may have no key
+            values.setdefault(key[1], bare[key.end() : end].strip())
+    if values:
+        yield line, values
+
+
+def _job(values: dict[str, str], times: TimeReader, line: str) -> dict[str, Any]:
+    """Return the values of a job by the keys of JSON; those that are not set are absent."""
+    given = {key: value for key, value in values.items() if value not in _NONE}
+    found: dict[str, Any] = {name: times.read(given.get(key, ""), line) for name, key in _TIMES.items()}
+    found |= {name: _number(given.get(key, "")) for name, key in _NUMBERS.items()}
+    found |= {name: given[key] for name, key in _TEXTS.items() if key in given}
+    limit = clock(given.get("TimeLimit", ""))
+    task = given.get("ArrayTaskId", "")
+    return found | {
+        "job_state": given.get("JobState", ""),
+        "time_limit": None if limit is None else limit / 60,
+        "memory_per_cpu": _megabytes(given.get("MinMemoryCPU", "")),
+        "memory_per_node": _megabytes(given.get("MinMemoryNode", "")),
+        "tres_req_str": given.get("ReqTRES") or given.get("TRES"),
+        "user_name": given.get("UserId", "").partition("(")[0] or None,
+        "group_name": given.get("GroupId", "").partition("(")[0] or None,
+        "array_task_id": _number(task) if task.isdigit() else None,
+        "array_task_string": None if task.isdigit() else task or None,
+    }
+
+
+def _number(text: str) -> int | None:
+    """Return a whole number; of a range, such as ``2-4`` nodes, the first."""
+    digits = text.partition("-")[0]
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else None
+
+
+def _megabytes(text: str) -> float | None:
+    found = kilobytes(text)
+    return found[0] / 1024 if found else None
+
 
 WAITING = "still waiting when the queue was listed"
 WRONG_TYPE = "a value that is not of its type"
@@ -209,7 +315,7 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
     FormatError
         For a text that is not such a document, and where no job of it can be read.
     """
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     try:
         return list(decode_json_bulk(text, source, kind=document).jobs)
@@ -222,7 +328,7 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
 
 def _one_by_one(text: str, source: str, kind: type[Any]) -> list[Any]:
     """Return each job of a document or the error in it; [] for a text that is not such a document."""
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     found: list[Any] = []
     try:
@@ -324,11 +430,9 @@ def queued_jobs(
     In place of a job with a value of a wrong type, there is the error.  Raises `FormatError` for other texts.
     """
     from simsched.formats.machines.recognition import SCONTROL_JOBS, machine_parts
-    from simsched.formats.text.documents import decode_json_bulk
+    from simsched.formats.text.json_text import decode_json_bulk
 
     if text.lstrip("\ufeff \t\r\n")[:1] != "{":
-        from simsched.workload.readers.scontrol_jobs import jobs_of_text
-
         found, now = jobs_of_text(machine_parts(text).get(SCONTROL_JOBS, ""), source, zone)
         return [(line, QueuedJob(**values)) for line, values in found], now
     jobs = _decoded(text, source, QueueDocument, QueuedJob)

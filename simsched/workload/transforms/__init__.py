@@ -1,4 +1,4 @@
 """Transforms: workload in, workload out. `transforms` has the functions, `steps` their form as text.
 
-`query` selects jobs, `rescale` and `resample` change the load.
+`query` selects jobs, `resample` draws other workloads and changes the load.
 """

@@ -113,8 +113,7 @@ def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -
 
 
 def _resample(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.resample import resample
-    from simsched.workload.transforms.sessions import resample_sessions, resample_users
+    from simsched.workload.transforms.resample import resample, resample_sessions, resample_users
 
     if given[:1] == ["sessions"]:
         return resample_sessions(workload, rng, *map(_time, given[1:]))
@@ -132,19 +131,19 @@ def _shake(workload: Workload, given: list[str], rng: np.random.Generator) -> Wo
 
 
 def _users(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.rescale import scale_users
+    from simsched.workload.transforms.resample import scale_users
 
     return scale_users(workload, _number(given[0]), rng)
 
 
 def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.rescale import scale_copies
+    from simsched.workload.transforms.resample import scale_copies
 
     return scale_copies(workload, _number(given[0]), rng)
 
 
 def _sessions(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.sessions import with_think_times
+    from simsched.workload.transforms.resample import with_think_times
 
     return with_think_times(workload, *map(_time, given))
 
@@ -158,7 +157,7 @@ def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> W
 
 
 def _cap(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.capped import cap_limits
+    from simsched.workload.transforms.transforms import cap_limits
 
     return cap_limits(workload, _time(given[0]), *given[1:])
 

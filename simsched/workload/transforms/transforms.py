@@ -7,24 +7,24 @@ job, dependencies on it are removed as well, since they could never be met.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import clock_header, later_header
-from simsched.formats.rfc.dependency import JOB_SCHEMES
-from simsched.workload.arrays.array_tasks import ArrayTask
+from simsched.formats.rfc.dependency import JOB_SCHEMES, Dependency
+from simsched.formats.rfc.duration import format_duration, whole
 from simsched.workload.dependencies import with_known_dependencies
 from simsched.workload.flat_counts import procs_of
-from simsched.workload.job import MAX_JOBS, Job, Workload
+from simsched.workload.job import MAX_JOBS, ArrayTask, Job, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
 
-    from simsched.formats.rfc.dependency import Dependency
 
 change = msgspec.structs.replace
 
@@ -99,7 +99,7 @@ def release(workload: Workload) -> Workload:
 
 def shift(workload: Workload, seconds: float) -> Workload:
     """Move every submission by `seconds`; none may fall before 0."""
-    seconds = _plain(seconds)
+    seconds = whole(seconds)
     if workload.jobs and workload.jobs[0].submit + seconds < 0:
         raise ConfigError(f"after a shift by {seconds:g} s the first job is submitted before 0")
     return workload.with_jobs((_moved(job, seconds) for job in workload.jobs), f"shifted by {seconds:g} s")
@@ -116,7 +116,7 @@ def scale_arrivals(workload: Workload, factor: float) -> Workload:
 
     Days become shorter as well (18.5 h at 1.3); run times, limits and windows of time do not change:
     E. Frachtenberg, D. Feitelson, "Pitfalls in parallel job scheduling evaluation", JSSPP 2005.
-    `rescale` has ways that keep days.
+    `resample` has ways that keep days.
     """
     _positive(factor)
     start = workload.span[0]
@@ -175,7 +175,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
     for part in workloads:
         for reason, number in part.skipped_counts.items():
             counts[reason] = counts.get(reason, 0) + number
-    whole = replace(
+    merged = replace(
         head,
         name="+".join(part.name for part in workloads),
         source="+".join(part.source for part in workloads),
@@ -187,7 +187,7 @@ def merge(workloads: Sequence[Workload]) -> Workload:
         ),
         header=header,
     )
-    return whole.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
+    return merged.with_jobs(_joined([part.jobs for part in workloads]), f"merged {len(workloads)} workloads")
 
 
 def _on_one_clock(workloads: Sequence[Workload]) -> tuple[Sequence[Workload], Mapping[str, str], str]:
@@ -301,10 +301,6 @@ def offered_work(jobs: Iterable[Job]) -> float:
 def seconds_of(job: Job) -> float:
     """Return how long the job runs: its run time, or its limit, or 0 where neither is known."""
     return job.runtime if job.runtime is not None else (job.duration or 0)
-
-
-def _plain(seconds: float) -> float:
-    return int(seconds) if float(seconds).is_integer() else seconds
 
 
 def _like(old: float, new: float) -> float:
@@ -422,3 +418,98 @@ def _redirected(item: Dependency, ids: Mapping[str, int | str], arrays: Mapping[
         same = array not in arrays
         return item if same else Dependency(item.scheme, f"{arrays[array]}_{index}", item.params)
     return Dependency(item.scheme, str(ids[item.value]), item.params)
+
+
+CUT, SPLIT, DROP = "cut", "split", "drop"
+WAYS = (CUT, SPLIT, DROP)
+INF = float("inf")
+
+
+def cap_limits(workload: Workload, longest: float, way: str = CUT) -> Workload:
+    """Return a workload in which no limit is above `longest` seconds; no limit counts as endless.
+
+    ``cut`` lowers the limit, so that a run ends the job there.  ``split`` puts consecutive jobs in its
+    place, ``ID.1``, ``ID.2`` …, each after the one before it, as users with checkpoints do: as many as its
+    run time needs (its limit, if the run time is not known).  Jobs that depend on it depend on the last
+    part.  A job of which neither is known is cut.  ``drop`` leaves the job out.
+    """
+    if not 0 < longest < INF:
+        raise ConfigError(f"a longest limit of {longest:g} s", expected="a duration above 0")
+    if way not in WAYS:
+        raise ConfigError(f"unknown word {way!r}", expected="cut, split or drop")
+    longest = int(longest) if float(longest).is_integer() else longest
+    above = sum(_limit(job) > longest for job in workload.jobs)
+    text = f"limits of at most {format_duration(longest)}: {above:,} jobs above were"
+    if way == DROP:
+        return keep(workload, lambda job: _limit(job) <= longest, f"{text} dropped")
+    if way == CUT:
+        jobs = (change(job, duration=longest) if _limit(job) > longest else job for job in workload.jobs)
+        return workload.with_jobs(jobs, f"{text} cut")
+    counts = [_parts(job, longest) for job in workload.jobs]
+    if sum(counts) > MAX_JOBS:
+        raise ConfigError(
+            f"{sum(counts):,} parts of jobs are too many", expected=f"at most {MAX_JOBS:,} jobs"
+        )
+    taken = {str(job.id) for job in workload.jobs}
+    names: dict[str, list[str]] = {}
+    for job, count in zip(workload.jobs, counts, strict=True):
+        if count > 1:
+            names[str(job.id)] = own = [f"{job.id}.{number}" for number in range(1, count + 1)]
+            twice = next((name for name in own if name in taken), None)
+            if twice is not None:
+                raise ConfigError(
+                    f"a part of job {job.id} would have the id of job {twice}", expected="other ids"
+                )
+            taken.update(own)
+    jobs = (part for job in workload.jobs for part in _split(job, longest, names))
+    return workload.with_jobs(jobs, f"{text} split into {sum(count for count in counts if count > 1):,}")
+
+
+def _limit(job: Job) -> float:
+    return INF if job.duration is None else job.duration
+
+
+def _parts(job: Job, longest: float) -> int:
+    """Return the number of jobs in the place of one."""
+    if _limit(job) <= longest:
+        return 1
+    seconds = _limit(job) if job.runtime is None else min(job.runtime, _limit(job))
+    return 1 if seconds == INF else max(1, ceil(seconds / longest))
+
+
+def _split(job: Job, longest: float, names: Mapping[str, list[str]]) -> Iterator[Job]:
+    """Yield the parts of a job, or the job itself, with references to the parts of others."""
+    own = names.get(str(job.id))
+    after = tuple(_on_part(item, names) for item in job.dependencies)
+    before = names[str(job.preceding)][-1] if str(job.preceding) in names else job.preceding
+    if own is None:
+        limit = longest if _limit(job) > longest else job.duration
+        yield change(job, duration=limit, dependencies=after, preceding=before)
+        return
+    for number, name in enumerate(own):
+        first, last = number == 0, number == len(own) - 1
+        done = number * longest
+        left = None if job.runtime is None else job.runtime - done
+        yield change(
+            job,
+            id=name,
+            duration=min(longest, _limit(job) - done),
+            runtime=left if left is None or last else longest,
+            dependencies=after if first else (Dependency("afterany", own[number - 1]),),
+            preceding=before if first else None,
+            think_time=job.think_time if first else None,
+            hold=job.hold and first,
+            wait=job.wait if first else None,
+            energy=None,
+            status=job.status if last else None,
+            # the dependents of an array wait for its last parts
+            array_task=job.array_task if last else None,
+        )
+
+
+def _on_part(item: Dependency, names: Mapping[str, list[str]]) -> Dependency:
+    """Return a dependency on the part that it means: the first for a start, the last for an end."""
+    own = names.get(item.value)
+    if own is None:
+        return item
+    return Dependency(item.scheme, own[0 if item.scheme == "after" else -1], item.params)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.formats.accounts.account_files import accounts_of_text, looks_like_accounts, read_accounts
-from simsched.formats.accounts.account_rows import plain_rows, rows_of
+from simsched.formats.accounts import (
+    accounts_of_text,
+    looks_like_accounts,
+    plain_rows,
+    read_accounts,
+    rows_of,
+)
 
 DUMP = """\
 # To edit this file start with a cluster line for the new cluster

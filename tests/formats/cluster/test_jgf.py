@@ -4,13 +4,14 @@ import pytest
 
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.cluster.jgf import (
+    OddEdge,
+    OddVertex,
     encode_document,
     jgf_from_bytes,
     jgf_from_object,
     take_apart,
     to_object,
 )
-from simsched.formats.cluster.jgf_values import OddEdge, OddVertex
 
 PLAIN = {
     "nodes": [{"id": "0", "metadata": {"type": "node", "size": 1, "paths": {"containment": "/n"}}}],

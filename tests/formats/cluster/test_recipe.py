@@ -16,9 +16,9 @@ from simsched.formats.cluster.recipe import (
     SwitchTree,
     format_recipe,
     parse_recipe,
+    recipe_document,
 )
-from simsched.formats.cluster.recipe_document import recipe_document
-from simsched.formats.text.documents import load_yaml
+from simsched.formats.text.yaml_text import load_yaml
 
 
 def group(**words):

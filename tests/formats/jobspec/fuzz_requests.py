@@ -22,14 +22,15 @@ from simsched.errors import SimschedError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.jobspec.shape import format_shape, parse_shape
-from simsched.formats.rfc.constraint import from_json
-from simsched.formats.rfc.constraint_text import parse_constraint
+from simsched.formats.rfc.constraint import from_json, parse_constraint
 from simsched.formats.rfc.count import Count
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import format_duration, parse_duration
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.documents import load_document, load_json, load_yaml_all
+from simsched.formats.text.documents import load_document
+from simsched.formats.text.json_text import load_json
+from simsched.formats.text.yaml_text import load_yaml_all
 from simsched.formats.validate import validate_text
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -11,10 +11,9 @@ from simsched.errors import FormatError, LimitError, RequestError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.request_files import load_jobspec, load_jobspecs
-from simsched.formats.rfc.constraint import Properties
-from simsched.formats.rfc.constraint_text import parse_constraint
+from simsched.formats.rfc.constraint import Properties, parse_constraint
 from simsched.formats.rfc.dependency import Dependency
-from simsched.formats.text.documents import load_yaml
+from simsched.formats.text.yaml_text import load_yaml
 from simsched.formats.validate import validate_document
 
 

@@ -12,7 +12,8 @@ from simsched.errors import FormatError
 from simsched.formats.jobspec.fast import Reader
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.text.excerpts import format_path, parse_path
-from simsched.formats.validate import schema_text, validate_document, validate_text
+from simsched.formats.text.schemas import schema_text
+from simsched.formats.validate import validate_document, validate_text
 
 GOOD = {
     "version": 999,

@@ -7,16 +7,14 @@ import re
 import pytest
 
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.shape import MAX_LENGTH, MAX_LEVELS, format_shape, parse_shape
-from simsched.formats.jobspec.shape_values import MAX_VALUE_LEVELS
-from simsched.formats.rfc.constraint_text import MAX_LENGTH as CONSTRAINT_LENGTH
-from simsched.formats.rfc.constraint_text import parse_constraint
+from simsched.formats.jobspec.shape import MAX_LENGTH, MAX_LEVELS, MAX_VALUE_LEVELS, format_shape, parse_shape
+from simsched.formats.rfc.constraint import MAX_LENGTH as CONSTRAINT_LENGTH
+from simsched.formats.rfc.constraint import parse_constraint
 from simsched.formats.rfc.count import MAX_COUNT, Count
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import parse_duration
-from simsched.formats.text.documents import load_yaml
 from simsched.formats.text.immutable import MAX_DEPTH
-from simsched.formats.text.yaml_text import MAX_ALIASED
+from simsched.formats.text.yaml_text import MAX_ALIASED, load_yaml
 from tests import REPOSITORY
 
 PAGE = (REPOSITORY / "docs" / "requests.md").read_text()

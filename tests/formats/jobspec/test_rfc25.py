@@ -7,8 +7,9 @@ import json
 import pytest
 
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.text.documents import load_yaml
-from simsched.formats.validate import schema_text, validate_document, validate_text
+from simsched.formats.text.schemas import schema_text
+from simsched.formats.text.yaml_text import load_yaml
+from simsched.formats.validate import validate_document, validate_text
 
 ATTRIBUTES = """\
 attributes:

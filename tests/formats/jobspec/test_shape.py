@@ -9,8 +9,7 @@ import pytest
 from simsched.errors import FormatError, LimitError
 from simsched.formats.jobspec.shape import format_shape, parse_shape
 from simsched.formats.text.diagnostics import CaretError
-from simsched.formats.text.documents import load_yaml
-from simsched.formats.text.yaml_writer import to_yaml
+from simsched.formats.text.yaml_text import load_yaml, to_yaml
 
 #: use case of RFC 46 -> its shape, and the resources beside it
 EXAMPLES = {

@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.formats.jobspec.fast import Reader
-from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.jobspec.parts import build_resources
+from simsched.formats.jobspec.jobspec import Jobspec, build_resources
 from simsched.formats.jobspec.shape import _Parser, _plain_shape, format_shape, parse_shape
 from simsched.formats.jobspec.validation_rules import resources_faults
 from simsched.formats.jobspec.vertex import ResourceVertex, walk
 from simsched.formats.rfc.count import Count
 from simsched.formats.text.diagnostics import CaretError
-from simsched.formats.text.documents import load_json, load_yaml
 from simsched.formats.text.immutable import freeze
-from simsched.formats.text.yaml_writer import to_yaml
+from simsched.formats.text.json_text import load_json
+from simsched.formats.text.yaml_text import load_yaml, to_yaml
 from simsched.formats.validate import validate_document
 
 anything = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

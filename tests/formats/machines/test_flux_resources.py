@@ -3,7 +3,7 @@
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.machines.flux_resources import (
+from simsched.formats.machines.flux_config import (
     read_flux_list,
     read_flux_list_document,
     read_flux_status,

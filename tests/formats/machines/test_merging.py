@@ -5,11 +5,10 @@ import pytest
 import simsched as ss
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Level, NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.merging import merge
-from simsched.formats.machines.scontrol import read_scontrol
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.machines.slurm_conf import read_slurm_conf
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.read import merge
+from simsched.formats.machines.slurm.scontrol import read_scontrol
+from simsched.formats.machines.slurm.slurm_conf import read_slurm_conf
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.recipe import from_recipe
 

@@ -3,8 +3,12 @@
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.machines.pbs_queues import read_pbs_queues, read_pbs_queues_document
-from simsched.formats.machines.pbsnodes import read_pbsnodes, read_pbsnodes_document
+from simsched.formats.machines.pbs_server import (
+    read_pbs_queues,
+    read_pbs_queues_document,
+    read_pbsnodes,
+    read_pbsnodes_document,
+)
 from simsched.simulation.options.run_config import from_document
 
 NODES = """\

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.errors import FormatError, SimschedError
-from simsched.formats.cluster.recipe import parse_recipe
-from simsched.formats.cluster.recipe_document import recipe_document
+from simsched.formats.cluster.recipe import parse_recipe, recipe_document
 from simsched.formats.machines import recognition
 from simsched.formats.machines.read import FORMATS, describe_document, describe_text, read_description
 from simsched.simulation.options.run_config import from_document

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.scontrol import read_scontrol
+from simsched.formats.machines.slurm.scontrol import read_scontrol
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.slurm_conf import read_slurm_conf
+from simsched.formats.machines.slurm.slurm_conf import read_slurm_conf
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
 

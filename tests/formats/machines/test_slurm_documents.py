@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
-from simsched.formats.machines.merging import merge
-from simsched.formats.machines.slurm_documents import read_slurm_document
+from simsched.formats.machines.read import merge
+from simsched.formats.machines.slurm.scontrol import read_slurm_document
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
 

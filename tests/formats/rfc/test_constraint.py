@@ -17,9 +17,9 @@ from simsched.formats.rfc.constraint import (
     Properties,
     Ranks,
     from_json,
+    parse_constraint,
     to_json,
 )
-from simsched.formats.rfc.constraint_text import parse_constraint
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.text.diagnostics import CaretError

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.formats.rfc.constraint import And, Hosts, Not, Or, Properties, Ranks, from_json
-from simsched.formats.rfc.constraint_text import parse_constraint
+from simsched.formats.rfc.constraint import (
+    And,
+    Hosts,
+    Not,
+    Or,
+    Properties,
+    Ranks,
+    from_json,
+    parse_constraint,
+)
 from simsched.graph.cluster import load_cluster
 
 #: the bundled cluster `tiny`: node[0-3]; batch on ranks 0, 1, 3; debug on 2

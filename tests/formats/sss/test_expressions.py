@@ -14,8 +14,14 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.rfc.constraint import And, Hosts, Not, Or, Properties
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.sss import Names
-from simsched.formats.sss.expressions import accepted, by_topic, expression, number_set
-from simsched.formats.sss.feature_constraints import compiled, constraint_of
+from simsched.formats.sss.expressions import (
+    accepted,
+    by_topic,
+    compiled,
+    constraint_of,
+    expression,
+    number_set,
+)
 from simsched.formats.sss.writer import constraint_elements
 from simsched.formats.text.xml_tree import Element
 from tests.formats.sss.sssjobs import fails, job, mapped, one

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.sss.vertices import geometry_of
+from simsched.formats.sss.requirements import geometry_of
 from tests.formats.sss.sssjobs import fails, job, mapped, one
 
 # -- counts ------------------------------------------------------------------------------

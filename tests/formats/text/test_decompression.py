@@ -19,7 +19,7 @@ import pytest
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.text import decompression
-from simsched.formats.text.input_files import read_bytes, read_text
+from simsched.formats.text.documents import read_bytes, read_text
 from simsched.graph.cluster import load_cluster
 from simsched.workload.load import load_workload
 from simsched.workload.source import Source

@@ -16,21 +16,13 @@ import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from simsched.errors import FormatError, LimitError
-from simsched.formats.text.documents import (
-    Locations,
-    decode_json_bulk,
-    detect_kind,
-    load_document,
-    load_json,
-    load_yaml,
-    load_yaml_all,
-    locate,
-    read_bytes,
-    read_text,
-    yaml_hint,
-)
-from simsched.formats.text.excerpts import clip, format_path, parse_path
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.text.diagnostics import Locations, locate
+from simsched.formats.text.documents import load_document, read_bytes, read_text
+from simsched.formats.text.excerpts import format_path, parse_path
+from simsched.formats.text.json_text import decode_json_bulk, load_json
+from simsched.formats.text.sniffing import detect_kind
+from simsched.formats.text.yaml_text import load_yaml, load_yaml_all, yaml_hint
 
 words = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\x85\u2028\u2029\ufeff"), max_size=8

@@ -8,8 +8,7 @@ import pytest
 
 from simsched.cli import main
 from simsched.errors import FormatError
-from simsched.formats.text.documents import read_text
-from simsched.formats.text.input_files import decode_xml
+from simsched.formats.text.documents import decode_xml, read_text
 from simsched.graph.build.cluster_files import graph_from_bytes
 from simsched.workload.load import load_workload
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import simsched as ss
-from simsched.match.policies.unit_ids import free_unit_ids
+from simsched.match.policies.candidates import free_unit_ids
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.counts import capacity
 

@@ -14,7 +14,7 @@ from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.match.state.free_runs import FreeNumber, FreeRuns, LaterPlaces, UnitKind
+from simsched.match.state.free_runs import FreeRuns, UnitKind
 from simsched.schedule.profiles.plan import Plan
 from simsched.simulation.record.r_text import PlainText
 
@@ -100,35 +100,6 @@ def test_runs_choose_what_the_arrays_choose(name, data):
     assert runs.idle == TARGETS
 
 
-@given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_places_found_later_are_those_of_the_time_of_the_claim(data):
-    """A random history, replayed in parts: each claim has the units that `FreeRuns` gave it."""
-    units, cluster = 30, MACHINES["cores, one each"][0]
-    kind = UnitKind("core", 1, {"core": 1}, whole=False)
-    request = compile_request(Jobspec.from_shape("slot/core"), cluster.index)
-    runs, later = FreeRuns(kind, units, {"core": units}), LaterPlaces(units)
-    number = FreeNumber(kind, units, {"core": units})
-    held, changes, expected, found = {}, [], [], []
-    for job in range(data.draw(st.integers(1, 40))):
-        if held and (not runs.idle or data.draw(st.booleans())):
-            ended = data.draw(st.sampled_from(sorted(held)))
-            runs.release(held.pop(ended))
-            changes.append((ended, None))
-        else:
-            wanted = data.draw(st.integers(1, runs.idle))
-            held[job] = runs.lowest(request, wanted)
-            runs.claim(held[job])
-            expected.append(held[job].runs)
-            changes.append((job, number.lowest(request, wanted)))
-        if data.draw(st.booleans()):
-            found += later.claimed(changes)
-            changes = []
-    found += later.claimed(changes)
-    assert [selection.runs for selection in found] == expected
-    assert all(selection.units == sum(selection.runs[1::2]) - sum(selection.runs[::2]) for selection in found)
-
-
 def test_a_selection_by_runs_may_be_claimed_after_the_arrays_were_asked_for():
     cluster, shape, kind = MACHINES["cores, four each"]
     plan = Plan(Availability(cluster.index))
@@ -165,31 +136,3 @@ def test_the_check_finds_a_run_that_is_free_and_claimed():
     runs.check([selection], TARGETS)
     with pytest.raises(AssertionError):
         runs.check([], TARGETS)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, _, kind) in MACHINES.items() if kind.each == 1])
-@given(data=st.data())
-@settings(max_examples=40, deadline=None)
-def test_numbers_alone_are_those_of_the_runs(name, data):
-    """A random history: totals, idle targets and sizes are the same without the places of the units."""
-    cluster, shape, kind = MACHINES[name]
-    index = cluster.index
-    runs, numbers = Plan(Availability(index)), Plan(Availability(index))
-    for plan in (runs, numbers):
-        plan.keep_runs(kind)
-    numbers.forget_places()
-    assert isinstance(numbers.runs, FreeNumber)
-    for job in range(data.draw(st.integers(1, 25))):
-        free = runs.free(kind.type)
-        if runs.until and (not free or data.draw(st.booleans())):
-            ended = data.draw(st.sampled_from(sorted(runs.until)))
-            sizes = runs.release(ended).sizes()
-            assert numbers.release(ended).sizes() == sizes
-        else:
-            units = data.draw(st.integers(1, free))
-            request = compile_request(Jobspec.from_shape(shape.format(units)), index)
-            for plan in (runs, numbers):
-                plan.claim(job, plan.runs.lowest(request, units), float(job))
-        assert (numbers.idle, numbers.total) == (runs.idle, runs.total)
-        numbers.check()
-        runs.check()

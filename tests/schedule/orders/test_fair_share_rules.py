@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError
-from simsched.formats.accounts.account_rows import AccountRow
-from simsched.schedule.orders import account_tree
-from simsched.schedule.orders.account_tree import tree_of
-from simsched.schedule.orders.fair_share_rules import fair_share_rule
+from simsched.formats.accounts import AccountRow
+from simsched.schedule.orders import fair_share
+from simsched.schedule.orders.fair_share import fair_share_rule, tree_of
 
 #: account → (shares, usage, user → (shares, usage)), all below the root
 NO_TIE = {
@@ -211,5 +210,5 @@ def test_a_long_chain_of_accounts_is_summed_as_any_tree(monkeypatch):
     tree = tree_of(given)
     own = rng.random(len(tree))
     found = tree.totals(own)
-    monkeypatch.setattr(account_tree, "DEEP", 1000)
+    monkeypatch.setattr(fair_share, "DEEP", 1000)
     assert found.tolist() == tree.totals(own).tolist()

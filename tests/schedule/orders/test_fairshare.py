@@ -7,7 +7,7 @@ import pytest
 
 from simsched.errors import ConfigError, SimschedError
 from simsched.schedule.job_table import Counting, JobTable
-from simsched.schedule.orders.fairshare import WEEK, FairShare
+from simsched.schedule.orders.fair_share import WEEK, FairShare
 from simsched.schedule.orders.order import job_order
 
 

@@ -9,8 +9,7 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError
-from simsched.schedule.orders.candidate_order import candidate_order
-from simsched.schedule.orders.order import ORDERS, job_order
+from simsched.schedule.orders.order import ORDERS, candidate_order, job_order
 from simsched.schedule.orders.ranking import Order
 
 

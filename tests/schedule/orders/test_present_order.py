@@ -35,21 +35,12 @@ def test_the_first_and_any_part_are_those_of_the_whole_order(keys, data):
     while expected:
         chosen = np.array(data.draw(st.lists(st.booleans(), min_size=len(keys), max_size=len(keys))))
         assert waiting.first == expected[0]
-        found = waiting.behind_first(lambda jobs, chosen=chosen: chosen[jobs])
-        assert found.tolist() == [job for job in expected[1:] if chosen[job]]
-        assert waiting.behind(2) == expected[2:]
-        assert_first_of(waiting, expected, data.draw(st.integers(1, 4)))
+        jobs = waiting.unordered()
+        assert waiting.ordered(jobs[chosen[jobs]]).tolist() == [job for job in expected if chosen[job]]
+        assert waiting.listed(2) == expected[2:]
         gone = data.draw(st.sampled_from(expected))
         waiting.remove(gone)
         expected.remove(gone)
-
-
-def assert_first_of(waiting, expected, count):
-    jobs = np.array(sorted(expected))
-    part, others = waiting.first_of(jobs, count)
-    assert part == expected[: len(part)]
-    assert len(part) >= min(count, len(expected))
-    assert jobs[others].tolist() == sorted(expected[len(part) :])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -86,7 +77,7 @@ def test_an_order_of_another_package_is_called_in_each_pass():
         waiting.add(job)
     waiting.sort(7)
     assert (waiting.first, list(waiting)) == (2, [2, 1, 0])
-    assert waiting.behind_first(lambda jobs: jobs != 1).tolist() == [0]
+    assert waiting.listed(1) == [1, 0]
     assert calls == [7]
     with pytest.raises(PluginError, match="did not return each of its 3 jobs once"):
         waiting.sort(9)
@@ -102,27 +93,3 @@ def test_the_first_job_is_right_after_some_were_sorted_and_then_all():
     for started in range(12, 40):
         assert waiting.first == expected[started]
         waiting.remove(expected[started])
-
-
-@given(st.lists(KEYS, min_size=1, max_size=40), st.data())
-def test_jobs_that_go_by_number_are_in_the_same_order(keys, data):
-    """Where no job has a priority of its own, one column is sorted; the order is that of all columns."""
-    n = len(keys)
-    columns = table(sorted(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))), [1] * n, [1] * n)
-    assert columns.by_number
-    order = Order("own", lambda _table, jobs, _now: np.array(keys)[jobs], static=False)
-    waiting = WaitingQueue(columns, order)
-    for job in range(n):
-        waiting.add(job)
-    waiting.sort(5)
-    for job in order.ranked(columns, np.arange(n), 5).tolist():
-        assert waiting.first == job
-        waiting.remove(job)
-
-
-def test_which_tables_go_by_number():
-    """Neither with priorities, nor with tiers, nor if a later number was submitted before."""
-    assert not table([0, 1], [1, 1], [1, 1], [16, 8]).by_number
-    assert not table([1, 0], [1, 1], [1, 1]).by_number
-    assert not table([0, 1], [1, 1], [1, 1], tiers=[0, 0]).by_number
-    assert table([], [], []).by_number

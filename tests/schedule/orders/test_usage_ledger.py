@@ -7,7 +7,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from simsched.schedule.orders.usage_ledger import UsageLedger
+from simsched.schedule.orders.fair_share import UsageLedger
 
 HOUR = 3600.0
 

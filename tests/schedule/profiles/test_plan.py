@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 import hypothesis.strategies as st
-import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from simsched.errors import ConfigError
@@ -15,9 +14,8 @@ from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
-from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_by_counts
+from simsched.schedule.profiles.earliest import earliest_by_bisection
 from simsched.schedule.profiles.plan import Plan, first_fit, units_in
 from simsched.schedule.profiles.remainder import beside, set_aside
 
@@ -89,29 +87,6 @@ Plans.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestPlans = Plans.TestCase
 
 
-@given(
-    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 20)), max_size=6),
-    st.integers(1, 8),
-    st.integers(0, 9),
-)
-def test_counting_is_the_same_as_matching_where_requests_are_plain_counts(running, need, now):
-    """Law: on one type of unit, the earliest start by counts is the earliest start by matching."""
-    flat = cluster(1, 1, 1, 1, 1, 1, 1, 1)
-    request = {n: compile_request(Jobspec.from_shape(f"slot={n}/core"), flat.index) for n in range(1, 9)}
-    plan = Plan(Availability(flat.index))
-    units = []
-    for n, end in running:
-        selection = select(request[n], plan.available, "first", None)
-        if selection is not None:
-            plan.claim(len(units), selection, end)
-            units.append(n)
-    start, left = earliest_by_counts(plan, units, plan.free("core"), need, now)
-    shadow = earliest_by_bisection(plan, request[need], now, first_fit)
-    assert shadow is not None
-    assert start == shadow.start
-    assert left == shadow.available.total["core"] - need
-
-
 def test_what_is_left_beside_a_reservation_counts_units_not_ids():
     """Four cores, three busy until then; the reservation takes three of the four: one is left now."""
     index = cluster(4).index
@@ -137,41 +112,6 @@ def test_setting_aside_leaves_the_lowest_ids():
     assert left.free_mask(index.pool_types["core"], 0) == 0b0001
 
 
-class Copies(RuleBasedStateMachine):
-    """Every job takes copies of one slot; the plan counts as many free copies as the matcher finds."""
-
-    def __init__(self):
-        super().__init__()
-        self.plan = Plan(Availability(CLUSTER.index))
-        self.plan.count_copies(REQUESTS["slot=3/core=2"].plain)
-        self.names = itertools.count()
-
-    @rule(copies=st.integers(1, 5))
-    def start(self, copies):
-        request = compile_request(Jobspec.from_shape(f"slot={copies}/core=2"), CLUSTER.index)
-        selection = first_fit(request, self.plan.available)
-        assert (selection is not None) == (copies <= self.plan.free("slot"))
-        if selection is not None:
-            self.plan.claim(next(self.names), selection, 1.0)
-
-    @precondition(lambda self: self.plan.held)
-    @rule(data=st.data())
-    def end(self, data):
-        self.plan.release(data.draw(st.sampled_from(sorted(self.plan.held))))
-
-    @rule(node=st.integers(0, 2), up=st.booleans())
-    def set_status(self, node, up):
-        self.plan.set_status(np.array([node]), up=up)
-
-    @invariant()
-    def sound(self):
-        self.plan.check()
-
-
-Copies.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
-TestCopies = Copies.TestCase
-
-
 def test_free_units_are_those_of_a_type_that_is_counted():
     plan = Plan(Availability(CLUSTER.index))
     assert (plan.free("core"), plan.free("node")) == (8, 3)
@@ -184,5 +124,3 @@ def test_free_units_are_those_of_a_type_that_is_counted():
     for unknown in ("nonsense", "cluster", "", "slot"):
         with pytest.raises(ConfigError, match="are not counted"):
             plan.free(unknown)
-    plan.count_copies(compile_request(Jobspec.from_shape("slot/core=2"), CLUSTER.index).needs[0].content)
-    assert plan.free("slot") == 4

@@ -18,7 +18,7 @@ from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_nam
 from simsched.study.calibration.time_split import WEEK, TimeSplit
 from simsched.study.calibration.trials import Trial, Trials
 from simsched.study.calibration.wait_blocks import WaitBlocks
-from simsched.workload.writers.save import save_workload
+from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
 

@@ -13,8 +13,7 @@ from simsched.study.spec.study_file import study_from_dict
 from simsched.study.study_result import StudyResult
 from simsched.study.study_text import summary
 from simsched.workload.job import Job, Workload
-from simsched.workload.transforms.resample import shake
-from simsched.workload.transforms.rescale import scale_users
+from simsched.workload.transforms.resample import scale_users, shake
 
 CORE = ss.Jobspec.from_shape("slot=1/core")
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 import simsched as ss
-from simsched.workload.arrays.array_tasks import ArrayTask, limit_of_line, parse_tasks
 from simsched.workload.dependencies import slurm_dependencies
+from simsched.workload.job import ArrayTask, limit_of_line, parse_tasks
+from simsched.workload.save import save_workload
 from simsched.workload.transforms.transforms import merge
-from simsched.workload.writers.save import save_workload
 
 
 def load(tmp_path, text, name="jobs.yaml", **options):

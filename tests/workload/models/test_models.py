@@ -7,8 +7,7 @@ import pytest
 
 from simsched.errors import ConfigError
 from simsched.workload.models.distribution import KINDS, Distribution
-from simsched.workload.models.lublin import BATCH, INTERACTIVE, MODELS, TYPELESS, _gamma_cdf
-from simsched.workload.models.lublin_workload import LublinWorkload
+from simsched.workload.models.lublin import BATCH, INTERACTIVE, MODELS, TYPELESS, LublinWorkload, _gamma_cdf
 from simsched.workload.models.mix import Mix, Part, mix_from_dict
 from simsched.workload.models.tsafrir import HEAD, SITES, assign, estimates, head_ranks, head_times
 from simsched.workload.transforms.transforms import offered_work

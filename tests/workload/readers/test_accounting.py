@@ -8,7 +8,7 @@ from simsched.errors import WorkloadError
 from simsched.workload.load import detect, load_workload
 from simsched.workload.readers.lsf import read_lsf
 from simsched.workload.readers.sge import read_sge
-from simsched.workload.writers.save import losses, save_workload
+from simsched.workload.save import losses, save_workload
 
 
 def sge(

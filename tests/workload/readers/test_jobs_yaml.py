@@ -16,7 +16,7 @@ from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml, read_jsonl
-from simsched.workload.writers.entries import write_jobs_yaml, write_jsonl
+from simsched.workload.save import write_jobs_yaml, write_jsonl
 
 
 def table(text: str) -> list[str]:

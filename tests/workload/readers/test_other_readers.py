@@ -24,9 +24,8 @@ from simsched.workload.readers.pbs import flat_of, read_pbs
 from simsched.workload.readers.sacct import read_sacct
 from simsched.workload.readers.slurm_json import read_sacct_json
 from simsched.workload.readers.swf import read_swf
+from simsched.workload.save import write_sacct, write_swf
 from simsched.workload.transforms.transforms import rebase
-from simsched.workload.writers.sacct_writer import write_sacct
-from simsched.workload.writers.swf_writer import write_swf
 
 # ------------------------------------------------------------ flux jobs --json
 

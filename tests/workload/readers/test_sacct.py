@@ -18,8 +18,7 @@ from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers import slurm_values as sv
 from simsched.workload.readers.sacct import read_sacct
 from simsched.workload.readers.slurm_json import read_sacct_json, read_squeue_json
-from simsched.workload.writers.sacct_writer import write_sacct
-from simsched.workload.writers.save import losses
+from simsched.workload.save import losses, write_sacct
 
 HEAD = (
     "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqNodes|NNodes|ReqCPUS|NCPUS|ReqTRES|ReqMem|"

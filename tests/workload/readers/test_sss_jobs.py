@@ -15,7 +15,7 @@ from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.readers.sss_jobs import read_sss, write_sss
-from simsched.workload.writers.entries import write_jobs_yaml
+from simsched.workload.save import write_jobs_yaml
 
 GROUP = """<?xml version="1.0"?>
 <JobGroup>

@@ -15,7 +15,7 @@ from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import load_workload
 from simsched.workload.mapping import ReadOptions
 from simsched.workload.readers.swf import read_swf
-from simsched.workload.writers.swf_writer import write_swf
+from simsched.workload.save import write_swf
 
 #    id submit wait run alloc cpu mem procs limit mem status user group exe queue part prev think
 GOOD = "1 10 5 100 4 -1 -1 8 3600 2048 1 7 2 3 1 0 -1 -1"

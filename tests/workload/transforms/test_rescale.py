@@ -11,8 +11,7 @@ from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Workload
-from simsched.workload.transforms.resample import DAY, WEEK, shake
-from simsched.workload.transforms.rescale import scale_copies, scale_users
+from simsched.workload.transforms.resample import DAY, WEEK, scale_copies, scale_users, shake
 from simsched.workload.transforms.steps import apply_steps
 from simsched.workload.transforms.transforms import offered_work, procs_of, seconds_of
 

@@ -10,7 +10,7 @@ import pytest
 from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.workload.job import Job, Workload
-from simsched.workload.transforms.sessions import sessions_of
+from simsched.workload.transforms.resample import sessions_of
 from simsched.workload.transforms.steps import apply_steps
 
 SPEC = Jobspec.from_shape("slot/core")

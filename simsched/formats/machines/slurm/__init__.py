@@ -1,6 +1,6 @@
-"""The parts of the readers of Slurm's files: notations, lines, nodes, partitions, settings, switches.
+"""Slurm's files: slurm.conf and its relatives, scontrol, sinfo and sacctmgr.
 
-The readers are `formats.machines.slurm_conf`, `scontrol` and `slurm_documents`.  All of them collect
-`SlurmRecords`, whose keys are those of slurm.conf in lower case, since Slurm ignores their case.  Imports
-what `formats.machines` imports.  Begin with `slurm_records`, and `understanding` after it.
+The readers `slurm_conf`, `scontrol` and `sacctmgr` collect `SlurmRecords`, whose keys are those of slurm.conf
+in lower case, since Slurm ignores their case.  `understanding` describes the records of all files together.
+Imports what `formats.machines` imports.  Begin with `slurm_records`, and `understanding` after it.
 """

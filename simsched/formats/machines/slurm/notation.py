@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.rfc.hostlist import Hostlist
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.shared.note_collector import NoteCollector
+    from simsched.formats.machines.description import NoteCollector
 
 MAX_COUNT = 1_000_000
 """The most cores, nodes or units of a resource that a value may state."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.machines.slurm.keys import PARTITION
+from simsched.errors import clip
+from simsched.formats.machines.slurm.config_lines import PARTITION
 from simsched.formats.machines.slurm.notation import UNLIMITED, stated, time_limit, whole_number, yes
 from simsched.formats.rfc.duration import format_duration
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.shared.note_collector import NoteCollector
+    from simsched.formats.machines.description import NoteCollector
 
 EXCLUSIVE = "exclusive"
 CLOSED = [["0s", "inf"]]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import FormatError
+from simsched.errors import FormatError, clip
 from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import (
     ABSENT,
@@ -25,14 +25,12 @@ from simsched.formats.rfc.clock import EARLIEST_DATE, LATEST_DATE, parse_date
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.cluster.recipe import NodeGroup
-    from simsched.formats.machines.description import MachineDescription
-    from simsched.formats.machines.shared.note_collector import NoteCollector
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
 
 KEY = "reservations"
 """The key of the tables in a configuration."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.errors import FormatError, LimitError
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.shared.note_collector import NoteCollector
-from simsched.formats.machines.slurm.gres_file import GresTypes
-from simsched.formats.machines.slurm.node_records import status_of
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.slurm.node_records import GresTypes, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
     NameReader,
@@ -24,9 +23,8 @@ from simsched.formats.machines.slurm.notation import (
 )
 from simsched.formats.machines.slurm.reservation_lines import reservation_of
 from simsched.formats.machines.slurm.settings import Settings
-from simsched.formats.machines.slurm.switches import SwitchLines
+from simsched.formats.machines.slurm.topology import SwitchLines
 from simsched.formats.rfc.hostlist import encode_hosts
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,25 +1,582 @@
-"""`describe`: the description that the records of Slurm's files make together."""
+"""`describe`: the description that the records of Slurm's files make together.
+
+The QOS and associations of the accounting database become rules and priorities (sacctmgr(1), "SPECIFICATIONS
+FOR ASSOCIATIONS" and "FOR QOS", and the page resource_limits).  A value of an account's Max… is that of each
+of its users, and its Grp… counts all of its users and of the accounts below it.  Of the other limits, the
+first one that is defined counts: partition QOS, QOS of the job (before that of the partition with
+OverPartQOS), user, account, accounts above, root.  Each rule has the place in this order as its `level`; Grp
+limits all count, and have none.  A job over MaxSubmit is refused; one over another limit waits, unless the
+QOS has the flag DenyOnLimit.
+
+PreemptType, PreemptMode, PreemptExemptTime and PreemptParameters of the cluster, PreemptMode and GraceTime of
+partitions become the table ``preemption``.  With ``preempt/qos`` the accounting database says which QOS
+preempts another.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from typing import TYPE_CHECKING, Any
 
+from simsched.errors import clip
 from simsched.formats.cluster.recipe import NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.machines.limits.slurm_limits import SlurmLimits
-from simsched.formats.machines.shared.node_groups import by_kind, differences, property_for
+from simsched.formats.machines.description import MachineDescription, QosRow
+from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
+from simsched.formats.machines.node_groups import by_kind, differences, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
-from simsched.formats.machines.slurm.notation import EVERY_NODE, comma_parts, stated, whole_number
+from simsched.formats.machines.slurm.notation import EVERY_NODE, comma_parts, stated, time_limit, whole_number
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
-from simsched.formats.machines.slurm.preemption_lines import preemption_of
-from simsched.formats.machines.slurm.settings import WHOLE_NODES
+from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, WHOLE_NODES, YOUNGEST
 from simsched.formats.machines.slurm.slurm_records import INSIDE, Line, SlurmRecords, joined
+from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import encode_hosts
-from simsched.formats.text.excerpts import clip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.slurm.settings import Settings
+
+
+MODES = ("requeue", "cancel", "suspend", "checkpoint", "off")
+ENDING = ("requeue", "cancel")
+"""The modes for which Slurm honours PreemptExemptTime (slurm.conf(5))."""
+SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that may preempt it"
+"""The note on the mode of suspended jobs."""
+
+
+def preemption_of(
+    settings: Settings,
+    tiers: Mapping[str, int],
+    partitions: Mapping[str, Line],
+    qos: Sequence[QosRow] = (),
+) -> dict[str, Any]:
+    """Return the table ``preemption``; empty if no partition and no QOS preempts another.
+
+    `tiers` is partition → PriorityTier, `qos` the QOS of the accounting database.
+    """
+    kind, mode = settings.get("preempttype"), settings.get("preemptmode")
+    where = settings.where("preempttype")
+    if kind != BY_QOS and any(row.preempts for row in qos):
+        shown = "; ".join(f"QOS {row.name} preempts {', '.join(row.preempts)}" for row in qos if row.preempts)
+        text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
+        settings.notes.left_out(text, qos[0].where.rpartition(":")[0])
+    if kind in ("", "preempt/none"):
+        _note_idle(settings, partitions)
+        return {}
+    if kind == BY_QOS:
+        _note_rest(settings, mode)
+        if qos:
+            return _by_qos(settings, qos)
+        text = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
+        settings.notes.left_out(text, where)
+        return {}
+    if kind != BY_PARTITION:
+        settings.notes.left_out(f"PreemptType={settings.values['preempttype']}", where)
+        return {}
+    if len(set(tiers.values())) < 2:
+        return {}
+    common, exempt = mode_of(mode) or "off", _exempt(settings)
+    found = _common(settings, common, exempt)
+    tables = {}
+    for name, (values, place) in partitions.items():
+        table = _victims(settings, values, place)
+        if table and name in tiers:
+            tables[name] = with_exempt(table, common, exempt)
+    if tables:
+        found["queues"] = tables
+    used = {common, *(table["mode"] for table in tables.values() if "mode" in table)}
+    if used == {"off"}:
+        return {}
+    _note_rest(settings, mode)
+    if "suspend" in used:
+        settings.notes.assumed(SUSPENDS, where)
+    return found
+
+
+def _note_idle(settings: Settings, partitions: Mapping[str, Line]) -> None:
+    """Note modes and grace times of a cluster without PreemptType, where no job is preempted."""
+    own = [(settings.get("preemptmode"), "", settings.where("preemptmode"))]
+    for name, (values, place) in partitions.items():
+        own.append((stated(values, "preemptmode"), f"partition {name}: ", place))
+    for mode, whose, where in own:
+        if mode.lower() not in ("", "off"):
+            text = f"{whose}PreemptMode={mode}: without PreemptType, no job is preempted"
+            settings.notes.left_out(text, where, cause="preemptmode without preempttype")
+
+
+def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
+    """Return the table ``preemption`` of these QOS; empty if none preempts another."""
+    notes, where = settings.notes, rows[0].where.rpartition(":")[0]
+    priorities = {row.name: row.priority for row in rows}
+    mode, exempt = mode_of(settings.get("preemptmode")) or "off", _exempt(settings)
+    tables: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        for name in row.preempts:
+            if name == row.name:
+                notes.left_out(f"QOS {name} preempts its own jobs", row.where)
+            elif name not in priorities:
+                notes.fault(f"QOS {row.name} preempts {name!r}, which the file does not have", row.where)
+        found = dict(row.victims)
+        if "exempt" not in found:
+            found = dict(with_exempt(found, mode, exempt))
+        if found.get("mode", mode) == "suspend" and found.get("exempt"):
+            found["exempt"] = 0  # Slurm ignores that of jobs that are suspended
+        others = [name for name in row.preempts if name in priorities and name != row.name]
+        if others:  # Slurm preempts jobs of the QOS of the lowest priority first
+            found["preempts"] = sorted(others, key=priorities.__getitem__)
+        if found:
+            tables[row.name] = found
+    victims = {name for table in tables.values() for name in table.get("preempts", ())}
+    modes = {tables.get(name, {}).get("mode", mode) for name in victims}
+    if modes <= {"off"}:
+        return {}
+    if "suspend" in modes:
+        notes.assumed(SUSPENDS, where)
+    shown = "; ".join(
+        f"{name}: {', '.join(table['preempts'])}" for name, table in tables.items() if "preempts" in table
+    )
+    notes.assumed(f"the QOS preempt these, the first one first: {shown}", where)
+    return {"by": "qos", **_common(settings, mode, exempt), "qos": tables}
+
+
+def _common(settings: Settings, mode: str, exempt: float) -> dict[str, Any]:
+    youngest = YOUNGEST in settings.get("schedulerparameters") or "youngest_first" in _parameters(settings)
+    found: dict[str, Any] = {"mode": mode, "order": "youngest" if youngest else "priority"}
+    return found | ({"exempt": exempt} if exempt and mode in ENDING else {})
+
+
+def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, Any]:
+    """Return a table of victims with its exempt time where it differs from that of the common mode."""
+    mode = table.get("mode", common)
+    if exempt and (mode in ENDING) != (common in ENDING) and mode != "off":
+        return {**table, "exempt": exempt if mode in ENDING else 0}
+    return table
+
+
+def _exempt(settings: Settings) -> float:
+    """Return the seconds of PreemptExemptTime; 0 without a time, and for -1."""
+    text = stated(settings.values, "preemptexempttime") or "0:00"
+    where = settings.where("preemptexempttime")
+    found = settings.notes.attempt(time_limit, text, where, "preemptexempttime")
+    return 0 if found is None or found == inf else found
+
+
+def _parameters(settings: Settings) -> list[str]:
+    return comma_parts(settings.get("preemptparameters"))
+
+
+def _note_rest(settings: Settings, mode: str) -> None:
+    """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
+    left = [name for name in _parameters(settings) if name != "youngest_first"]
+    if left:
+        settings.notes.left_out(f"PreemptParameters: {', '.join(left)}", settings.where("preemptparameters"))
+    note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
+
+
+def note_words(notes: NoteCollector, text: str, where: str, what: str) -> None:
+    """Note the words of a PreemptMode that are not kept; GANG is a part of every mode SUSPEND."""
+    words = text.lower().split(",")
+    if "within" in words:
+        notes.left_out(f"{what}=WITHIN (jobs preempt others of their own QOS)", where, cause="within")
+    if "priority" in words:
+        notes.left_out(f"{what}=PRIORITY (only jobs of a higher priority preempt)", where, cause="priority")
+    if "gang" in words and "suspend" not in words:
+        notes.left_out(f"{what}=GANG (jobs that share nodes take turns)", where, cause="gang")
+
+
+def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    own = stated(values, "preemptmode")
+    if own:
+        mode = mode_of(own.lower())
+        if mode is None:
+            settings.notes.left_out(f"PreemptMode={own}", place, cause="partition preemptmode")
+        else:
+            table["mode"] = mode
+    grace = stated(values, "gracetime")
+    if grace:
+        seconds = settings.notes.attempt(grace_time, grace, place, "gracetime")
+        if seconds:
+            table["grace"] = seconds
+    return table
+
+
+def grace_time(text: str) -> float:
+    """Return the seconds of a GraceTime, which is a number of seconds or a time.  Raises `FormatError`."""
+    return whole_number(text) if ":" not in text and "-" not in text else time_limit(text)
+
+
+def mode_of(text: str) -> str | None:
+    """Return the mode of victims in a PreemptMode, which may state GANG, PRIORITY and WITHIN beside it."""
+    return next((word for word in text.lower().split(",") if word in MODES), None)
+
+
+OVER_PARTITION, PARTITION, QOS, USER, ACCOUNT, ROOT = range(1, 7)
+"""The levels of the hierarchy."""
+MOST_NAMES = 12
+"""The most owners of limits that a note names."""
+MOST = 2**32
+"""Priorities of QOS are less than this, as Slurm's."""
+
+#: Key → sacctmgr's name, and what it states; limits and options that are not held.
+_LEFT_OUT = {
+    "grpwall": ("GrpWall", "the wall time of all jobs together"),
+    "maxtrespernode": ("MaxTRESPerNode", "the most of each node of a job"),
+    "mintres": ("MinTRES", "the least that a job requests"),
+    "grpjobsaccrue": ("GrpJobsAccrue", "the jobs whose age counts"),
+    "maxjobsaccrue": ("MaxJobsAccrue", "the jobs whose age counts"),
+    "maxjobsaccruepu": ("MaxJobsAccruePU", "the jobs whose age counts"),
+    "maxjobsaccruepa": ("MaxJobsAccruePA", "the jobs whose age counts"),
+    "minpriothresh": ("MinPrioThresh", "the least priority for a reservation"),
+    "usagethres": ("UsageThreshold", "the least fair share of jobs that may be submitted"),
+    "maxtresrunmins": ("MaxTRESRunMins", "the minutes that running jobs may still use"),
+}
+_DATABASE = {
+    "qos": ("QOS", "the QOS that its jobs may use"),
+    "defqos": ("DefaultQOS", "the QOS of jobs that name none: a log states that of each job"),
+}
+_USED_KEYS = """
+    account adminlevel cluster comment coordinators defaultaccount defaultwckey defqos description descr
+    fairshare flags gracetime
+    grpjobs grpsubmit grptres grptresmins grptresrunmins id lft limitfactor lineage maxjobs
+    maxjobspa maxjobspu maxsubmit maxsubmitpa maxsubmitpu maxtres maxtresmins maxtrespa maxtrespu
+    maxtresrunminsperaccount maxtresrunminsperuser maxwall name org organization parent parentid parentname
+    partition preempt preemptexempttime preemptmode priority qos rgt share shares usagefactor user wckeys
+"""
+_USED = frozenset(_USED_KEYS.split())
+"""The keys that are used, here or by the fair share, and those without effect on the schedule."""
+
+#: Flags of QOS in lower case, without underscores → what they state; None: held, or without effect here.
+_FLAGS: Mapping[str, str | None] = {
+    "denyonlimit": None, "denylimit": None, "overpartqos": None, "overridepartitionqos": None,
+    "nodecay": None, "none": None, "notset": None, "add": None, "remove": None, "deleted": None,
+    "enforceusagethreshold": "jobs below the UsageThreshold are rejected",
+    "noreserve": "jobs get no reservation of the backfill scheduler",
+    "partitionmaxnodes": "jobs may exceed the MaxNodes of the partition",
+    "partitionmaximumnode": "jobs may exceed the MaxNodes of the partition",
+    "partitionminnodes": "jobs may be below the MinNodes of the partition",
+    "partitionminimumnode": "jobs may be below the MinNodes of the partition",
+    "partitiontimelimit": "jobs may exceed the MaxTime of the partition",
+    "partitionqos": "a QOS of partitions alone",
+    "relative": "its limits are percentages",
+    "requiresreservation": "jobs need a reservation", "requiredreservation": "jobs need a reservation",
+    "usagefactorsafe": "GrpTRESMins counts the time limit of a job times the UsageFactor",
+}  # fmt: skip
+
+
+class SlurmLimits:
+    """The QOS and associations of joined records.
+
+    qos : the values of QOS that are not limits.
+    """
+
+    def __init__(self, records: SlurmRecords, notes: NoteCollector) -> None:
+        self._records = records
+        self._notes = notes
+        self._limits = LimitTables(notes)
+        self._qos: dict[str, Line] = {}
+        for line in records.qos:  # of a QOS in two files, the first counts
+            self._qos.setdefault(line.values["name"], line)
+        self.qos = tuple(self._row(name, *line) for name, line in self._qos.items())
+        self._associations = self._of_this_cluster()
+        self._parents = self._accounts_above()
+
+    def tables(self, cpus_per_core: int, partitions: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the tables ``[[limits]]``; of Slurm's CPUs, `cpus_per_core` are a core."""
+        for line in (*self._qos.values(), *self._associations):
+            for key, (name, meaning) in _LEFT_OUT.items():
+                self._leave_out(line, key, name, meaning)
+            for key, value in line.values.items():
+                if key not in _USED and key not in _LEFT_OUT and value.lower() not in UNLIMITED:
+                    self._notes.left_out(f"{key}={clip(value)}: not known", line.where, cause=key)
+        for line in self._associations:
+            for key, (name, meaning) in _DATABASE.items():
+                self._leave_out(line, key, name, meaning)
+        with_qos: dict[str, list[str]] = {}
+        for name, line in self._records.partitions.items():
+            of = stated(line.values, "qos")
+            if of and of in self._qos:
+                with_qos.setdefault(of, []).append(name)
+            elif of:
+                text = f"partition {clip(name)}: QOS={clip(of)} (the limits of its QOS, which no file states)"
+                self._notes.left_out(text, line.where, cause="partition qos")
+        for name, (values, where) in self._qos.items():
+            flags = self._flags(values, where)
+            over = REJECT if {"denyonlimit", "denylimit"} & flags else HOLD
+            before = bool({"overpartqos", "overridepartitionqos"} & flags)
+            if name in with_qos:
+                queues = with_qos[name]
+                scope: dict[str, Any] = {"queue": queues if len(queues) > 1 else queues[0]}
+                self._of_qos(scope, PARTITION, values, where, over)
+                both = f"the jobs of {clip(', '.join(queues))}, and the jobs with this QOS, apart"
+                text = f"limits of QOS {clip(name)} count {both}; Slurm counts them together"
+                self._notes.assumed(text, where, cause="partition qos apart")
+            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, values, where, over)
+        self._of_associations(partitions)
+        tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
+        given = self._records.settings.get("accountingstorageenforce")
+        if given and not tables:
+            text = f"AccountingStorageEnforce={given}: no file states limits of associations and QOS"
+            self._notes.left_out(text, self._records.settings.where("accountingstorageenforce"))
+        return self._levelled(tables) if tables and self._are_enforced(tables) else []
+
+    def _are_enforced(self, tables: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether Slurm enforces limits (AccountingStorageEnforce, slurm.conf(5)); a note says why."""
+        settings = self._records.settings
+        if not settings.are_stated:
+            text = "no slurm.conf states AccountingStorageEnforce: all limits of QOS and associations count"
+            self._notes.assumed(text)
+            return True
+        given = settings.get("accountingstorageenforce")
+        words = {word.strip() for word in given.split(",")}
+        where = settings.where("accountingstorageenforce")
+        if not words & {"limits", "safe", "all", "2"}:
+            stated_so = f"AccountingStorageEnforce={given}" if given else "no AccountingStorageEnforce"
+            owners = {
+                f"{kind} {', '.join([table[kind]] if isinstance(table[kind], str) else table[kind])}": None
+                for table in tables
+                for kind in ("qos", "queue", "user", "account")
+                if kind in table
+            }
+            more = f" and {len(owners) - MOST_NAMES} more" if len(owners) > MOST_NAMES else ""
+            names = ", ".join([*owners][:MOST_NAMES]) + more if owners else "all jobs"
+            text = f"this slurm.conf does not enforce limits ({stated_so}): those of {names}"
+            self._notes.left_out(text, where)
+            return False
+        quantities = {key for table in tables for key in table}
+        if "memory" in quantities and not settings.counts_memory:
+            text = "limits on memory do not count: Slurm does not count memory on this machine"
+            self._notes.left_out(text, settings.where("selecttypeparameters"))
+        if quantities & {"core-hours", "node-hours", "gpu-hours"}:
+            if not words & {"safe", "all"}:
+                text = (
+                    "GrpTRESMins: a job starts only if it can end within the limit, as with "
+                    f"AccountingStorageEnforce=safe; this one is {given}"
+                )
+                self._notes.assumed(text, where)
+            half_life = settings.get("prioritydecayhalflife") or "7-0"
+            if half_life not in ("0", "0-0", "00:00:00", "0-00:00:00"):
+                text = f"GrpTRESMins: usage does not decay (PriorityDecayHalfLife={half_life})"
+                self._notes.left_out(text, settings.where("prioritydecayhalflife"))
+        return True
+
+    def _levelled(self, tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the tables, without levels if all have the same."""
+        levels = {table.get("level") for table in tables} - {None}
+        if len(levels) > 1:
+            text = (
+                "of the limits that are not Grp limits, the first one that is defined counts: partition QOS, "
+                "QOS, user, account, root (the key level)"
+            )
+            self._notes.assumed(text)
+            return tables
+        return [{key: value for key, value in table.items() if key != "level"} for table in tables]
+
+    def _leave_out(self, line: Line, key: str, name: str, meaning: str) -> None:
+        value = line.values.get(key, "")
+        if value.lower() not in UNLIMITED and value.strip("0.") != "":
+            self._notes.left_out(f"{name}={clip(value)} ({meaning})", line.where, cause=key)
+
+    # --- QOS ---------------------------------------------------------------------------------
+
+    def _row(self, name: str, values: Mapping[str, str], where: str) -> QosRow:
+        priority = self._plain(values, "priority", 0, where)
+        used = self._plain(values, "usagefactor", 1, where)
+        if self._plain(values, "limitfactor", 1, where) not in (0, 1):
+            text = f"LimitFactor={values['limitfactor']} of QOS {name} (it multiplies limits of associations)"
+            self._notes.left_out(text, where, cause="limitfactor")
+        preempts = tuple(
+            dict.fromkeys(part.strip() for part in values.get("preempt", "").split(",") if part.strip())
+        )
+        return QosRow(name, round(priority), used, where, preempts, self._victims(values, where))
+
+    def _flags(self, values: Mapping[str, str], where: str) -> set[str]:
+        found = set()
+        for flag in comma_parts(values.get("flags", "").replace("+", ",")):
+            word = flag.strip().lower().replace("_", "")
+            found.add(word)
+            if word and word not in _FLAGS:
+                self._notes.left_out(f"Flags={clip(flag.strip())} of QOS {values['name']}: not known", where)
+            elif meaning := _FLAGS.get(word):
+                self._notes.left_out(f"Flags={flag.strip()} of QOS {values['name']} ({meaning})", where)
+        return found
+
+    def _of_qos(
+        self, scope: dict[str, Any], level: int, values: Mapping[str, str], where: str, over: str
+    ) -> None:
+        self._group(scope, values, where, over)
+        for suffix, long, dimension in (("pu", "user", "user"), ("pa", "account", "account")):
+            each = {**scope, "each": dimension, "level": level}
+            self._limits.number(each, "running-jobs", values.get(f"maxjobs{suffix}"), where, over)
+            self._limits.number(each, "submitted-jobs", values.get(f"maxsubmit{suffix}"), where, REJECT)
+            self._limits.tres(each, values.get(f"maxtres{suffix}", ""), where, over)
+            self._limits.minutes(each, values.get(f"maxtresrunminsper{long}", ""), where, "running-", over)
+        self._single({**scope, "level": level}, values, where, over)
+
+    def _victims(self, values: Mapping[str, str], where: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        text = values.get("preemptmode", "").lower()
+        note_words(self._notes, text, where, "PreemptMode of QOS")
+        mode = mode_of(text)
+        if mode not in (None, "off"):  # OFF stands for the mode of the cluster
+            found["mode"] = mode
+        for key, name, read in (
+            ("gracetime", "grace", grace_time),
+            ("preemptexempttime", "exempt", time_limit),
+        ):
+            given = values.get(key, "")
+            if given.lower() in UNLIMITED:
+                continue
+            seconds = self._notes.attempt(read, given, where, key)
+            if seconds is not None and (seconds or name == "exempt") and seconds < float("inf"):
+                found[name] = seconds
+        return found
+
+    def _plain(self, values: Mapping[str, str], key: str, usual: float, where: str) -> float:
+        """Return a value of a QOS that is a number of 0 or more."""
+        text = values.get(key, "")
+        if text.lower() in UNLIMITED:
+            return usual
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if 0 <= number < MOST:
+            return number
+        self._notes.fault(f"{key} {clip(text)!r} is not a number", where, "a number of 0 or more")
+        return usual
+
+    # --- associations ------------------------------------------------------------------------
+
+    def _of_this_cluster(self) -> list[Line]:
+        """Return the associations of the cluster: one accounting database may have those of several.
+
+        Of a value that two files state, the first counts.
+        """
+        lines = self._records.associations
+        own = self._records.settings.get("clustername")
+        named = dict.fromkeys(line.values.get("cluster", "").lower() for line in lines)
+        named.pop("", None)
+        name = own if own in named or not named else next(iter(named))
+        if name != own and (own or len(named) > 1):
+            which = f"no association is of {own}" if own else "no file states ClusterName"
+            self._notes.assumed(f"{which}: those of the cluster {clip(name)} count", lines[0].where)
+        others = [line for line in lines if line.values.get("cluster", "").lower() not in ("", name)]
+        if others:
+            names = ", ".join(sorted({line.values["cluster"] for line in others}))
+            text = f"associations of clusters other than {name}: {clip(names)} ({len(others):,})"
+            self._notes.left_out(text, others[0].where)
+            lines = [line for line in lines if line.values.get("cluster", "").lower() in ("", name)]
+        found: dict[tuple[str, str, str], Line] = {}
+        for line in lines:
+            values, place = line.values, line.where
+            key = values["account"], values["user"], values.get("partition", "")
+            if key in found:
+                known, place = found[key]
+                before = {name: value for name, value in known.items() if value.lower() not in UNLIMITED}
+                values = {**known, **values, **before}
+            found[key] = line._replace(values=values, where=place)
+        return list(found.values())
+
+    def _accounts_above(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for values, _ in self._associations:
+            if values.get("parentname"):
+                found.setdefault(values["account"], values["parentname"])
+            elif not values["user"]:
+                found.setdefault(values["account"], "")
+        return found
+
+    def _line(self, name: str) -> list[str]:
+        """Return an account and the accounts above it."""
+        found = [name]
+        while (above := self._parents.get(found[-1])) and above not in found:
+            found.append(above)
+        return found
+
+    def _of_associations(self, partitions: Sequence[str]) -> None:
+        accounts = {line.values["account"]: line for line in self._associations if not line.values["user"]}
+        users = [line for line in self._associations if line.values["user"]]
+        below: dict[str, list[str]] = {}
+        for name in self._parents:
+            for above in self._line(name):
+                below.setdefault(above, []).append(name)
+        if len(accounts.keys() - {"root"}) > 1 and not any(self._parents.values()):
+            text = "no file states which accounts are above others, as sacctmgr dump or show assoc tree does"
+            text = f"the limits of an account are those of its own users: {text}"
+            self._notes.assumed(text)
+        for name, (values, where) in accounts.items():
+            names = below.get(name, [name])
+            scope = {} if name == "root" else {"account": names if len(names) > 1 else names[0]}
+            self._group(scope, values, where, HOLD)
+        own: dict[tuple[str, str], list[str]] = {}
+        for values, _ in users:
+            if values.get("partition"):
+                own.setdefault((values["account"], values["user"]), []).append(values["partition"])
+        for values, where in users:
+            scope = {"user": values["user"], "account": values["account"]}
+            apart = own.get((values["account"], values["user"]), [])
+            if values.get("partition"):
+                scope["queue"] = values["partition"]
+            elif apart and partitions:  # the association of a partition takes the place of this one
+                others = [name for name in partitions if name not in apart]
+                if not others:
+                    continue
+                scope["queue"] = others if len(others) > 1 else others[0]
+            self._group(scope, values, where, HOLD)
+            self._maximums(scope, {**scope, "level": USER}, values, where, USER)
+        for name, (values, where) in accounts.items():
+            if name == "root":
+                self._maximums({}, {"each": ["user", "account"], "level": ROOT}, values, where, ROOT)
+                continue
+            for above in self._line(name):  # of a value of several accounts, that of the nearest counts
+                if above in accounts and above != "root":
+                    scope = {"account": name}
+                    each = {**scope, "each": "user", "level": ACCOUNT}
+                    self._maximums(scope, each, *accounts[above], ACCOUNT)
+
+    def _maximums(
+        self, scope: dict[str, Any], each: dict[str, Any], values: Mapping[str, str], where: str, level: int
+    ) -> None:
+        self._limits.number(each, "running-jobs", values.get("maxjobs"), where)
+        self._limits.number(each, "submitted-jobs", values.get("maxsubmit"), where, REJECT)
+        self._single({**scope, "level": level}, values, where, HOLD)
+
+    def _group(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+        """Add the limits on all jobs of a scope together."""
+        self._limits.number(scope, "running-jobs", values.get("grpjobs"), where, over)
+        self._limits.number(scope, "submitted-jobs", values.get("grpsubmit"), where, REJECT)
+        self._limits.tres(scope, values.get("grptres", ""), where, over)
+        self._limits.minutes(scope, values.get("grptresmins", ""), where, "", over)
+        self._limits.minutes(scope, values.get("grptresrunmins", ""), where, "running-", over)
+
+    def _single(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+        """Add the limits on each job of a scope."""
+        job = {**scope, "each": "job"}
+        self._limits.tres(job, values.get("maxtres", ""), where, over)
+        self._limits.minutes(job, values.get("maxtresmins", ""), where, "", over)
+        wall = values.get("maxwall", "")
+        if wall.lower() not in UNLIMITED:
+            seconds = self._notes.attempt(time_limit, wall, where, "MaxWall")
+            if seconds is not None and seconds < float("inf"):
+                self._limits.add(job, "duration", format_duration(seconds), over)
+
+
+def _in_cores(table: Mapping[str, Any], cpus_per_core: int) -> dict[str, Any]:
+    """Return a table with cores in the place of hardware threads."""
+    if cpus_per_core == 1:
+        return dict(table)
+    return {
+        key: value // cpus_per_core
+        if key == "cores"
+        else value / cpus_per_core
+        if key.endswith("core-hours")
+        else value
+        for key, value in table.items()
+    }
+
 
 MAX_WEIGHT = 2**32
 MAX_WORDS = 1000

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simsched.workload.readers.tables.column_map import COUNTS, DURATIONS, TIMES
-from simsched.workload.readers.tables.column_sql import is_nested, is_number
 from simsched.workload.readers.tables.relation import VIEW, named, open_relation, rows_within
+from simsched.workload.readers.tables.table_rows import is_nested, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -98,7 +98,7 @@ def proposed_map(source: Source) -> str:
     FormatError
         for content that cannot be read as a table.
     """
-    from simsched.workload.readers.tables.presets import presets_for
+    from simsched.workload.readers.tables.column_map import presets_for
 
     with open_relation(source, source.name) as whole:
         relation, columns = whole, shown_columns(whole)
@@ -154,7 +154,6 @@ def _roles(columns: dict[str, str]) -> dict[str, str]:
 
 
 def _is_slurm_database(columns: Iterable[str]) -> bool:
-    """Whether a table is one of jobs in the database of slurmdbd, by its columns."""
     return {"id_job", "time_submit"} <= {name.lower() for name in columns}
 
 

@@ -130,7 +130,7 @@ def rows_within(relation: Relation) -> Relation:
 
 def _inside(relation: Relation, key: str, where: str) -> Relation:
     """Return the rows in a key, such as ``jobs`` or ``data.jobs``; errors as `open_relation`."""
-    from simsched.workload.readers.tables.column_expressions import check_columns
+    from simsched.workload.readers.tables.column_map import check_columns
 
     first, *rest = key.split(".")
     check_columns([first], relation.columns, where, relation.name)
@@ -276,7 +276,7 @@ def _csv_options(columns: ColumnMap | None, packed: str) -> str:
 
 def _text_columns(names: list[str], columns: ColumnMap | None) -> list[str]:
     """Return the columns that are read as text: all that no expression names."""
-    from simsched.workload.readers.tables.column_expressions import columns_in
+    from simsched.workload.readers.tables.column_map import columns_in
 
     if columns is None:
         return []

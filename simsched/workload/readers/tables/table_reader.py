@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, WorkloadError
 from simsched.garbage import collector_paused
-from simsched.workload.arrays.array_tasks import ArrayTask
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
-from simsched.workload.job import FIRST_PLACES, Job, Skip, Workload
-from simsched.workload.job_attributes import with_attributes
+from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather, hosts_of
-from simsched.workload.readers.tables.column_map import ATTRIBUTES
-from simsched.workload.readers.tables.presets import presets_for, without_absent_energy
+from simsched.workload.readers.gather import Gather, hosts_of, with_attributes
+from simsched.workload.readers.tables.column_map import ATTRIBUTES, presets_for, without_absent_energy
 from simsched.workload.readers.tables.relation import open_relation, rows_within
-from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, RESULTS, Rows
+from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, Rows
+from simsched.workload.readers.tables.table_rows import OUTCOMES as RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -183,7 +181,6 @@ class _Jobs:
     # -- jobs ----------------------------------------------------------------------
 
     def _number_requests(self) -> None:
-        """Number the different requests in the table ``requests``."""
         names = ", ".join(self._keys())
         self.rows.relation.rows(
             f"create temp table requests as select *, row_number() over () - 1 as request from "

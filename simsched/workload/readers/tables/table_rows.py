@@ -1,29 +1,335 @@
 """The rows of a table in DuckDB: one pass over the source, then one table of jobs with their faults.
 
 The table `JOBS` has one row per row of the source, in its order: numbers as jobs have them, codes of the
-names (see `Rows.names`), and in `reason` the index of the first reason to leave the row out.
+names (see `Rows.names`), and in `reason` the index of the first reason to leave the row out.  Times become
+microseconds after 1970 (UTC), durations seconds, counts whole numbers rounded up.  A value that cannot be
+read becomes null; `Item.broken` finds such rows.
 """
 
 from __future__ import annotations
 
+import math
+import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, FormatError, WorkloadError
+from simsched.errors import ConfigError, FormatError, SimschedError, WorkloadError, did_you_mean
+from simsched.formats.rfc.duration import parse_duration
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.slurm_values import MOST_ENERGY
-from simsched.workload.readers.tables import text_values
-from simsched.workload.readers.tables.column_expressions import check_columns, columns_in
-from simsched.workload.readers.tables.column_map import ATTRIBUTES, TEXTS, TIMES
-from simsched.workload.readers.tables.column_sql import items_of, named_fault
-from simsched.workload.readers.tables.relation import VIEW, named
+from simsched.workload.readers.slurm_values import (
+    MOST_ENERGY,
+    NO_LIMIT,
+    RESULTS,
+    UNFINISHED,
+    clock,
+    kilobytes,
+)
+from simsched.workload.readers.tables.column_map import (
+    ATTRIBUTES,
+    COUNTS,
+    DURATIONS,
+    TEXTS,
+    TIMES,
+    check_columns,
+    columns_in,
+)
+from simsched.workload.readers.tables.relation import VIEW, named, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from simsched.workload.readers.tables.column_map import ColumnMap
-    from simsched.workload.readers.tables.column_sql import Item
+    from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
     from simsched.workload.readers.tables.relation import Relation
+
+
+_DAYS = re.compile(r"(\d{1,7}) days?,? (?:\+)?(\d{1,7}:\d\d:\d\d)(?:\.(\d{1,9}))?")
+_ENDLESS = frozenset(word.lower() for word in NO_LIMIT) | {"infinite", "inf", "infinity", "-1"}
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([KMGTP]?)(i?)B", re.IGNORECASE)
+_POWERS = " KMGTP"
+
+
+def seconds_of_text(text: str) -> float | None:
+    """Return the seconds of ``1-02:00:00``, ``90:00``, ``1 days 02:00:00`` or ``1.5h``; inf for no limit.
+
+    >>> seconds_of_text("1-02:00:00"), seconds_of_text("0 days 00:10:00"), seconds_of_text("1.5h")
+    (93600, 600.0, 5400.0)
+    >>> seconds_of_text("UNLIMITED"), seconds_of_text("soon")
+    (inf, None)
+    """
+    bare = text.strip()
+    if bare.lower() in _ENDLESS:
+        return math.inf
+    found = clock(bare)
+    if found is not None:
+        return found
+    days = _DAYS.fullmatch(bare)
+    if days is not None:
+        return int(days[1]) * 86400 + (clock(days[2]) or 0) + float(f"0.{days[3] or 0}")
+    try:
+        return parse_duration(bare)
+    except SimschedError:
+        return None
+
+
+def kilobytes_of_text(text: str) -> tuple[float, str] | None:
+    """Return (KB, per) of a size such as ``16Gn`` or ``16 GiB``; `per` is ``core``, ``node`` or ``job``.
+
+    Without a B the powers are those of 1024, as Slurm counts.
+
+    >>> kilobytes_of_text("4000Mc"), kilobytes_of_text("2 KiB"), kilobytes_of_text("much")
+    ((4096000, 'core'), (2.0, 'job'), None)
+    """
+    size = _SIZE.fullmatch(text.strip())
+    if size is not None:
+        base = 1024 if size[3] else 1000
+        return float(size[1]) * base ** _POWERS.index(size[2].upper() or " ") / 1024, "job"
+    found = kilobytes(text.strip())
+    if found is None:
+        return (0.0, "job") if text.strip().strip("0.") == "" else None
+    return found[0], {"c": "core", "n": "node"}.get(found[1], "job")
+
+
+def nodes_of_text(text: str) -> int | None:
+    """Return the number of nodes in a list of nodes (RFC 29, as Slurm and Flux write them).
+
+    >>> nodes_of_text("n[1-4,7]"), nodes_of_text("a,b"), nodes_of_text("n[1-")
+    (5, 2, None)
+    """
+    from simsched.formats.rfc.hostlist import Hostlist
+
+    try:
+        return len(Hostlist.parse(text.strip()))
+    except SimschedError:
+        return None
+
+
+def state_of_text(text: str, values: Mapping[str, str]) -> str | None:
+    """Return the result of a job (RFC 21), RUNNING or PENDING; `values` first, then Slurm's words.
+
+    >>> state_of_text("Pass", {"Pass": "COMPLETED"}), state_of_text("cancelled by 7", {})
+    ('COMPLETED', 'CANCELED')
+    >>> state_of_text("SUSPENDED", {}), state_of_text("sleepy", {})
+    ('RUNNING', None)
+    """
+    lower = {key.lower(): value for key, value in values.items()}
+    given = values.get(text) or lower.get(text.strip().lower())
+    if given:
+        return given
+    word = text.strip().upper().split(" ")[0].rstrip("+")
+    if word in UNFINISHED:
+        return "PENDING" if word == "PENDING" else "RUNNING"
+    return RESULTS.get(word) or ("CANCELED" if word == "CANCELED" else None)
+
+
+UNITS = {
+    "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600, "d": 86400,
+    "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
+    "J": 1, "kJ": 1e3, "MJ": 1e6, "Wh": 3600, "kWh": 3.6e6,
+    "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+}  # fmt: skip
+"""Seconds, bytes or joules of each unit."""
+_PER_SECOND = {"epoch": 1, "epoch-ms": 1e3, "epoch-us": 1e6, "epoch-ns": 1e9}
+_NUMBER = re.compile(r"U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM")
+_NESTED = re.compile(r"STRUCT\(|MAP\(|UNION\(|JSON\b|VARIANT\b|.*\[\d*\]$")
+_ZONED = r"\d:\d\d(:\d\d)?([.,]\d+)?\s*(Z|UTC|[+-]\d\d(:?\d\d)?)$"
+_KINDS = {"time": "a time", "duration": "a duration", "count": "a number", "memory": "a size"}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One column of the map in SQL: its `raw` value, the `value` that is read, and its type and kind.
+
+    `kind` is ``time``, ``duration``, ``count``, ``memory``, ``id`` or ``text``.  `has_text` says that some
+    of its texts are left to `seconds_of_text` and its like.
+    """
+
+    name: str
+    kind: str
+    raw: str
+    value: str
+    has_text: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The reason for which a row with an unreadable value is ignored."""
+        return f"{self.name} is not {_KINDS[self.kind]}"
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether a value of this item can be unreadable."""
+        return self.kind in _KINDS
+
+
+def is_nested(type_: str) -> bool:
+    """Whether the values of a type of DuckDB have parts."""
+    return _NESTED.match(type_) is not None
+
+
+def is_number(type_: str) -> bool:
+    """Whether a type of DuckDB is a number.
+
+    >>> is_number("UBIGINT"), is_number("DECIMAL(18,3)"), is_number("VARCHAR"), is_nested("BIGINT[]")
+    (True, True, False, True)
+    """
+    return _NUMBER.fullmatch(type_) is not None
+
+
+def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
+    """Return the item of each column of the map.
+
+    Raises
+    ------
+    ConfigError
+        for a column that the table lacks, a nested column, a column of another type, and a zone that does
+        not exist.
+    FormatError
+        for an expression that does not fit the types of its columns.
+    """
+    raws = {name: _raw(column, relation, _place(columns, name)) for name, column in columns.columns.items()}
+    types = dict(zip(raws, _types(raws, columns, relation), strict=True))
+    made = {}
+    for name, column in columns.columns.items():
+        where = _place(columns, name)
+        if is_nested(types[name]):
+            raise ConfigError(
+                f"the column {column.text!r} is nested ({types[name][:80]})",
+                where=where,
+                expected="a column of single values, or an expression such as x.field, x[1] or len(x)",
+            )
+        raw = _without_missing(raws[name], column, types[name])
+        made[name] = _item(name, column, raw, types[name], columns, relation)
+    return made
+
+
+def _types(raws: Mapping[str, str], columns: ColumnMap, relation: Relation) -> list[str]:
+    """Return the types of values in SQL; all at once, since DuckDB samples a text file for each query."""
+    try:
+        described = relation.rows(f"describe select {', '.join(raws.values())} from {VIEW}")
+    except FormatError:
+        for name, raw in raws.items():
+            with named_fault(columns, f"columns.{name}"):
+                relation.rows(f"describe select {raw} from {VIEW}")
+        raise
+    return [str(row[1]) for row in described]
+
+
+@contextmanager
+def named_fault(columns: ColumnMap, key: str) -> Iterator[None]:
+    """Give an error of DuckDB the key of the map with the expression in place of the table."""
+    try:
+        yield
+    except FormatError as error:
+        text = columns.filter if key == "filter" else columns.columns[key.removeprefix("columns.")].text
+        raise FormatError(f"{text!r}: {error.message}", where=f"{columns.where}: {key}") from None
+
+
+def _place(columns: ColumnMap, name: str) -> str:
+    return f"{columns.where}: columns.{name}"
+
+
+def _raw(column: MappedColumn, relation: Relation, where: str) -> str:
+    """Return the SQL of a value as the table has it; a dotted name is a field of a nested column."""
+    if column.expression:
+        check_columns(columns_in(column.expression, where), relation.columns, where, relation.name)
+        return f"(\n{column.expression}\n)"
+    have = {name.lower(): name for name in relation.columns}
+    if column.column.lower() in have:
+        return named(have[column.column.lower()])
+    first, *rest = column.column.split(".")
+    if rest and relation.columns.get(have.get(first.lower(), ""), "").startswith("STRUCT"):
+        return ".".join(named(part) for part in (have[first.lower()], *rest))
+    check_columns([column.column], relation.columns, where, relation.name)
+    raise AssertionError(column.column)  # check_columns refuses it
+
+
+def _without_missing(raw: str, column: MappedColumn, kind: str) -> str:
+    """Return the SQL of a value without the values that mean none."""
+    if not column.missing:
+        return raw
+    texts = [quoted(str(value)) for value in column.missing]
+    test = f"cast({raw} as varchar) in ({', '.join(texts)})"
+    numbers = [repr(value) for value in column.missing if not isinstance(value, str)]
+    if numbers and is_number(kind):
+        test = f"({test} or {raw} in ({', '.join(numbers)}))"
+    return f"(case when {test} then null else {raw} end)"
+
+
+def _item(
+    name: str, column: MappedColumn, raw: str, type_: str, columns: ColumnMap, relation: Relation
+) -> Item:
+    is_text = type_.startswith(("VARCHAR", "ENUM"))
+    text = f"trim(cast({raw} as varchar))"
+    if name in TIMES:
+        zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
+        return Item(name, "time", raw, _time(raw, text, type_, column, zone, _place(columns, name)))
+    if name in COUNTS:
+        return Item(name, "count", raw, _count(raw))
+    if name == "energy":  # of kind text: a job without a readable energy is the same job
+        return Item(name, "text", raw, f"round({_scaled(raw, UNITS[column.unit or 'J'])})")
+    if name in DURATIONS:
+        if type_ == "INTERVAL" or (type_.startswith("TIME") and not type_.startswith("TIMESTAMP")):
+            return Item(name, "duration", raw, f"cast(epoch({raw}) as double)")
+        return Item(name, "duration", raw, _scaled(raw, UNITS[column.unit or "s"]), has_text=is_text)
+    if name == "memory":
+        return Item(name, "memory", raw, _scaled(raw, UNITS[column.unit or "MiB"] / 1024), has_text=is_text)
+    if name == "id" and is_number(type_):
+        return Item(name, "id", raw, f"try_cast({raw} as bigint)")
+    return Item(name, "id" if name == "id" else "text", raw, f"nullif({text}, '')")
+
+
+def _scaled(raw: str, factor: float) -> str:
+    return f"try_cast({raw} as double) * {factor!r}"
+
+
+def _count(raw: str) -> str:
+    return f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
+
+
+def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:
+    """Return the SQL of a time in microseconds after 1970."""
+    format_ = column.format
+    if type_.startswith("TIMESTAMP WITH TIME ZONE"):
+        return f"epoch_us({raw})"
+    if type_.startswith("TIMESTAMP") or type_ == "DATE":
+        return _local(f"cast({raw} as timestamp)", zone)
+    if not is_number(type_) and not type_.startswith(("VARCHAR", "ENUM")):
+        raise ConfigError(f"{column.text!r} has the type {type_}", where=where, expected="times")
+    if "%" in format_:
+        parsed = f"try_strptime({text}, {quoted(format_)})"
+        has_zone = "%z" in format_ or "%Z" in format_
+        return f"epoch_us({parsed})" if has_zone else _local(f"cast({parsed} as timestamp)", zone)
+    per = _PER_SECOND.get(format_, 1)
+    number = f"try_cast(round(try_cast({raw} as double) * {1e6 / per!r}) as bigint)"
+    if is_number(type_) or format_ in _PER_SECOND:
+        return number
+    zoned = f"epoch_us(try_cast({text} as timestamptz))"
+    iso = (
+        f"case when regexp_matches({text}, {quoted(_ZONED)}) then {zoned} "
+        f"else {_local(f'try_cast({text} as timestamp)', zone)} end"
+    )
+    return iso if format_ == "iso" else f"coalesce({iso}, {number})"
+
+
+def _local(timestamp: str, zone: str) -> str:
+    """Return the SQL of the microseconds of a time without a zone, on the clock of this zone."""
+    return f"epoch_us({timestamp})" if zone == "UTC" else f"epoch_us(timezone({quoted(zone)}, {timestamp}))"
+
+
+def _zone(name: str, relation: Relation, where: str) -> str:
+    """Return the name of a time zone; ConfigError names the nearest one."""
+    if name == "UTC":
+        return name
+    known = {
+        str(row[0]).lower(): str(row[0]) for row in relation.rows("select name from pg_timezone_names()")
+    }
+    if name.lower() not in known:
+        near = did_you_mean(name, known.values())
+        raise ConfigError(
+            f"there is no time zone {name!r}{near}", where=where, expected="such as Europe/Rome"
+        )
+    return known[name.lower()]
+
 
 JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
@@ -32,7 +338,7 @@ NEGATIVE = "a negative run time"
 MOST_SECONDS = 1e12
 ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
-RESULTS = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
+OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
 MOST_TEXTS = 5_000_000
 """The most different texts of one column that are read one by one."""
@@ -123,7 +429,6 @@ class Rows:
                 self.select(f"select count({self._filter()}) from {VIEW}")
 
     def _filter(self) -> str:
-        """Return the SQL of the filter."""
         text = self.columns.filter
         if not text:
             return "true"
@@ -161,12 +466,10 @@ class Rows:
         """Read the texts that SQL does not, each different one once, into tables ``text → value``."""
         for name in ("runtime", "limit", "memory"):
             if name in self.items and self.items[name].has_text:
-                read: Callable[[str], Any] = (
-                    text_values.kilobytes_of_text if name == "memory" else text_values.seconds_of_text
-                )
+                read: Callable[[str], Any] = kilobytes_of_text if name == "memory" else seconds_of_text
                 self._lookup(name, f"text_{name}", read)
         if self.sized_by_nodelist:
-            self._lookup("nodelist", "nodelist", text_values.nodes_of_text)
+            self._lookup("nodelist", "nodelist", nodes_of_text)
         if "state" in self.items:
             values = self.columns.columns["state"].values
             self._lookup("state", "state", lambda text: _state_code(text, values))
@@ -296,13 +599,13 @@ class Rows:
         rules = [
             ("id is null", NO_ID),
             (f"submit is null or submit < 0 or submit >= {why.LATEST * 1_000_000}", why.NO_SUBMIT),
-            (f"state = {RESULTS.index('PENDING')}", why.NEVER_STARTED),
-            (f"state = {RESULTS.index('RUNNING')}", why.RUNNING),
+            (f"state = {OUTCOMES.index('PENDING')}", why.NEVER_STARTED),
+            (f"state = {OUTCOMES.index('RUNNING')}", why.RUNNING),
             (run, why.BACKWARDS),
         ]
         unstarted = "seconds is null" + (" or start is null" if "start" in self.items else "")
         rules += [
-            (f"({unstarted}) and state = {RESULTS.index('CANCELED')}", why.CANCELLED),
+            (f"({unstarted}) and state = {OUTCOMES.index('CANCELED')}", why.CANCELLED),
             (unstarted, why.NEVER_STARTED if "start" in self.items else why.NO_RUN_TIME),
             ("seconds < 0", NEGATIVE),
             (f"seconds >= {MOST_SECONDS!r}", ENDLESS),
@@ -373,5 +676,5 @@ def _both(tests: list[str], items: list[Item]) -> Iterable[tuple[str, Item]]:
 
 
 def _state_code(text: str, values: Any) -> float | None:
-    found = text_values.state_of_text(text, values)
-    return None if found is None else float(RESULTS.index(found))
+    found = state_of_text(text, values)
+    return None if found is None else float(OUTCOMES.index(found))

@@ -10,7 +10,7 @@ import pytest
 
 from simsched.errors import ConfigError
 from simsched.workload.load import load_workload
-from simsched.workload.readers.tables.presets import preset, preset_names, presets
+from simsched.workload.readers.tables.column_map import preset, preset_names, presets
 
 ROWS = {
     "pm100": (

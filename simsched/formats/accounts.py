@@ -1,0 +1,478 @@
+"""Accounts (banks) and their users, with shares and usage, from the files of accounting databases.
+
+A table has a header line and cells between commas, bars, tabs or, as Slurm prints for people, in
+columns over dashes.  Its columns are recognised by name, so that these are all one format: ``accounts.csv``
+(account, parent, user, shares, usage …), ``sshare -a`` (``-P``, ``-l`` …), ``sacctmgr show assoc -P``,
+``flux account view-bank -t`` and the tables of ``flux account export-db``.  In the trees that sshare and
+flux-accounting print, an account is indented by one blank more than its parent.
+
+The file of ``sacctmgr dump CLUSTER`` has one thing and its options per line, after sacctmgr(1), "FLAT FILE
+DUMP AND LOAD".  Accounts and users belong to the last ``Parent`` before them.  Its limits are not read here::
+
+    Cluster - 'tux':Fairshare=1:QOS='normal'
+    Parent - 'root'
+    Account - 'physics':Description='physics':Organization='science':Fairshare=40
+    Parent - 'physics'
+    User - 'adam':DefaultAccount='physics':Fairshare=10
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import ConfigError, FormatError, SimschedError, clip, did_you_mean
+from simsched.formats.text.documents import load_document, name_of, read_text
+from simsched.formats.text.sniffing import outline
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+
+ROOT = "root"
+PARENT = "parent"
+"""The shares of an account or user that has the share of its parent (``FairShare=parent``)."""
+COLUMNS = ("account", "parent", "user", "shares", "usage", "default", "priority")
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRow:
+    """One account, or one user in one account.
+
+    Attributes
+    ----------
+    account : the account; that of the user if there is a `user`.
+    parent : the account above it, of a row without a user; None: the root.
+    user : None for the account itself.
+    shares : shares beside its siblings, 0 or more; `PARENT`: those of the parent count.
+    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
+    default : whether jobs of the user that name no account are charged to this one.
+    priority : the priority of an account or association, for the factor ``account``.
+    where : the place of the row, for messages.
+    cluster, partition : those of an association of Slurm; empty: any.
+    """
+
+    account: str
+    parent: str | None = None
+    user: str | None = None
+    shares: float | str = 1.0
+    usage: float = 0.0
+    default: bool = False
+    priority: float | None = None
+    where: str = ""
+    cluster: str = ""
+    partition: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data, without values that are the usual ones."""
+        usual = {"parent": None, "user": None, "usage": 0.0, "default": False, "priority": None}
+        plain = {name: value for name, value in asdict(self).items() if name in COLUMNS}
+        return {name: value for name, value in plain.items() if name not in usual or usual[name] != value}
+
+
+def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of plain data, each entry a table with `COLUMNS` as its keys.
+
+    Raises
+    ------
+    ConfigError
+        For an entry that is not such a table.
+    """
+    return tuple(_row(entry, f"{where}[{at}]") for at, entry in enumerate(entries))
+
+
+def _row(entry: Any, where: str) -> AccountRow:
+    if isinstance(entry, AccountRow):
+        return entry
+    if not isinstance(entry, Mapping):
+        raise ConfigError(
+            f"{entry!r} is not an account", where=where, expected="a table of account, shares …"
+        )
+    for key in entry:
+        if key not in COLUMNS:
+            hint = did_you_mean(str(key), COLUMNS)
+            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(COLUMNS))
+    texts = {key: _text(entry.get(key), f"{where}.{key}") for key in ("account", "parent", "user")}
+    if texts["account"] is None:
+        raise ConfigError(
+            "the row names no account", where=where, expected="account = the name of an account"
+        )
+    default = entry.get("default", False)
+    if not isinstance(default, bool):
+        raise ConfigError(
+            f"{default!r} is not a truth value", where=f"{where}.default", expected="true or false"
+        )
+    priority = entry.get("priority")
+    return AccountRow(
+        texts["account"],
+        texts["parent"],
+        texts["user"],
+        shares_of(entry.get("shares", 1), f"{where}.shares"),
+        amount_of(entry.get("usage", 0), f"{where}.usage"),
+        default,
+        None if priority is None else finite(priority, f"{where}.priority"),
+        where,
+    )
+
+
+def _text(value: Any, where: str) -> str | None:
+    if value is None or (isinstance(value, str) and value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # users of many logs are numbers
+    raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+
+
+def shares_of(value: Any, where: str) -> float | str:
+    """Return shares: a number of 0 or more, or `PARENT`; ConfigError for anything else."""
+    if isinstance(value, str) and value.strip().lower() == PARENT:
+        return PARENT
+    return amount_of(value, where, "a number of 0 or more, or parent")
+
+
+def amount_of(value: Any, where: str, expected: str = "a number of 0 or more") -> float:
+    """Return a finite number of 0 or more, from a number or its text; ConfigError for anything else."""
+    number = finite(value, where, expected)
+    if number < 0:
+        raise ConfigError(f"{value!r} is negative", where=where, expected=expected)
+    return number
+
+
+def finite(value: Any, where: str, expected: str = "a number") -> float:
+    """Return a finite number, from a number or its text; ConfigError for anything else."""
+    try:
+        number = float("nan") if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not isfinite(number):
+        raise ConfigError(f"{value!r} is not a finite number", where=where, expected=expected)
+    return number
+
+
+def plain_rows(rows: Iterable[AccountRow]) -> list[dict[str, Any]]:
+    """Return rows as the plain data that `rows_of` reads."""
+    return [row.to_dict() for row in rows]
+
+
+_LINE = re.compile(
+    r"(Cluster|ClusterName|QOS|Parent|Account|User)\s*-\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]+?))\s*(?::(.*))?",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(r"\s*([A-Za-z]+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*))\s*(?::|$)")
+_FORM = "Cluster, Parent, Account or User - 'name':Option=value"
+_FIRST = re.compile(r"(?im)^(?:Cluster|ClusterName|QOS|Parent|Account)\s*-\s*['\"]?\w")
+
+
+def is_dump(text: str) -> bool:
+    """Whether a text begins like the file of ``sacctmgr dump``."""
+    head = "\n".join(line for line in text[:4096].splitlines() if line.strip() and line[:1] != "#")
+    return _FIRST.match(head) is not None
+
+
+def read_dump(text: str, where: str) -> Iterator[AccountRow]:
+    """Yield the accounts and users.
+
+    Raises
+    ------
+    FormatError, ConfigError
+        For a line of another form, or shares or a priority that are not numbers; with the line.
+    """
+    cluster, parent = "", ROOT
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if not bare or bare.startswith("#"):
+            continue
+        place = f"{where}:{number}"
+        found = _LINE.fullmatch(bare)
+        if found is None:
+            raise FormatError(f"{clip(bare)!r} is not a line of sacctmgr dump", where=place, expected=_FORM)
+        kind, name = found[1].lower(), next(filter(None, found.groups()[1:4]), "")
+        options = _options(found[5] or "", place)
+        if kind == "parent":
+            parent = name
+        elif kind in ("cluster", "clustername"):
+            cluster = name
+        elif kind in ("account", "user"):
+            try:
+                yield replace(_dump_row(kind, name, parent, options, place), cluster=cluster)
+            except SimschedError as error:
+                raise error.at(place) from None
+
+
+def _dump_row(kind: str, name: str, parent: str, options: dict[str, str], place: str) -> AccountRow:
+    shares = shares_of(options.get("fairshare", options.get("shares", "1")), "Fairshare")
+    priority = finite(options["priority"], "Priority") if "priority" in options else None
+    if kind == "account":
+        return AccountRow(name, parent, None, shares, priority=priority, where=place)
+    default = options.get("defaultaccount") == parent
+    return AccountRow(parent, None, name, shares, default=default, priority=priority, where=place)
+
+
+def _options(text: str, place: str) -> dict[str, str]:
+    """Return the options of a line, by their names in lower case."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        option = _OPTION.match(text, at)
+        if option is None:
+            raise FormatError(f"{clip(text[at:])!r} is not an option", where=place, expected=_FORM)
+        found[option[1].lower()] = next(filter(None, option.groups()[1:]), "").strip()
+        at = option.end()
+    return found
+
+
+KNOWN = (
+    "accounts.csv with the columns account, parent, user, shares, usage; sshare; sacctmgr dump; "
+    "sacctmgr show assoc -P; or an export of flux-accounting"
+)
+#: Column → names of it in lower case, without blanks and marks; the first that a table has counts.
+NAMES: dict[str, tuple[str, ...]] = {
+    "account": ("account", "bank"),
+    "parent": ("parent", "parentbank", "parname", "parentname", "parentaccount"),
+    "user": ("user", "username"),
+    "shares": ("shares", "rawshares", "share"),
+    "usage": ("usage", "rawusage", "jobusage"),
+    "default": ("default", "defaultbank", "defacct"),
+    "priority": ("priority",),
+    "active": ("active",),
+    "cluster": ("cluster",),
+    "partition": ("partition",),
+}
+_MARKS = re.compile(r"[^a-z]")
+_DASHES = re.compile(r"-+")
+
+
+def read_accounts(
+    paths: str | Path | Sequence[str | Path], cluster: str = "", note: Callable[[str], None] | None = None
+) -> tuple[AccountRow, ...]:
+    """Return the rows of one file, or of several, such as the two tables of flux-accounting.
+
+    Of the associations of several clusters of Slurm, those of `cluster` count, or without any those of the
+    first; of several of one user in one account, that of no partition, or the first.  `note` hears of the
+    others.
+
+    Raises
+    ------
+    FormatError, ConfigError
+        If a file is of no known format or a value in it is not valid; with the line.
+    """
+    listed = [paths] if isinstance(paths, str | Path) else paths
+    found: list[AccountRow] = []
+    for path in listed:
+        found += accounts_of_text(read_text(path), name_of(path))
+    clusters = dict.fromkeys(row.cluster.lower() for row in found if row.cluster)
+    cluster = cluster.lower() if cluster.lower() in clusters else next(iter(clusters), "")
+    others = {row.cluster for row in found if row.cluster.lower() not in ("", cluster)}
+    if others and note:
+        note(f"accounts of clusters other than {cluster}: {clip(', '.join(sorted(others)))}")
+    found = [row for row in found if row.cluster not in others]
+    chosen = {(row.account, row.user): row for row in reversed(found) if row.partition}
+    chosen |= {(row.account, row.user): row for row in found if not row.partition}
+    apart = [row for row in found if row.partition and chosen[row.account, row.user] is not row]
+    if apart and note:
+        names = ", ".join(dict.fromkeys(row.user or "" for row in apart))
+        note(f"shares of associations with a partition: {clip(names)} ({len(apart):,})")
+    return tuple(row for row in found if not row.partition or chosen[row.account, row.user] is row)
+
+
+def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of a text; errors as `read_accounts`."""
+    if text.lstrip()[:1] in ("{", "["):
+        return tuple(_of_document(load_document(text, where), where))
+    if is_dump(text):
+        return tuple(read_dump(text, where))
+    return tuple(_table_rows(text, where))
+
+
+def looks_like_accounts(text: str) -> bool:
+    """Whether a text begins like one of the formats that name accounts (`accounts.csv` and others)."""
+    if text.lstrip("\ufeff \t\r\n")[:1] == "{":
+        return "shares_raw" in outline(text).get("associations", ("", ()))[1]
+    if is_dump(text):
+        return True
+    lines = [line for line in text[:4096].splitlines() if line.strip() and not line.startswith("#")]
+    mark = delimiter_of(lines[0]) if lines else None
+    columns = _columns(lines[0].split() if mark is None else lines[0].split(mark)) if lines else {}
+    return "account" in columns and "shares" in columns
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def _of_document(document: Any, where: str) -> Iterator[AccountRow]:
+    """Yield the rows of a list of rows, or of ``flux account export-db --fairshare-emulate``."""
+    if isinstance(document, list):
+        yield from rows_of(document, where)
+        return
+    if isinstance(document.get("associations"), list):
+        yield from _associations(document["associations"], where)
+        return
+    root = document.get("root")
+    if not isinstance(root, dict) or "bank" not in root:
+        raise FormatError("the format of the accounts is not recognised", where=where, expected=KNOWN)
+    # An explicit stack: the depth of a document is not bounded by that of Python's.
+    pending: list[tuple[Any, str | None, str]] = [(root, None, f"{where}: root")]
+    while pending:
+        node, parent, place = pending.pop()
+        if not isinstance(node, dict) or not isinstance(node.get("username", node.get("bank")), str):
+            raise FormatError(
+                "this is not a bank or a user", where=place, expected="bank or username, shares, usage"
+            )
+        shares = shares_of(node.get("shares", 1), f"{place}.shares")
+        usage = amount_of(node.get("usage", 0), f"{place}.usage")
+        if "username" in node:
+            if parent is None:
+                raise FormatError("the root is a user", where=place, expected="a bank")
+            yield AccountRow(parent, None, node["username"], shares, usage, where=place)
+            continue
+        yield AccountRow(node["bank"], parent, None, shares, usage, where=place)
+        children = node.get("children", [])
+        if not isinstance(children, list):
+            raise FormatError("children is not a list", where=place, expected="a list of banks and users")
+        below = [(child, node["bank"], f"{place}.children[{at}]") for at, child in enumerate(children)]
+        pending += reversed(below)
+
+
+_OF_PARENT = 0x7FFFFFFF
+"""The shares of a user who has those of the account (slurmdb.h, ``SLURMDB_FS_USE_PARENT``)."""
+
+
+def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
+    """Yield the rows of ``sacctmgr show assoc --json``."""
+    for at, item in enumerate(items):
+        place = f"{where}: associations[{at}]"
+        names = (
+            [item.get(key) or "" for key in ("account", "user", "parent_account", "cluster", "partition")]
+            if isinstance(item, dict)
+            else []
+        )
+        if not names or not names[0] or not all(isinstance(name, str) for name in names):
+            raise FormatError("this is not an association", where=place, expected="account, user, shares_raw")
+        account, user, parent, cluster, partition = names
+        given = item.get("shares_raw", 1)
+        number = given.get("number", 1) if isinstance(given, dict) else given
+        shares = shares_of("parent" if number == _OF_PARENT else number, f"{place}.shares_raw")
+        yield AccountRow(
+            account,
+            None if user else parent or None,
+            user or None,
+            shares,
+            default=bool(user) and item.get("is_default") is True,
+            where=place,
+            cluster=cluster,
+            partition=partition,
+        )
+
+
+# -- tables ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class IndentedAccounts:
+    """The accounts above the present line of a table in which depth is indentation."""
+
+    above: list[tuple[int, str]] = field(default_factory=list)
+    indented: bool = False
+
+    def parent(self, cell: str, *, is_user: bool) -> str | None:
+        """Return the account above that of the cell; None without one, or if nothing is indented."""
+        depth, name = len(cell) - len(cell.lstrip(" ")), cell.strip()
+        self.indented = self.indented or depth > 0
+        if is_user:
+            return None
+        while self.above and self.above[-1][0] >= depth:
+            self.above.pop()
+        parent = self.above[-1][1] if self.above else None
+        self.above.append((depth, name))
+        return parent if self.indented else None
+
+
+def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
+    lines = [(at, line) for at, line in enumerate(text.splitlines(), 1) if line.strip() and line[:1] != "#"]
+    if not lines:
+        raise FormatError("the file has no accounts", where=where, expected=KNOWN)
+    mark = delimiter_of(lines[0][1])
+    spans = _spans(lines) if mark is None else []
+
+    def cells_of(line: str) -> list[str]:
+        if mark is None:
+            return [line[begin:end].rstrip() for begin, end in spans]
+        return next(csv.reader([line], delimiter=mark))
+
+    columns = _columns(cells_of(lines[0][1]))
+    if not {"account", "shares"} <= columns.keys():
+        place = f"{where}:{lines[0][0]}"
+        raise FormatError("the format of the accounts is not recognised", where=place, expected=KNOWN)
+    tree = IndentedAccounts()
+    for at, line in lines[2 if spans else 1 :]:
+        cells = cells_of(line)
+        named = {name: cells[place] if place < len(cells) else "" for name, place in columns.items()}
+        row = _table_row(named, tree, f"{where}:{at}")
+        if row is not None:
+            yield row
+
+
+def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> AccountRow | None:
+    """Return the row of a line; None for one that was removed."""
+    account, user = cells["account"], cells.get("user", "").strip() or None
+    if not account.strip():
+        raise FormatError("the line names no account", where=where, expected="the name of an account")
+    for name in (account, user or ""):
+        if name.endswith("+"):
+            raise FormatError(
+                f"the name {name.strip()!r} is cut short", where=where, expected="the output of sshare -P"
+            )
+    parent = cells.get("parent", "").strip() or tree.parent(account, is_user=user is not None)
+    if cells.get("active", "").strip().lower() in ("0", "false", "no"):
+        return None
+    default, priority = cells.get("default", "").strip(), cells.get("priority", "").strip()
+    return AccountRow(
+        account.strip(),
+        None if user is not None else parent,
+        user,
+        _value(shares_of, cells.get("shares", "").strip() or 1, where, "shares"),
+        _value(amount_of, cells.get("usage", "").strip() or 0, where, "usage"),
+        default.lower() in ("1", "true", "yes") or default == account.strip(),
+        _value(finite, priority, where, "priority") if priority else None,
+        where,
+        cells.get("cluster", "").strip(),
+        cells.get("partition", "").strip(),
+    )
+
+
+def _value(reader: Any, text: Any, where: str, column: str) -> Any:
+    try:
+        return reader(text, column)
+    except SimschedError as error:
+        raise error.at(where) from None
+
+
+def delimiter_of(header: str) -> str | None:
+    """Return the mark between the cells of a header; None if there are only blanks."""
+    return next((mark for mark in "|,\t;^~" if mark in header), None)
+
+
+def _columns(names: Sequence[str]) -> dict[str, int]:
+    """Return column → its place; ``FairShare`` of sshare is the factor, and not the shares."""
+    words = [_MARKS.sub("", name.lower()) for name in names]
+    found: dict[str, int] = {}
+    for column, known in NAMES.items():
+        place = next((words.index(word) for word in known if word in words), None)
+        if place is not None:
+            found[column] = place
+    return found
+
+
+def _is_ruler(line: str) -> bool:
+    return not line.replace("-", "").strip()
+
+
+def _spans(lines: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
+    """Return the columns of a table without delimiters: over dashes, or none without dashes."""
+    ruled = len(lines) > 1 and _is_ruler(lines[1][1])
+    return [found.span() for found in _DASHES.finditer(lines[1][1])] if ruled else []

@@ -1,0 +1,559 @@
+"""PBS Professional, OpenPBS and Torque: nodes, queues and limits.
+
+Nodes are the text or JSON of ``pbsnodes -a``, or ``print node @default`` of qmgr.  A cpu of PBS (``ncpus``,
+``np``) is a core.  Vnodes of one host are one node: PBS places a chunk on one host and may take it from
+several of its vnodes.  Units of memory are powers of 1024.
+
+Queues are what ``qmgr -c "print server"`` or ``qstat -Qf -F json`` prints; one file may have nodes as well.
+The limits ``max_run``, ``max_queued`` and ``max_run_res`` of a queue or the server are lists such as
+``[u:PBS_GENERIC=5],[u:alice=10],[o:PBS_ALL=100]``: each user, one user, all jobs.  The older attributes
+``max_user_run``, ``max_running``, ``max_user_queuable`` and ``max_queuable`` have one number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import LimitError, clip
+from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
+from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
+from simsched.formats.machines.node_groups import (
+    MAX_UNITS,
+    NodeRow,
+    groups_of,
+    usable_host,
+    usable_properties,
+)
+from simsched.formats.rfc.duration import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+AVAILABLE = "resources_available."
+DOWN = {
+    "down", "stale", "state-unknown", "unknown", "unresolvable-hostname", "unresolvable", "provisioning",
+    "wait-provisioning", "sleep", "initializing",
+}  # fmt: skip
+DRAINED = {"offline", "maintenance"}
+UP = {
+    "free", "job-exclusive", "job-busy", "job-sharing", "busy", "resv-exclusive", "reserve", "time-shared",
+    "resv", "<various>", "active",
+}  # fmt: skip
+_USED = (
+    "state",
+    "np",
+    "pcpus",
+    "gpus",
+    "properties",
+    "queue",
+    "status",
+    "total_sockets",
+    "jobs",
+    "comment",
+    "note",
+)
+_UNUSED = (
+    "Mom", "Port", "pbs_version", "ntype", "resv", "resv_enable", "sharing", "license", "lictype",
+    "last_state_change_time", "last_used_time", "in_multivnode_host", "topology_info", "Priority",
+    "partition",
+    "power_state", "power_provisioning", "provision_enable", "current_aoe", "current_eoe", "maintenance_jobs",
+    "no_multinode_jobs", "server_instance", "mom_service_port", "mom_manager_port", "total_numa_nodes",
+    "total_cores", "total_threads", "dedicated_sockets", "dedicated_numa_nodes", "dedicated_cores",
+    "dedicated_threads", "gpu_status", "mics", "mic_status", "ttl", "acl", "requestid", "poweroff_eligible",
+    "max_running", "max_user_run", "max_group_run", "max_run", "hpcbp_enable", "name", "slot_limit",
+)  # fmt: skip
+_KNOWN_RESOURCES = {
+    "ncpus", "ngpus", "mem", "host", "vnode", "arch", "vmem", "hbmem", "mpiprocs", "ompthreads", "netwins",
+    "naccelerators", "accelerator_memory", "accelerator_model", "accelerator", "Qlist", "nodect", "file",
+    "walltime", "cput", "pmem", "pvmem", "pcput",
+}  # fmt: skip
+"""Resources with a meaning of their own; the others become properties and pools."""
+_SIZE = re.compile(r"(\d{1,18})(b|kb|mb|gb|tb|pb|bw?|kw|mw|gw|tw|pw|w)?", re.IGNORECASE)
+_BINARY = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB", "t": "TiB", "p": "PiB", "w": "B"}
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+_NOUNS = {"nodes": "node", "Queue": "queue"}
+"""Key of a JSON document of PBS → the name of one object under it."""
+
+Attributes = dict[str, tuple[str, str]]
+"""Attribute → its value and its place."""
+
+
+def read_pbsnodes(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine that ``pbsnodes -a`` prints.
+
+    Raises
+    ------
+    FormatError
+        if no node has cores; under `strict` for the first line that is not understood.
+    """
+    notes = NoteCollector(strict=strict)
+    return describe_nodes(_nodes(text, where, notes), where, notes)
+
+
+def read_pbsnodes_document(
+    document: Mapping[str, Any], where: str, *, strict: bool = False
+) -> MachineDescription:
+    """Return the machine of the JSON that ``pbsnodes -a -F json`` prints; errors as `read_pbsnodes`."""
+    notes = NoteCollector(strict=strict)
+    return describe_nodes(objects_of(document, "nodes", where, notes), where, notes)
+
+
+def objects_of(
+    document: Mapping[str, Any], key: str, where: str, notes: NoteCollector
+) -> dict[str, Attributes]:
+    """Return the attributes of each object under a key of a JSON document of PBS, by name."""
+    found: dict[str, Attributes] = {}
+    for name, row in document[key].items():
+        place = f"{where}: {key}.{name}"
+        if isinstance(row, dict):
+            found[name] = _attributes(row, place)
+        else:
+            notes.fault(f"this {_NOUNS[key]} is not an object", place)
+    return found
+
+
+def _attributes(row: Mapping[str, Any], place: str) -> Attributes:
+    """Return the attributes of a JSON object of PBS; those of an inner object are ``outer.inner``."""
+    found: Attributes = {}
+    for key, value in row.items():
+        for sub, item in value.items() if isinstance(value, dict) else [("", value)]:
+            text = ",".join(map(str, item)) if isinstance(item, list) else str(item)
+            found[f"{key}.{sub}" if sub else key] = (text, f"{place}.{key}")
+    return found
+
+
+def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]:
+    """Return the attributes of each node; lines of a node are indented, its name is not."""
+    nodes: dict[str, Attributes] = {}
+    current: Attributes | None = None
+    last = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        place = f"{where}:{number}"
+        if not line.strip() or line.startswith("#"):
+            continue
+        if not line[0].isspace():
+            name, current = line.strip(), {}
+            if name in nodes:
+                notes.fault(f"the node {clip(name)!r} occurs twice; the first counts", place)
+            else:
+                nodes[name] = current
+        elif current is None:
+            notes.fault(f"an attribute before the first node: {clip(line.strip())}", place)
+        else:
+            key, equals, value = line.strip().partition(" = ")
+            if equals or line.strip().endswith(" ="):
+                last = key.removesuffix(" =")
+                current[last] = (value.strip(), place)
+            elif last in current:  # a value that goes on in the next line
+                current[last] = (current[last][0] + line.strip(), current[last][1])
+            else:
+                notes.fault(f"neither a node nor an attribute: {clip(line.strip())!r}", place, "NAME = VALUE")
+    return nodes
+
+
+def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the description of these nodes."""
+    reader = _Reader(notes)
+    parts: dict[str, list[NodeRow]] = {}
+    for name, attributes in nodes.items():
+        row = reader.row(name, attributes)
+        if row is not None:
+            host = attributes.get(f"{AVAILABLE}host", ("", ""))[0]
+            parts.setdefault(host or row.host, []).append(row)
+    rows = [_one(host, vnodes, where, notes) for host, vnodes in parts.items()]
+    if not any(row.cores for row in rows):
+        notes.refuse("no node has cores", where, "the output of pbsnodes -a")
+    if len(rows) > MAX_NODES:
+        raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
+    notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
+    bound = dict.fromkeys(queue for queues in reader.bound for queue in queues)
+    config: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in bound}} if bound else {}
+    if nodes and all(map(_is_exclusive, nodes.values())):
+        config["match-policy"] = "firstnodex"
+        notes.assumed("sharing = …_exclhost gives whole nodes: match-policy = firstnodex", where)
+    elif any(map(_is_exclusive, nodes.values())):
+        notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
+    if bound:
+        notes.left_out("nodes that belong to a queue may still be used by other queues", where)
+    return MachineDescription(
+        recipe=Recipe(name=None, groups=groups_of(rows)),
+        config=config,
+        notes=notes.notes(),
+        format="pbsnodes",
+    )
+
+
+def _is_exclusive(attributes: Attributes) -> bool:
+    """Whether a node is given to one job at a time, whatever the job requests."""
+    return attributes.get("sharing", ("", ""))[0].lower().endswith("_exclhost")
+
+
+def _one(host: str, vnodes: list[NodeRow], where: str, notes: NoteCollector) -> NodeRow:
+    """Return the node that the vnodes of one host are together."""
+    if len(vnodes) == 1:
+        return vnodes[0]
+    notes.assumed("vnodes of one host are one node")
+    named = [row for row in vnodes if row.cores]
+    alike = len(named) > 1 and len({(row.cores, row.gpus) for row in named}) == 1
+    pools: dict[tuple[str, str], int] = {}
+    for row in vnodes:
+        for pool in row.pools:
+            kind = (pool.type, pool.amount.unit)
+            pools[kind] = pools.get(kind, 0) + pool.amount.size
+    worst = next((status for status in ("down", "drained") if any(r.status == status for r in vnodes)), "up")
+    if worst != "up" and any(row.status == "up" for row in vnodes):
+        notes.assumed(f"a host is {worst} if one of its vnodes is")
+    return NodeRow(
+        host=host if usable_host(host, where, notes) else vnodes[0].host,
+        cores=sum(row.cores for row in vnodes),
+        gpus=sum(row.gpus for row in vnodes),
+        locality=(Level("numa", len(named)),) if alike else (),
+        pools=tuple(PoolSpec(type=kind, amount=Amount(size, unit)) for (kind, unit), size in pools.items()),
+        properties=tuple(dict.fromkeys(name for row in vnodes for name in row.properties)),
+        status=worst,
+    )
+
+
+class _Reader:
+    """Reads the attributes of nodes; collects the queues to which nodes belong."""
+
+    def __init__(self, notes: NoteCollector) -> None:
+        self.notes = notes
+        self.bound: list[list[str]] = []
+
+    def row(self, name: str, attributes: Attributes) -> NodeRow | None:
+        """Return the row of one node or vnode; None for one without a usable name or without cpus."""
+        first = next(iter(attributes.values()), ("", ""))[1]
+        plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
+        if not usable_host(plain, first, self.notes):
+            return None
+        for key, (_, place) in attributes.items():
+            if "." not in key and key not in _USED:
+                if key not in _UNUSED:
+                    self.notes.unknown(key, (*_USED, *_UNUSED), place)
+            elif key == "jobs":
+                self.notes.left_out("jobs that run on nodes", place)
+        cores = self._first(attributes, f"{AVAILABLE}ncpus", "np", "pcpus")
+        if cores is None:
+            self.notes.left_out("nodes that state neither ncpus nor np", first)
+            return None
+        sockets = self._first(attributes, "total_sockets") or 0
+        return NodeRow(
+            host=plain,
+            cores=cores,
+            gpus=self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0,
+            locality=(Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else (),
+            pools=(*self._memory(attributes), *self._pools(attributes)),
+            properties=self._properties(attributes, first),
+            status=self._status(attributes),
+        )
+
+    def _first(self, attributes: Attributes, *keys: str) -> int | None:
+        """Return the whole number of the first of these attributes that is given."""
+        for key in keys:
+            if key in attributes:
+                value, place = attributes[key]
+                if re.fullmatch(r"[0-9]{1,9}", value) and int(value) <= MAX_UNITS:
+                    return int(value)
+                expected = f"a whole number, at most {MAX_UNITS:,}"
+                self.notes.fault(f"{clip(value)!r} is not a value of {key}", place, expected)
+        return None
+
+    def _memory(self, attributes: Attributes) -> Iterator[PoolSpec]:
+        value, place = attributes.get(f"{AVAILABLE}mem", ("", ""))
+        if not value and "status" in attributes:  # Torque: status = …,physmem=131939556kb,…
+            text, place = attributes["status"]
+            found = re.search(r"(?:^|,)physmem=([^,]*)", text)
+            value = found[1] if found else ""
+        if value:
+            amount = _amount(value)
+            if amount is None:
+                self.notes.fault(f"{clip(value)!r} is not an amount of memory", place, "such as 131072mb")
+            elif amount.size:
+                yield PoolSpec(type="memory", amount=amount)
+
+    def _pools(self, attributes: Attributes) -> Iterator[PoolSpec]:
+        """Yield a pool for each other resource that is a number of units or an amount."""
+        for key, (value, _) in attributes.items():
+            name = key.removeprefix(AVAILABLE)
+            if not key.startswith(AVAILABLE) or name in _KNOWN_RESOURCES or not _WORD.fullmatch(name):
+                continue
+            amount = _amount(value)
+            if (
+                amount is not None
+                and amount.size
+                and name not in ("node", "cluster", "core", "gpu", "memory")
+            ):
+                yield PoolSpec(type=name, amount=amount)
+
+    def _properties(self, attributes: Attributes, where: str) -> tuple[str, ...]:
+        """Return properties of Torque, queues, resources that are true, and NAME=TEXT of the others."""
+        names = _words(attributes.get("properties", ("", ""))[0])
+        queues = _words(attributes.get("queue", ("", ""))[0])
+        self.bound.append(queues)
+        names += [*_words(attributes.get(f"{AVAILABLE}Qlist", ("", ""))[0]), *queues]
+        for key, (value, _) in attributes.items():
+            name = key.removeprefix(AVAILABLE)
+            if not key.startswith(AVAILABLE) or name in _KNOWN_RESOURCES or _amount(value) is not None:
+                continue
+            if value.lower() in ("true", "false"):
+                names += [name] if value.lower() == "true" else []
+            else:
+                names += [f"{name}={word}" for word in _words(value)]
+        return usable_properties(names, where, self.notes)
+
+    def _status(self, attributes: Attributes) -> str:
+        value, place = attributes.get("state", ("free", ""))
+        states = _words(value.lower())
+        for state in states:
+            if state not in DOWN | DRAINED | UP:
+                self.notes.fault(f"unknown state {clip(state)!r}; the node counts as up", place)
+        return "down" if DOWN & set(states) else "drained" if DRAINED & set(states) else "up"
+
+
+def _words(text: str) -> list[str]:
+    return [word for part in text.strip('"').split(",") if (word := part.strip().strip('"'))]
+
+
+def _amount(text: str) -> Amount | None:
+    """Return a number of units or an amount of memory; None for other texts.
+
+    >>> _amount("131072mb"), _amount("4"), _amount("2gw"), _amount("fdr")
+    (Amount(size=131072, unit='MiB'), Amount(size=4, unit=''), Amount(size=16, unit='GiB'), None)
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        return None
+    unit = (found[2] or "").lower()
+    words = 8 if unit.endswith("w") else 1  # a word of PBS has the size of the server's, today 8 bytes
+    return Amount(int(found[1]) * words, _BINARY[unit[0]] if unit else "")
+
+
+_JOBS = {"max_run": ("running-jobs", HOLD), "max_queued": ("submitted-jobs", REJECT)}
+_OLD = {
+    "max_user_run": ("running-jobs", HOLD, "user"),
+    "max_running": ("running-jobs", HOLD, None),
+    "max_user_queuable": ("submitted-jobs", REJECT, "user"),
+    "max_queuable": ("submitted-jobs", REJECT, None),
+}
+_UNITS = {"ncpus": "cores", "procct": "cores", "nodect": "nodes", "ngpus": "gpus"}
+_ENTRY = re.compile(r"\[\s*([ugpo]):([^=\]]+?)\s*=\s*(\d{1,12})\s*\]")
+
+
+def take_limit(limits: LimitTables, queue: str | None, key: str, value: str, where: str) -> bool:
+    """Add the limits of an attribute of a queue (None: the server); return whether it is one."""
+    table, _, unit = key.lower().partition(".")
+    base: dict[str, Any] = {} if queue is None else {"queue": queue}
+    if table in _OLD and not unit:
+        quantity, over, each = _OLD[table]
+        limits.number({**base, "each": each} if each else base, quantity, value, where, over)
+        return True
+    if table in _JOBS and not unit:
+        quantity, over = _JOBS[table]
+    elif table == "max_run_res" and unit in _UNITS:
+        quantity, over = _UNITS[unit], HOLD
+    else:
+        return False
+    entries = _ENTRY.findall(value)
+    if not entries:
+        limits.notes.fault(f"{clip(value)!r} is not a limit", where, "such as [u:PBS_GENERIC=5]")
+    for kind, text, number in entries:
+        name = text.strip().strip('"')
+        if kind == "o":
+            limits.number(base, quantity, number, where, over)
+        elif kind != "u":
+            what = {"g": "groups", "p": "projects"}[kind]
+            limits.notes.left_out(f"{table} of {what}", where, cause=f"{table} of {what}")
+        elif name == "PBS_GENERIC":
+            limits.number({**base, "each": "user"}, quantity, number, where, over)
+        else:
+            limits.number({**base, "user": name}, quantity, number, where, over)
+    return True
+
+
+_SET = re.compile(r"set\s+(queue|server|node)\s+(?:(\S+)\s+)?([\w.]+)\s*(\+?=|-=)\s*(.*)", re.IGNORECASE)
+_CREATE = re.compile(r"create\s+(queue|node|hook|resource|resv|sched|pbshook)\s+(\S+)(.*)", re.IGNORECASE)
+_SIZES = {
+    "ncpus": "ncores", "procs": "ncores", "procct": "ncores", "nodect": "nnodes", "nodes": "nnodes",
+    "ngpus": "ngpus", "gpus": "ngpus",
+}  # fmt: skip
+_READ = ("queue_type", "enabled", "started", "priority", "from_route_only", "default_queue")
+_TRUE = {"true", "t", "1", "y", "yes"}
+MOST = 2**31
+
+
+def read_pbs_queues(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the queues, and the nodes if there are any, of commands of qmgr.
+
+    Raises
+    ------
+    FormatError
+        if there is neither a queue nor a node; under `strict` for the first line that is not understood.
+    """
+    notes = NoteCollector(strict=strict)
+    queues: dict[str, Attributes] = {}
+    nodes: dict[str, Attributes] = {}
+    server: Attributes = {}
+    for number, raw in enumerate(text.splitlines(), 1):
+        line, place = raw.strip(), f"{where}:{number}"
+        if not line or line.startswith("#"):
+            continue
+        created = _CREATE.fullmatch(line)
+        if created is not None:
+            home = {"queue": queues, "node": nodes}.get(created[1].lower())
+            if home is not None:
+                home.setdefault(created[2], {})
+            continue
+        found = _SET.fullmatch(line)
+        if found is None:
+            if not re.match(r"(?:set|active|unset|import|delete)\s", line, re.IGNORECASE):
+                notes.fault(f"not a command of qmgr: {clip(line)!r}", place, "create or set")
+            continue
+        kind, name, key, sign, value = found.groups()
+        owner = server if kind.lower() == "server" else _owner(kind, name, queues, nodes, place, notes)
+        before = owner.get(key, ("", ""))[0] if sign == "+=" else ""
+        owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
+    config = _config(queues, server, notes)
+    if nodes:
+        described = describe_nodes(nodes, where, notes)
+        return MachineDescription(recipe=described.recipe, config=config, notes=notes.notes(), format="qmgr")
+    if not config:
+        notes.refuse("there are no queues that run jobs", where, 'qmgr -c "print server"')
+    recipe = Recipe(name=None, groups=())
+    return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format="queues of PBS")
+
+
+def _owner(
+    kind: str,
+    name: str | None,
+    queues: dict[str, Attributes],
+    nodes: dict[str, Attributes],
+    where: str,
+    notes: NoteCollector,
+) -> Attributes:
+    """Return the attributes of the queue or node that a line sets."""
+    home = queues if kind.lower() == "queue" else nodes
+    if name is None:
+        notes.fault(f"a {kind} without a name", where)
+        return {}
+    if name not in home:
+        notes.fault(f"the {kind} {clip(name)!r} is not created before this line", where)
+    return home.setdefault(name, {})
+
+
+def read_pbs_queues_document(
+    document: Mapping[str, Any], where: str, *, strict: bool = False
+) -> MachineDescription:
+    """Return the queues of the JSON that ``qstat -Qf -F json`` prints; errors as `read_pbs_queues`."""
+    notes = NoteCollector(strict=strict)
+    config = _config(objects_of(document, "Queue", where, notes), {}, notes)
+    if not config:
+        notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")
+    recipe = Recipe(name=None, groups=())
+    return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format="queues of PBS")
+
+
+def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    limits = LimitTables(notes)
+    server = _without_limits(limits, None, server)
+    queues = {name: _without_limits(limits, name, attributes) for name, attributes in queues.items()}
+    for name, attributes in queues.items():
+        kind = attributes.get("queue_type", ("Execution", ""))
+        if kind[0].lower().startswith("r"):
+            notes.left_out(f"the routing queue {name}", kind[1])
+        elif not _is_true(attributes, "enabled") or not _is_true(attributes, "started"):
+            place = attributes.get("enabled", attributes.get("started", ("", "")))[1]
+            notes.left_out(f"the queue {name}, which is not enabled or not started", place)
+        else:
+            found[name] = _queue(attributes, notes)
+    if not found:
+        return {}
+    policy = _policy(server, notes)
+    default, place = server.get("default_queue", ("", ""))
+    if default in found:
+        system = policy.setdefault("jobspec", {}).setdefault("defaults", {}).setdefault("system", {})
+        system["queue"] = default
+    elif default and default not in queues:
+        notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
+    elif default:
+        notes.left_out(f"the default queue {default}, which runs no jobs", place)
+    tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
+    more = {"limits": tables} if tables else {}
+    return {"queues": found, **({"policy": policy} if policy else {}), **more}
+
+
+def _without_limits(limits: LimitTables, queue: str | None, attributes: Attributes) -> Attributes:
+    """Return the attributes of a queue (None: the server) but those that are limits, which are collected."""
+    return {
+        key: (value, place)
+        for key, (value, place) in attributes.items()
+        if not take_limit(limits, queue, key, value, place)
+    }
+
+
+def _is_true(attributes: Attributes, key: str) -> bool:
+    return attributes.get(key, ("true", ""))[0].lower() in _TRUE
+
+
+def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    requires: list[str] = []
+    for key, (value, place) in attributes.items():
+        if key in ("default_chunk.Qlist", "resources_default.neednodes"):
+            requires += [word.strip() for word in value.split(",")]
+        elif key.startswith("default_chunk.") and not re.fullmatch(r"\d+\w*", value):
+            name = key.removeprefix("default_chunk.")
+            requires.append(name if value.lower() == "true" else f"{name}={value}")
+        elif key.lower() == "priority":
+            if re.fullmatch(r"[+-]?\d{1,9}", value):
+                found["priority"] = int(value)
+            else:
+                notes.fault(f"{clip(value)!r} is not a priority", place, "a whole number")
+    names = usable_properties(requires, next(iter(attributes.values()), ("", ""))[1], notes)
+    if names:
+        found["requires"] = list(names)
+    policy = _policy(attributes, notes)
+    return {**found, "policy": policy} if policy else found
+
+
+def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
+    """Return limits and defaults of a queue or of the server."""
+    limits: dict[str, Any] = {}
+    sizes: dict[str, dict[str, int]] = {}
+    system: dict[str, Any] = {}
+    for key, (value, place) in attributes.items():
+        table, _, name = key.partition(".")
+        side = {"resources_max": "max", "resources_min": "min"}.get(table)
+        if side == "max" and name == "walltime":
+            _set_time(limits, value, place, notes)
+        elif table == "resources_default" and name == "walltime":
+            _set_time(system, value, place, notes)
+        elif side is not None and name in _SIZES:
+            if re.fullmatch(r"\d{1,9}", value):
+                sizes.setdefault(side, {})[_SIZES[name]] = int(value)
+            else:
+                notes.fault(f"{clip(value)!r} is not a value of {key}", place, "a whole number")
+        elif key.lower() not in _READ and not key.startswith(
+            ("default_chunk.", "resources_default.neednodes")
+        ):
+            notes.left_out(f"{key} of queues or the server", place)
+    if sizes:
+        limits["job-size"] = sizes
+    policy: dict[str, Any] = {"limits": limits} if limits else {}
+    return {**policy, "jobspec": {"defaults": {"system": system}}} if system else policy
+
+
+def _set_time(table: dict[str, Any], value: str, where: str, notes: NoteCollector) -> None:
+    """Set ``duration`` from a time of PBS: seconds, or ``[[[days:]hours:]minutes:]seconds``."""
+    parts = value.split(":")
+    if len(parts) > 4 or not all(re.fullmatch(r"\d{1,9}(?:\.\d+)?", part) for part in parts):
+        notes.fault(f"{clip(value)!r} is not a time", where, "such as 24:00:00")
+        return
+    scales = (86400, 3600, 60, 1)[-len(parts) :]
+    seconds: float = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
+    table["duration"] = format_duration(int(seconds) if seconds % 1 == 0 else seconds)

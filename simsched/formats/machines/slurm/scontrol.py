@@ -1,0 +1,419 @@
+"""Slurm's nodes, partitions, reservations, licences and settings, as ``scontrol show`` prints them.
+
+The text, also ``--oneliner``, has records that begin with ``NodeName=``, ``PartitionName=``,
+``ReservationName=`` or ``LicenseName=``.  Several of them, of all kinds, may be in one text, so the outputs
+of several commands can be put together.
+
+The JSON of ``scontrol show … --json``, sinfo and slurmrestd has lists ``nodes``, ``partitions``,
+``reservations``, ``licenses`` or ``sinfo``, which may be empty.  Numbers are plain, or, from data_parser
+v0.0.39 on, ``{"set": …, "infinite": …, "number": …}``.  States and features are texts or lists of texts.  The
+partitions of v0.0.38 and before are flat; later ones have sections such as ``maximums``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from simsched.errors import FormatError, LimitError, clip
+from simsched.formats.cluster.recipe import MAX_NODES
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.slurm.config_lines import GLOBAL
+from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import describe
+from simsched.formats.text.diagnostics import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.formats.machines.description import MachineDescription
+
+
+_RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
+_CORES = re.compile(r"NodeName=(\S+)\s+CoreIDs=(\S*)", re.IGNORECASE)
+_KEY = re.compile(r"(?:^|\s)([A-Za-z][A-Za-z0-9_/]*)=")
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9_]*)(?:\[\d+\])?\s+=\s?(.*)")
+_NOTHING = re.compile(r"(?mi)^No (?:\w+ )?(?:reservation|node|partition|license|job)s? in the system")
+_QUIET = re.compile(
+    r"Configuration data as of|Slurmctld\(|\S+ is (?:UP|DOWN)|No .* in the system|#|.*:\s*\Z", re.IGNORECASE
+)
+#: Key of scontrol in lower case → key of slurm.conf.
+_RENAMED = {"cputot": "cpus", "availablefeatures": "features"}
+
+
+def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine and the queues that the output of scontrol describes.
+
+    A text without partitions gives the partitions that its nodes name; a text without nodes gives queues
+    with ``hosts``.  `read.merge` joins both.
+
+    Raises
+    ------
+    FormatError
+        if the text has no record of a node, of a partition, of a reservation or of the configuration, and for
+        the first fault if `strict`.
+    """
+    notes = NoteCollector(strict=strict)
+    records = SlurmRecords(notes, "scontrol")
+    licences: list[tuple[str, str]] = []
+    for kind, values, place in _records(text, where, notes):
+        if kind == "setting":
+            records.settings.add(values, place)
+        elif kind == "nodename":
+            _add_node(records, values, place)
+        elif kind == "reservationname":
+            records.add_reservation(values.pop(kind), values, place)
+        elif kind == "licensename":
+            licences.append((f"{values[kind]}:{values.get('total', '')}", place))
+        else:
+            records.add_partition(values.pop(kind), values, place)
+    if licences and not records.settings.get("licenses"):
+        records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
+    if records.is_empty and _NOTHING.search(text) is None:
+        expected = "NodeName=…, PartitionName=… or ReservationName=… records"
+        raise FormatError("this is not the output of scontrol", where=where, expected=expected)
+    return describe([records])
+
+
+def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:
+    """Add a node; its features are the available ones, as in slurm.conf, or else the active ones."""
+    hosts = records.hosts(values.pop("nodename"), place, "nodename")
+    if not stated(values, "features"):
+        values["features"] = values.get("activefeatures", "")
+    records.add_nodes(hosts, values, place)
+
+
+def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield (kind, values, place) of each record and setting, in the order of the text.
+
+    A record goes on until the next one begins: its lines are indented, but they are not in texts that
+    were copied from web pages and mails.
+    """
+    kind, values, place = "", dict[str, str](), ""
+    for number, line in enumerate(text.split("\n"), 1):
+        bare = line.strip()
+        begin = _RECORD.match(line)
+        if _CORES.fullmatch(bare) is not None:
+            if values and kind == "reservationname":
+                _add_cores(values, bare)
+            else:
+                message = f"{clip(bare)!r} belongs to a reservation, and there is none before it"
+                notes.fault(message, f"{where}:{number}", cause="cores without a reservation")
+            continue
+        if begin is not None or not bare:
+            if values:
+                yield kind, values, place
+            kind, values = "", {}
+        if not bare:
+            continue
+        setting = None if begin else _SETTING.fullmatch(bare)
+        if begin is not None:
+            kind, place = begin[1].lower(), f"{where}:{number}"
+            if kind == "reservationname":  # with --oneliner the cores are in the same line
+                _add_cores(values, bare)
+                bare = _CORES.sub("", bare)
+            _add_pairs(bare, values)
+        elif setting is not None and setting[1].lower() in GLOBAL:
+            yield "setting", {setting[1].lower(): _setting(setting[2])}, f"{where}:{number}"
+        elif values and _KEY.match(bare):
+            _add_pairs(bare, values)
+        elif not values and setting is None and _QUIET.match(bare) is None:
+            message = f"{clip(bare)!r} is not part of a record"
+            notes.fault(message, f"{where}:{number}", cause="not part of a record")
+    if values:
+        yield kind, values, place
+
+
+def _add_pairs(line: str, values: dict[str, str]) -> None:
+    """Add the keys of a line; values with blanks, such as that of OS, end where a key begins."""
+    found = list(_KEY.finditer(line))
+    for number, pair in enumerate(found):
+        end = found[number + 1].start() if number + 1 < len(found) else len(line)
+        key = pair[1].lower()
+        value = line[pair.end() : end].strip()
+        values.setdefault(_RENAMED.get(key, key), value)
+
+
+def _add_cores(values: dict[str, str], line: str) -> None:
+    """Add the cores of nodes that a line of a reservation states."""
+    for nodes, ids in _CORES.findall(line):
+        known = [values["coreids"]] if "coreids" in values else []
+        values["coreids"] = ";".join([*known, CORE_LINE.format(nodes, ids)])
+
+
+def _setting(text: str) -> str:
+    """Return a value of ``scontrol show config`` as slurm.conf has it: ``7-00:00:00``, ``30 sec`` → 30."""
+    number, _, unit = text.strip().partition(" ")
+    return number if unit in ("sec", "min", "percent", "bytes", "usec") else text.strip()
+
+
+LISTS = ("nodes", "partitions", "sinfo", "reservations", "licenses")
+_AROUND = frozenset(("meta", "errors", "warnings", "last_update", "last_backfill"))
+"""Keys of every answer of Slurm, which describe nothing."""
+
+#: Key of slurm.conf → paths of its value in a node, the newest first.
+NODE_PATHS: Mapping[str, tuple[str, ...]] = {
+    "boards": ("boards",),
+    "corespersocket": ("cores",),
+    "cpus": ("cpus",),
+    "cpuefctv": ("effective_cpus",),
+    "features": ("features",),
+    "gres": ("gres",),
+    "memspeclimit": ("specialized_memory",),
+    "partitions": ("partitions",),
+    "realmemory": ("real_memory",),
+    "sockets": ("sockets",),
+    "state": ("state",),
+    "threadspercore": ("threads",),
+    "tmpdisk": ("temporary_disk",),
+    "weight": ("weight",),
+}
+#: The same for one entry of sinfo, which stands for several nodes.
+SINFO_PATHS: Mapping[str, tuple[str, ...]] = {
+    "corespersocket": ("cores/minimum",),
+    "cpus": ("cpus/minimum",),
+    "features": ("features/total",),
+    "gres": ("gres/total",),
+    "realmemory": ("memory/minimum",),
+    "sockets": ("sockets/minimum",),
+    "state": ("node/state",),
+    "threadspercore": ("threads/minimum",),
+    "tmpdisk": ("disk/minimum",),
+    "weight": ("weight/minimum",),
+}
+PARTITION_PATHS: Mapping[str, tuple[str, ...]] = {
+    "allowaccounts": ("accounts/allowed", "allowed_accounts"),
+    "allowgroups": ("groups/allowed", "allowed_groups"),
+    "allowqos": ("qos/allowed", "allowed_qos"),
+    "alternate": ("alternate", "alternative"),
+    "defaulttime": ("defaults/time", "default/time", "default_time_limit"),
+    "defmempercpu": ("defaults/partition_memory_per_cpu",),
+    "defmempernode": ("defaults/partition_memory_per_node",),
+    "denyaccounts": ("accounts/deny", "denied_accounts"),
+    "denyqos": ("qos/deny", "denied_qos"),
+    "gracetime": ("grace_time", "preemption_grace_time"),
+    "maxcpuspernode": ("maximums/cpus_per_node", "maximum_cpus_per_node"),
+    "maxcpuspersocket": ("maximums/cpus_per_socket",),
+    "maxmempercpu": ("maximums/partition_memory_per_cpu",),
+    "maxmempernode": ("maximums/partition_memory_per_node",),
+    "maxnodes": ("maximums/nodes", "maximum_nodes_per_job"),
+    "maxtime": ("maximums/time", "max_time_limit"),
+    "minnodes": ("minimums/nodes", "min nodes per job", "minimum_nodes_per_job"),
+    "nodes": ("nodes/configured", "nodes"),
+    "overtimelimit": ("maximums/over_time_limit", "over_time_limit"),
+    "priorityjobfactor": ("priority/job_factor", "priority_job_factor"),
+    "prioritytier": ("priority/tier", "priority_tier"),
+    "qos": ("qos/assigned", "qos"),
+    "state": ("partition/state", "state"),
+}
+RESERVATION_PATHS: Mapping[str, tuple[str, ...]] = {
+    "accounts": ("accounts",),
+    "allowedpartitions": ("allowed_partitions",),
+    "burstbuffer": ("burst_buffer",),
+    "endtime": ("end_time",),
+    "features": ("features",),
+    "flags": ("flags",),
+    "groups": ("groups",),
+    "licenses": ("licenses",),
+    "maxstartdelay": ("max_start_delay",),
+    "nodecnt": ("node_count",),
+    "nodes": ("node_list",),
+    "qos": ("qos",),
+    "starttime": ("start_time",),
+    "users": ("users",),
+    "watts": ("watts",),
+}
+_PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
+_FORCED = 0x8000
+
+
+def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> MachineDescription:
+    """Return the machine and the queues that a JSON document of Slurm describes.
+
+    Raises
+    ------
+    FormatError
+        if the document has none of the lists, and for the first fault if `strict`.
+    LimitError
+        for a list of more than a million entries.
+    """
+    lists = {key: _list_of(document, key) for key in LISTS} if isinstance(document, dict) else {}
+    rows = {key: value for key, value in lists.items() if isinstance(value, list)}
+    if not rows:
+        expected = "an object with a list nodes, partitions, reservations, licenses or sinfo"
+        raise FormatError("this is not a document of Slurm", where=where, expected=expected)
+    notes = NoteCollector(strict=strict)
+    records = SlurmRecords(notes, "Slurm's JSON")
+    add = {
+        "nodes": _add_json_node,
+        "partitions": _add_partition,
+        "sinfo": _add_sinfo,
+        "reservations": _add_reservation,
+        "licenses": _add_licence,
+    }
+    for key, items in rows.items():
+        if len(items) > MAX_NODES:
+            raise LimitError(
+                f"{len(items):,} {key}", where=f"{where}: {key}", expected=f"at most {MAX_NODES:,}"
+            )
+        for number, item in enumerate(items):
+            place = f"{where}: {key}[{number}]"
+            if isinstance(item, dict):
+                add[key](records, item, place)
+            else:
+                notes.fault(f"found {shown(item)}", place, "an object")
+    for key in document:
+        if key not in LISTS and key not in _AROUND:
+            notes.left_out(f"the key {clip(str(key))!r} is not used", where, cause=str(key))
+    if records.partitions and not any("default" in line.values for line in records.partitions.values()):
+        records.without_default = where
+    cluster = _text(_value(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
+    if cluster:
+        records.settings.add({"clustername": cluster}, where)
+    return describe([records])
+
+
+def _list_of(document: Mapping[str, Any], key: str) -> Any:
+    """Return a list of the document; v0.0.39 has it in an object of the same name."""
+    found = document.get(key)
+    return found.get(key) if isinstance(found, dict) else found
+
+
+def _add_json_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    values = _values(row, NODE_PATHS)
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a node without a name", place)
+        return
+    values["state"] = "+".join(part for part in (values.get("state", ""), _flags(row)) if part)
+    records.add_nodes(records.hosts(name, place, "name"), values, place)
+
+
+def _flags(row: Mapping[str, Any]) -> str:
+    """Return the flags of a state, which were apart from it until v0.0.38."""
+    flags = row.get("state_flags")
+    return "+".join(map(_text, flags)) if isinstance(flags, list) else ""
+
+
+def _add_partition(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a partition without a name", place)
+        return
+    records.add_partition(name, _partition_values(row), place)
+
+
+def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
+    values = _values(row, PARTITION_PATHS)
+    flags = row.get("flags")
+    if isinstance(flags, list) and "default" in {_text(flag).lower() for flag in flags}:
+        values["default"] = "YES"
+    shares = _value(row, "maximums/shares")
+    if shares is not None:
+        values["oversubscribe"] = _sharing(_text(shares))
+    return values
+
+
+def _sharing(shares: str) -> str:
+    """Return OverSubscribe for the number of jobs that may share resources (slurm.h, ``max_share``)."""
+    if not shares.isdigit():
+        return ""
+    jobs = int(shares[:9])
+    if jobs == 0:
+        return "EXCLUSIVE"
+    return f"FORCE:{jobs & ~_FORCED}" if jobs & _FORCED else "NO" if jobs == 1 else f"YES:{jobs}"
+
+
+def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    name = _text(row.get("name"))
+    if not name:
+        records.notes.fault("a reservation without a name", place)
+        return
+    values = _values(row, RESERVATION_PATHS)
+    rows = row.get("core_specializations")
+    cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
+    if cores:
+        pairs = ((_text(one.get("node")), _text(one.get("core"))) for one in cores)
+        values["coreids"] = ";".join(CORE_LINE.format(*pair) for pair in pairs)
+    if values.get("endtime") == "UNLIMITED":
+        values["duration"] = values.pop("endtime")
+    records.add_reservation(name, values, place)
+
+
+def _add_licence(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    """Add one licence to the setting that slurm.conf has for all of them."""
+    name, total = _text(row.get("LicenseName")), _text(row.get("Total"))
+    if not name or not total.isdigit():
+        records.notes.fault("a licence without a name and a number", place, "LicenseName and Total")
+        return
+    known = records.settings.values.get("licenses")
+    records.settings.values["licenses"] = f"{known},{name}:{total}" if known else f"{name}:{total}"
+
+
+def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+    """Add the nodes of one line of sinfo, which have one state and one partition."""
+    values = _values(row, SINFO_PATHS)
+    partition = row.get("partition")
+    name = _text(partition.get("name")) if isinstance(partition, dict) else _text(partition)
+    name = name.rstrip("*")
+    values["partitions"] = name
+    if isinstance(partition, dict) and name and name not in records.partitions:
+        records.add_partition(name, _partition_values(partition), place)
+    text = ",".join(_words(_value(row, "nodes/nodes")))
+    if not text:
+        return  # a partition without nodes has a line as well
+    unlike = [kind for kind in _PLURALS if _value(row, f"{kind}/minimum") != _value(row, f"{kind}/maximum")]
+    if unlike:
+        message = (
+            f"sinfo joins nodes with different {', '.join(unlike)}: the smallest is taken for all of them"
+        )
+        records.notes.assumed(message, place, cause="sinfo joins nodes")
+    records.add_nodes(records.hosts(text, place, "nodes"), values, place, again=True)
+
+
+# --- values ---------------------------------------------------------------------------
+
+
+def _values(row: Mapping[str, Any], paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the values of a record by the keys of slurm.conf, as texts."""
+    found = {}
+    for key, candidates in paths.items():
+        for path in candidates:
+            text = _text(_value(row, path))
+            if text:
+                found[key] = text
+                break
+    return found
+
+
+def _value(row: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a path of keys; None if there is none."""
+    value: Any = row
+    for step in path.split("/"):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _words(value: Any) -> list[str]:
+    return [_text(item) for item in value] if isinstance(value, list) else [_text(value)] if value else []
+
+
+def _text(value: Any) -> str:
+    """Return a value as slurm.conf would have it; empty for a value that is not set.
+
+    A list of states is joined by ``+`` and a list of names by commas, which `status_of` and
+    `comma_parts` both split.
+    """
+    if isinstance(value, dict):
+        if value.get("infinite") is True:
+            return "UNLIMITED"
+        return _text(value.get("number")) if value.get("set", True) is True else ""
+    if isinstance(value, list):
+        return ",".join(_text(item) for item in value)
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return clip(str(value), 10_000) if not isinstance(value, str) else value

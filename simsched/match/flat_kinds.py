@@ -1,0 +1,94 @@
+"""`FlatKinds`: the requests of a run, each a number of units of one type, in a `Kernel` of one target.
+
+Units are nodes, cores, or copies of a slot that all jobs have in common (`JobTable.single`). Whether a
+request fits does not depend on where its units are. So the machine is one target with one leaf pool, and a
+copy of the demand is one unit. What the first job leaves to others are the "extra nodes" of the papers.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simsched.match.kernel import UP, Kernel
+from simsched.match.requests.request import SLOT
+from simsched.match.search.counts import MANY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.state.selection import Selection
+
+    Bools = npt.NDArray[np.bool_]
+
+
+class FlatKinds:
+    """The kinds of requests of a run, by number; the attributes are those of `CountedKinds`.
+
+    Parameters
+    ----------
+    single, target_type : the type of the units, and that of the execution targets.
+    units : the units of each kind.
+    free : returns the free units, after something else than a claim or a release has changed them.
+    place : kind → a selection of free units; it is asked for kinds that fit.
+    """
+
+    all_counted = all_take_units = True
+
+    def __init__(
+        self,
+        single: str,
+        target_type: str,
+        units: Sequence[int],
+        free: Callable[[], int],
+        place: Callable[[int], Selection],
+    ) -> None:
+        one = np.zeros(1, dtype=np.int64)
+        self.kernel = Kernel(
+            one.reshape(1, 1),
+            [0, 1],
+            [(UP, MANY, False)],
+            [[(0, 1)]],
+            np.ones(1, dtype=np.uint8),
+            one,
+            [(0, each) for each in units],
+            (np.array([free()]), np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.uint8)),
+            last=False,
+            written=partial(_written, single, target_type),
+            owned=True,
+        )
+        self.counted = self.placed = [True] * len(units)
+        self._units = np.array(units, dtype=np.int64)
+        self._free, self._place = free, place
+
+    def recount(self) -> None:
+        """Take over how many units are free."""
+        self.kernel.set_free(0, 0, self._free())
+
+    def check(self) -> None:
+        """Assert that as many units are free as the state has."""
+        assert self.kernel.totals[0] == self._free()
+
+    def fitting(self) -> Bools:
+        """Return for each kind whether it fits now."""
+        fits: Bools = self._units <= self.kernel.totals[0]
+        return fits
+
+    def selection(self, kind: int) -> Selection:
+        """Return free units for a kind that the kernel has just placed."""
+        made = self.kernel.draft = self._place(kind)
+        return made
+
+
+def _written(single: str, target_type: str, selection: Selection) -> Ints:
+    """Return the claim of a selection as the kernel has it: units of its one leaf pool."""
+    if single == SLOT:
+        units = selection.slots
+    else:
+        units = len(selection.targets) if single == target_type else selection.counts[single]
+    return np.array([7, 1, 0, 1, 0, 0, units], dtype=np.int64)

@@ -1,0 +1,809 @@
+"""Fair share: jobs of the users and accounts with the least recent usage go first.
+
+`AccountTree` has the accounts and their users, and `UsageLedger` their decayed usage. A rule (`RULES`) turns
+usage and shares into the factor of each user, for the order ``multifactor``. `FairShare` is an order by
+itself, without a tree.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import exp2, expm1, floor, inf, log
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from simsched.cycles import find_cycle
+from simsched.errors import ConfigError, did_you_mean
+from simsched.formats.accounts import PARENT, ROOT, AccountRow
+from simsched.schedule.orders.ranking import by_keys
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from simsched.schedule.job_table import JobTable
+
+    Floats = npt.NDArray[np.float64]
+    Integers = npt.NDArray[np.int64]
+    Bools = npt.NDArray[np.bool_]
+
+WEEK = 7 * 86400.0
+MOST = 500.0
+"""After this many halvings magnified usage is scaled down again, well before it overflows."""
+
+
+# -- the accounts -------------------------------------------------------------------------------------
+
+DEEP = 64
+"""More levels than the accounts of a site have."""
+
+
+@dataclass(frozen=True, eq=False)
+class AccountTree:
+    """Accounts and their users as arrays, from the root down.
+
+    A node is an account or one user in one account. Node 0 is the root, and a node follows its parent. An
+    account with the shares ``parent`` is left out of the comparison: its children compete with its siblings.
+
+    Attributes
+    ----------
+    names : account, or (account, user), of each node.
+    parents : the node with which a node is compared: that of its account, or of the nearest account above
+        that has shares of its own; the root's is 0.
+    charged : the node above, to which usage is passed on; the root's is 0.
+    shares : shares of each node; NaN: those of its parent count.
+    usage : usage of each node at second 0, without that of the nodes below.
+    is_user : whether a node is a user.
+    priorities : the priority of each node for the factor ``account``; NaN: none is given.
+    levels : the nodes by depth, from the children of the root down; parents come before children.
+    charge_levels : the same by the depth of `charged`.
+    """
+
+    names: tuple[str | tuple[str, str], ...]
+    parents: Integers
+    charged: Integers
+    shares: Floats
+    usage: Floats
+    is_user: Bools
+    priorities: Floats
+    levels: tuple[Integers, ...]
+    charge_levels: tuple[Integers, ...]
+    _of_user: Mapping[str, tuple[int, ...]] = field(repr=False, default_factory=dict)
+    _default: Mapping[str, int] = field(repr=False, default_factory=dict)
+    _number: Mapping[str | tuple[str, str], int] = field(repr=False, default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def totals(self, own: Floats) -> Floats:
+        """Return the sum over each node and all nodes below it."""
+        if len(self.charge_levels) <= DEEP:
+            found = own.copy()
+            for level in reversed(self.charge_levels):
+                found += np.bincount(self.charged[level], weights=found[level], minlength=len(found))
+            return found
+        # The same sums in the same order: an array of all nodes for each level costs the square of a chain.
+        sums, above = own.tolist(), self.charged.tolist()
+        below = [0.0] * len(sums)
+        for level in reversed(self.charge_levels):
+            for at in level.tolist():
+                sums[at] += below[at]
+                below[above[at]] += sums[at]
+        sums[0] += below[0]
+        return np.array(sums)
+
+    def node(self, user: str | None, account: str | None) -> int | None:
+        """Return the node to which jobs of this user and account are charged; None if not in the tree.
+
+        A job without an account is charged to the default account of its user, or to its only one; a job
+        without a user to the account itself.
+        """
+        if user is None:
+            return None if account is None else self._number.get(account)
+        if account is not None:
+            return self._number.get((account, user))
+        if user in self._default:
+            return self._default[user]
+        mine = self._of_user.get(user, ())
+        return mine[0] if len(mine) == 1 else None
+
+    def accounts_of(self, user: str) -> list[str]:
+        """Return the accounts of a user."""
+        return [self.names[node][0] for node in self._of_user.get(user, ())]
+
+
+def tree_of(rows: Iterable[AccountRow], where: str = "accounts") -> AccountTree:
+    """Return the tree of some rows; accounts without a row of their own are children of the root.
+
+    Raises
+    ------
+    ConfigError
+        For an account or a user that occurs twice, an account that is its own ancestor, or a parent that
+        does not exist; with the place of the row.
+    """
+    accounts, users = _apart(rows, where)
+    root, accounts = _with_root(accounts)
+    _check_parents(accounts, root, where)
+    order = _from_the_root(accounts, root)
+    names: list[str | tuple[str, str]] = [*order]
+    below: dict[str, list[AccountRow]] = defaultdict(list)
+    for row in users.values():
+        below[row.account].append(row)
+    listed = [accounts[name] for name in order]
+    for name in order:
+        for row in below[name]:
+            names.append((name, str(row.user)))
+            listed.append(row)
+    number = {name: at for at, name in enumerate(names)}
+    charged = [number[row.account if row.user is not None else row.parent or root] for row in listed]
+    charged[0] = 0
+    parents = [0] * len(listed)
+    for at in range(1, len(listed)):  # what is above a node has a lower number
+        above = charged[at]
+        parents[at] = parents[above] if above and _is_skipped(listed[above]) else above
+    return AccountTree(
+        tuple(names),
+        np.array(parents, dtype=np.int64),
+        np.array(charged, dtype=np.int64),
+        np.array([float("nan") if row.shares == PARENT else row.shares for row in listed], dtype=np.float64),
+        _own_usage(listed, charged),
+        np.array([row.user is not None for row in listed], dtype=np.bool_),
+        np.array(
+            [float("nan") if row.priority is None else row.priority for row in listed], dtype=np.float64
+        ),
+        _levels(parents, [at for at, row in enumerate(listed) if at and not _is_skipped(row)]),
+        _levels(charged, list(range(1, len(listed)))),
+        *_users(names, listed),
+        number,
+    )
+
+
+def _apart(
+    rows: Iterable[AccountRow], where: str
+) -> tuple[dict[str, AccountRow], dict[tuple[str, str], AccountRow]]:
+    """Return the accounts and the users of the rows; the root is always an account."""
+    accounts: dict[str, AccountRow] = {}
+    users: dict[tuple[str, str], AccountRow] = {}
+    for row in rows:
+        key = (row.account, row.user)
+        known = users.get(key) if row.user is not None else accounts.get(row.account)  # type: ignore[arg-type]
+        if known is not None:
+            thing = f"user {row.user!r} of account" if row.user is not None else "account"
+            text = f"the {thing} {row.account!r} occurs twice, first at {known.where or where}"
+            raise ConfigError(text, where=row.where or where, expected="one row for each")
+        if row.user is None:
+            accounts[row.account] = row
+        else:
+            users[row.account, row.user] = row
+    for row in users.values():
+        accounts.setdefault(row.account, AccountRow(row.account, where=row.where))
+    return accounts, users
+
+
+def _with_root(accounts: dict[str, AccountRow]) -> tuple[str, dict[str, AccountRow]]:
+    """Return the name of the root, and all accounts with a row for it.
+
+    The root is the account ``root``, or the only one without a parent if all others have one.
+    """
+    tops = [name for name, row in accounts.items() if row.parent is None]
+    if ROOT not in accounts and len(tops) == 1 and any(row.parent == tops[0] for row in accounts.values()):
+        return tops[0], accounts
+    return ROOT, {ROOT: AccountRow(ROOT), **accounts}
+
+
+def _check_parents(accounts: Mapping[str, AccountRow], root: str, where: str) -> None:
+    for name, row in accounts.items():
+        if row.parent is not None and row.parent not in accounts:
+            hint = did_you_mean(row.parent, accounts)
+            text = f"the parent {row.parent!r} of account {name!r} is not an account{hint}"
+            raise ConfigError(text, where=row.where or where, expected="the name of another account")
+    above = {
+        name: [row.parent or root] if name != root or row.parent else [] for name, row in accounts.items()
+    }
+    cycle = find_cycle(above)
+    if cycle:
+        text = f"account {cycle[0]!r} is its own ancestor: {' → '.join(map(str, cycle))}"
+        raise ConfigError(
+            text, where=accounts[str(cycle[0])].where or where, expected="accounts up to the root"
+        )
+
+
+def _from_the_root(accounts: Mapping[str, AccountRow], root: str) -> list[str]:
+    """Return the accounts so that each follows its parent, those of one parent in the order of the rows."""
+    below: dict[str, list[str]] = defaultdict(list)
+    for name, row in accounts.items():
+        if name != root:
+            below[row.parent or root].append(name)
+    order = [root]
+    for name in order:  # grows while it is read
+        order += below[name]
+    return order
+
+
+def _is_skipped(row: AccountRow) -> bool:
+    """Whether an account is left out of the comparison, since its children compete above it."""
+    return row.user is None and row.shares == PARENT
+
+
+def _own_usage(rows: Sequence[AccountRow], charged: Sequence[int]) -> Floats:
+    """Return the usage of each node without that of the nodes below; given usage of accounts has both."""
+    given = np.array([row.usage for row in rows], dtype=np.float64)
+    own = given.copy()
+    for at in range(len(rows) - 1, 0, -1):
+        if rows[at].user is None and own[at] < 0:  # less is given than the nodes below used
+            given[at], own[at] = given[at] - own[at], 0.0
+        own[charged[at]] -= given[at]
+    # The rest of a difference of sums is not usage.
+    return np.where(own > 1e-9 * np.maximum(given, 1.0), own, 0.0)
+
+
+def _levels(parents: Sequence[int], nodes: Sequence[int]) -> tuple[Integers, ...]:
+    depth = [0] * len(parents)
+    found: dict[int, list[int]] = defaultdict(list)
+    # Users come after all accounts, and an account after its parent, so a parent's depth is known.
+    for at in nodes:
+        depth[at] = depth[parents[at]] + 1
+        found[depth[at]].append(at)
+    return tuple(np.array(found[level], dtype=np.int64) for level in sorted(found))
+
+
+def _users(
+    names: Sequence[str | tuple[str, str]], rows: Sequence[AccountRow]
+) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
+    """Return user → its nodes, and user → the node of its default account."""
+    nodes: dict[str, tuple[int, ...]] = {}
+    default: dict[str, int] = {}
+    for at, (_, row) in enumerate(zip(names, rows, strict=True)):
+        if row.user is not None:
+            nodes[row.user] = (*nodes.get(row.user, ()), at)
+            if row.default:
+                default.setdefault(row.user, at)
+    return nodes, default
+
+
+# -- usage --------------------------------------------------------------------------------------------
+
+
+class UsageLedger:
+    """The decayed usage of the nodes of a tree, exact at any time.
+
+    Usage is units × seconds; a second that is `half_life` old counts half. A job that runs with the rate r
+    since s has used r (g(t) - g(s)) 2^(-t/h) at t, where g(t) = h/ln 2 (2^(t/h) - 1); without decay g(t) = t.
+    So three sums per node are enough: of finished jobs, of the rates of running jobs, and of their r g(s).
+    All are magnified by 2^(t/h), which does not change a comparison between nodes.
+
+    Charges wait in a list until usage is asked for at their time or later. So usage as of the beginning of a
+    period is known after charges within the period.
+
+    Parameters
+    ----------
+    usage : usage of each node at second 0.
+    half_life : seconds, inf without decay.
+    reset : usage is set to 0 at each multiple of these seconds; inf: never.
+    at_end : whether a job is charged when it ends, and not while it runs.
+    """
+
+    def __init__(self, usage: Floats, half_life: float, *, reset: float = inf, at_end: bool = False) -> None:
+        self.half_life = half_life
+        self.reset = reset
+        self.at_end = at_end
+        self._scale = half_life / log(2) if half_life < inf else 0.0
+        self._origin = 0.0
+        self._turn = 0
+        self._waiting: list[tuple[float, int, float, float | None]] = []
+        """Charges that are not in the sums yet: time, node, rate, and the begin of a job that ends."""
+        # A charge changes one node, which is quicker in a list; usage of all nodes is computed on arrays.
+        self._done: list[float] = np.array(usage, dtype=np.float64).tolist()
+        self._rate = [0.0] * len(self._done)
+        self._begun = [0.0] * len(self._done)
+        self._rates, self._known = np.zeros(len(self._done)), np.array(self._done)
+        """`_rate`, and `_done` less `_begun`, as arrays."""
+        self._due = self._next_change()
+
+    def begin(self, node: int, rate: float, now: float) -> None:
+        """Charge a node for a job that starts now."""
+        if not self.at_end:
+            self._waiting.append((now, node, rate, None))
+
+    def end(self, node: int, rate: float, begin: float, now: float) -> None:
+        """Stop charging a node for a job that began at `begin` and ends now."""
+        self._waiting.append((now, node, rate, begin))
+
+    def magnified(self, time: float) -> Floats:
+        """Return the usage of each node times a factor that is the same for all; charges at `time` included.
+
+        No later time may have been asked for.
+        """
+        self._take(time)
+        found = self._rates * self._grown(time)
+        found += self._known
+        return found
+
+    def usage(self, time: float) -> Floats:
+        """Return the usage of each node; as `magnified`."""
+        found = self.magnified(time)
+        return found * exp2((self._origin - time) / self.half_life) if self._scale else found
+
+    def _take(self, time: float) -> None:
+        """Take charges into the sums up to this time."""
+        waiting = self._waiting
+        if waiting and waiting[0][0] <= time:
+            taken = len(waiting)
+            for at, charge in enumerate(waiting):
+                if charge[0] > time:
+                    taken = at
+                    break
+                self._charge(*charge)
+            del waiting[:taken]
+        if time >= self._due:
+            self._advance(time)
+
+    def _charge(self, now: float, node: int, rate: float, begin: float | None) -> None:
+        if now >= self._due:
+            self._advance(now)
+        done, begun = self._done, self._begun
+        if begin is None:
+            self._rate[node] += rate
+            begun[node] += rate * self._grown(now)
+        else:
+            begin = max(begin, self._turn * self.reset) if self._turn else begin
+            if self.at_end:
+                magnified = exp2((now - self._origin) / self.half_life) if self._scale else 1.0
+                done[node] += rate * (now - begin) * magnified
+            else:
+                before = rate * self._grown(begin)
+                done[node] += rate * self._grown(now) - before
+                self._rate[node] -= rate
+                # The sum of no rates is 0, since rates are whole numbers, and no rounding stays behind.
+                begun[node] = begun[node] - before if self._rate[node] else 0.0
+        self._rates[node] = self._rate[node]
+        self._known[node] = done[node] - begun[node]
+
+    def _grown(self, time: float) -> float:
+        """Return g(t) from the present origin, which may lie after `time`."""
+        since = time - self._origin
+        return self._scale * expm1(since / self._scale) if self._scale else since
+
+    def _next_change(self) -> float:
+        """Return a time before which `_advance` need not be called."""
+        overflow = self._origin + 0.99 * MOST * self.half_life if self._scale else inf
+        return min((self._turn + 1) * self.reset, overflow)
+
+    def _advance(self, now: float) -> None:
+        """Reset usage whose time has come, and move the origin before the sums overflow."""
+        if now >= (self._turn + 1) * self.reset:
+            self._turn = floor(now / self.reset)
+            grown = self._grown(self._turn * self.reset)
+            self._set_sums([0.0] * len(self._done), [rate * grown for rate in self._rate])
+        if self._scale and now - self._origin > MOST * self.half_life:
+            down = exp2((self._origin - now) / self.half_life)
+            running = self._scale * self._rates
+            begun = (np.array(self._begun) + running) * down - running
+            self._set_sums([done * down for done in self._done], begun.tolist())
+            self._origin = now
+        self._due = self._next_change()
+
+    def _set_sums(self, done: list[float], begun: list[float]) -> None:
+        self._done, self._begun = done, begun
+        self._rates = np.array(self._rate, dtype=np.float64)
+        self._known = np.array(done, dtype=np.float64) - np.array(begun, dtype=np.float64)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that changes, as plain values."""
+        sums = [list(self._done), list(self._rate), list(self._begun)]
+        waiting = [list(charge) for charge in self._waiting]
+        return {"origin": self._origin, "turn": self._turn, "sums": sums, "waiting": waiting}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of an equal ledger."""
+        self._origin, self._turn = state["origin"], state["turn"]
+        done, self._rate, begun = (list(map(float, row)) for row in state["sums"])
+        self._set_sums(done, begun)
+        self._due = self._next_change()
+        self._waiting = [tuple(charge) for charge in state["waiting"]]
+
+
+# -- from usage to factors ----------------------------------------------------------------------------
+
+# The rules compare usage over shares, the least first, which is the order of shares over usage. Values that
+# agree in 30 bits, or nine digits, are equal: usage is a sum whose last bits depend on the order of its
+# terms.
+_DROPPED = 22
+"""The bits of a level fair share that do not count: it has 52 behind its first."""
+_HALF = 1 << (_DROPPED - 1)
+_RANK = 44
+"""The bits below the rank of the account in the key of a user."""
+_KEY = (1 << _RANK) - 1
+_LARGEST = 1_000_000
+"""Accounts × nodes up to which their sums are one product with a matrix."""
+
+
+class FairShareRule(Protocol):
+    """Turns the usage of a tree into factors."""
+
+    def shares(self, own: Floats) -> Shares:
+        """Return the factors of users, from 0 to 1, for this usage.
+
+        own : the usage of each node without that of the nodes below, in any unit.
+        """
+
+
+#: Nodes of users → their factors.
+Shares = Callable[["Integers"], "Floats"]
+
+
+class RankedTree:
+    """Fair tree, and the weighted tree unless users and accounts tie (`ties_across`).
+
+    Fair tree (Slurm, `fair_tree.shtml`): siblings are compared by their level fair share, their part of the
+    shares over their part of the usage; a walk in that order ranks all users, and the factor is the rank over
+    the number of users. Siblings with equal values tie: users share a rank, accounts merge their children,
+    and the highest user of an account shares the rank of a user who ties with the account. The weighted tree
+    of flux-accounting (`fair-share.rst`) is the same walk, in which a user and an account do not tie.
+
+    Each node has a whole number as its key, the least first.  Level by level, accounts are replaced by their
+    rank in the walk, which becomes the upper part of the keys below.  So in the end the keys of users
+    are in the order of the walk, and the rank of a user is the number of lesser keys.
+    """
+
+    def __init__(self, tree: AccountTree, *, ties_across: bool = True) -> None:
+        self._tree = tree
+        self._across = ties_across
+        self._users = np.flatnonzero(tree.is_user)
+        self._factors = 1.0 - np.arange(len(self._users) + 1) / max(1, len(self._users))
+        norm = _part_of_siblings(tree)
+        inherits = np.isnan(tree.shares)
+        # A share of 0 comes last, whatever the usage; who has the shares of the parent comes first.
+        self._by_share = 1.0 / np.where(norm > 0, norm, 1.0)
+        self._by_share[inherits] = 0.0
+        self._last = np.flatnonzero((norm == 0) & ~inherits)
+        self._is_account = (~tree.is_user).astype(np.int64)
+        self._paths = _paths(tree, self._users)
+        self._levels = _distinct(self._paths)
+        """For each depth but that of the users: its nodes, and the place of each in the depth above."""
+        self._above = self._levels.pop()[1] if self._levels else np.zeros(0, dtype=np.int64)
+        self._mixed = [len(set(tree.is_user[nodes].tolist())) > 1 for nodes, _ in self._levels]
+        self._first_user = len(tree) - len(self._users)
+        self._matrix = _sums(tree, self._first_user) if self._levels else None
+        self._walked: _Walk | None = None
+        """The last walk over the accounts; it holds while they keep their order."""
+
+    def shares(self, own: Floats) -> Shares:
+        """Return rank / number of users of users."""
+        if not len(self._users):
+            return lambda nodes: np.zeros(len(nodes))
+        keys = self._ranking(own)
+        sorted_keys = keys.copy()
+        sorted_keys.sort()
+        factors, first = self._factors, self._first_user
+
+        def of(nodes: Integers) -> Floats:
+            found: Floats = factors[sorted_keys.searchsorted(keys[nodes - first])]
+            return found
+
+        return of
+
+    def _ranking(self, own: Floats) -> Integers:
+        """Return a key for each user, in the order of the walk."""
+        users = self._first_user
+        if not self._levels:
+            return self._keys(own, self._last)[users:]  # users have the highest numbers
+        if self._matrix is None:
+            return self._exact(own)
+        # Siblings are compared as well without their account's usage, unless it ties with another one.
+        totals = own.copy()
+        totals[:users] = self._matrix @ own
+        keys = self._keys(totals, self._last)
+        if self._walked is None or not self._walked.holds(keys):
+            self._walked = None
+            lifted = self._walk_accounts(keys)
+            if lifted is None:
+                return self._exact(own)
+        else:
+            lifted = self._walked.lifted
+        found: Integers = keys[users:]
+        found += lifted
+        return found
+
+    def _walk_accounts(self, keys: Integers) -> Integers | None:
+        """Return the upper part of the key of each user; None if a tie needs care."""
+        above: Integers | None = None
+        walked = _Walk()
+        for (nodes, places), mixed in zip(self._levels, self._mixed, strict=True):
+            mine = (keys[nodes] << 1) + self._is_account[nodes]
+            if above is not None:
+                mine += above[places] << _RANK
+            order = mine.argsort()
+            column = mine[order]
+            steps = column[1:] - column[:-1]
+            if self._needs_care(column, steps, mixed=mixed):
+                return None
+            walked.add(nodes[order], column, steps)
+            above = np.zeros(len(order), dtype=np.int64)
+            above[order[1:]] = (steps != 0).cumsum()
+        assert above is not None
+        above <<= _RANK
+        walked.lifted = above[self._above]
+        self._walked = walked.closed()
+        return walked.lifted
+
+    def _needs_care(self, column: Integers, steps: Integers, *, mixed: bool) -> bool:
+        """Whether accounts with usage tie, or a user with an account; accounts without any just merge."""
+        used = (column[1:] & _KEY) > 1
+        if ((steps == 0) & used).any():
+            return True
+        return mixed and self._across and bool(((steps == 1) & (column[:-1] % 2 == 0)).any())
+
+    def _exact(self, own: Floats) -> Integers:
+        """Return what `_ranking` does, with each node's part of the usage of its account."""
+        totals = self._tree.totals(own)
+        above = totals[self._tree.parents]
+        part = np.divide(totals, above, out=np.zeros(len(totals)), where=above > 0)
+        return self._walk((self._keys(part, self._last) << 1) + self._is_account)
+
+    def _keys(self, used: Floats, last: Integers) -> Integers:
+        """Return usage over shares as a whole number for each node: of siblings, the least goes first."""
+        level = used * self._by_share
+        if len(last):
+            level[last] = np.inf
+        # The bits of positive floats are ordered as the numbers are.
+        bits = level.view(np.int64)
+        bits += _HALF
+        bits >>= _DROPPED
+        return bits
+
+    def _walk(self, keys: Integers) -> Integers:
+        """Return the keys of users from those of all nodes: their first places in the sorted paths."""
+        columns = keys[self._paths]
+        order = np.lexsort(columns[::-1])
+        columns = columns[:, order]
+        before, here = columns[:, :-1], columns[:, 1:]
+        differs = before != here
+        at, each = differs.argmax(axis=0), np.arange(len(order) - 1)
+        # A user (even) and the account after it (odd) differ by one if their values are equal.
+        tied = ~differs.any(axis=0)
+        if self._across:
+            tied |= (here[at, each] - before[at, each] == 1) & (before[at, each] % 2 == 0)
+        first = np.arange(len(order))
+        first[1:][tied] = 0
+        np.maximum.accumulate(first, out=first)
+        found = np.empty(len(order), dtype=np.int64)
+        found[order] = first
+        return found
+
+
+class _Walk:
+    """A walk over accounts: neighbours in it, and what it adds to the keys of users.
+
+    Usage changes with every second, but accounts seldom change places.  A walk holds for other keys if
+    siblings that are neighbours in it are in the same relation.
+
+    Attributes
+    ----------
+    lifted : the upper part of the key of each user.
+    """
+
+    def __init__(self) -> None:
+        self.lifted: Integers = np.zeros(0, dtype=np.int64)
+        self._lasts = True
+        self._before: list[Integers] = []
+        self._after: list[Integers] = []
+        self._merged: list[Integers] = []
+
+    def add(self, nodes: Integers, column: Integers, steps: Integers) -> None:
+        """Add a level: its nodes in order, their keys with the account above, and the steps between these."""
+        siblings = (column[1:] >> _RANK) == (column[:-1] >> _RANK)
+        # A user and an account may have equal values and different keys.
+        self._lasts = self._lasts and not ((steps == 1) & siblings).any()
+        apart, merged = siblings & (steps != 0), siblings & (steps == 0)
+        self._before.append(nodes[:-1][apart])
+        self._after.append(nodes[1:][apart])
+        self._merged += [nodes[:-1][merged], nodes[1:][merged]]
+
+    def closed(self) -> _Walk | None:
+        """Return the walk after its last level; None if it cannot be checked for other keys."""
+        self._neighbours = np.concatenate(self._before), np.concatenate(self._after)
+        self._unused = np.concatenate(self._merged)
+        return self if self._lasts else None
+
+    def holds(self, keys: Integers) -> bool:
+        """Whether accounts with these keys are in the same order, and the same ones merge."""
+        before, after = self._neighbours
+        if np.count_nonzero(keys[before] >= keys[after]):
+            return False
+        # Only accounts without usage merge here.
+        return not (len(self._unused) and keys[self._unused].any())
+
+
+class ClassicFairShare:
+    """Slurm's factor before fair tree (`classic_fair_share.shtml`).
+
+    It is 2^(-UE / S / dampening), UE the effective usage, S the norm shares.
+    """
+
+    def __init__(self, tree: AccountTree, *, dampening: float = 1.0) -> None:
+        self._tree = tree
+        self._dampening = dampening
+        self._part = _part_of_siblings(tree)
+        self._shares = np.ones(len(tree))
+        inherits = np.isnan(tree.shares)
+        for level in tree.levels:
+            above = self._shares[tree.parents[level]]
+            self._shares[level] = np.where(inherits[level], above, above * self._part[level])
+        self._inherits = inherits
+
+    def shares(self, own: Floats) -> Shares:
+        """Return the factors of users."""
+        return self._factors(own).__getitem__
+
+    def _factors(self, own: Floats) -> Floats:
+        tree = self._tree
+        totals = tree.totals(own)
+        used = totals / totals[0] if totals[0] > 0 else np.zeros(len(tree))
+        effective = np.ones(len(tree))
+        for depth, level in enumerate(tree.levels):
+            above = effective[tree.parents[level]]
+            if depth == 0:
+                effective[level] = used[level]
+            else:
+                effective[level] = used[level] + (above - used[level]) * self._part[level]
+            mine = self._inherits[level]
+            effective[level[mine]] = above[mine]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            exponents = effective / self._shares / self._dampening
+            found: Floats = np.where(self._shares > 0, 2.0**-exponents, 0.0)
+        return found
+
+
+def _part_of_siblings(tree: AccountTree) -> Floats:
+    """Return the shares of each node over those of all its siblings; 0 where shares are the parent's."""
+    shares = np.nan_to_num(tree.shares, nan=0.0)
+    compared = np.concatenate([np.zeros(0, dtype=np.int64), *tree.levels])
+    sums = np.bincount(tree.parents[compared], weights=shares[compared], minlength=len(tree))
+    of_all = sums[tree.parents[compared]]
+    found = np.zeros(len(tree))
+    found[compared] = shares[compared] / np.where(of_all > 0, of_all, 1.0)
+    return found
+
+
+def _paths(tree: AccountTree, users: Integers) -> Integers:
+    """Return for each depth the node on the way from the root to each user; below a user, itself."""
+    ways = []
+    for user in users.tolist():
+        way = [user]
+        while tree.parents[way[-1]]:
+            way.append(int(tree.parents[way[-1]]))
+        ways.append(way[::-1])
+    deepest = max(map(len, ways), default=1)
+    return np.array([[*way, *[way[-1]] * (deepest - len(way))] for way in ways], dtype=np.int64).T.reshape(
+        deepest, len(ways)
+    )
+
+
+def _sums(tree: AccountTree, accounts: int) -> Floats | None:
+    """Return the matrix that turns usage into the sums of accounts; None if it would be large."""
+    if accounts * len(tree) > _LARGEST:
+        return None
+    found = np.eye(accounts, len(tree))
+    for node in range(len(tree)):
+        above = node
+        while above:
+            above = int(tree.charged[above])
+            found[above, node] = 1.0
+    return found
+
+
+def _distinct(paths: Integers) -> list[tuple[Integers, Integers]]:
+    """Return for each depth at which users differ: its nodes, and the place of each among those above.
+
+    A depth that all users share does not order them.  The last depth is that of the users, by number.
+    """
+    found: list[tuple[Integers, Integers]] = []
+    places = np.zeros(paths.shape[1] if len(paths) else 0, dtype=np.int64)
+    for depth, row in enumerate(paths):
+        is_last = depth == len(paths) - 1
+        if not is_last and (row == row[:1]).all():
+            continue
+        nodes, first, own = np.unique(row, return_index=True, return_inverse=True)
+        found.append((row, places) if is_last else (nodes, places[first]))
+        places = own
+    return found
+
+
+RULES: dict[str, tuple[Callable[..., FairShareRule], str]] = {
+    "fair-tree": (
+        lambda tree, **_: RankedTree(tree),
+        "users ranked by a walk over the tree in the order of shares over usage (Slurm, fair_tree.html)",
+    ),
+    "classic": (
+        lambda tree, dampening=1.0: ClassicFairShare(tree, dampening=dampening),
+        "2^(-effective usage / shares / dampening) (Slurm, classic_fair_share.html)",
+    ),
+    "weighted-tree": (
+        lambda tree, **_: RankedTree(tree, ties_across=False),
+        "the walk of fair-tree, in which users and accounts do not tie (flux-accounting, fair-share.rst)",
+    ),
+}
+"""Name → a function that makes the rule of a tree, and a sentence with its source."""
+
+
+def fair_share_rule(name: str, tree: AccountTree, dampening: float = 1.0) -> FairShareRule:
+    """Return the rule of this name for a tree; ConfigError if there is none."""
+    if name not in RULES:
+        raise ConfigError(
+            f"unknown method of fair share {name!r}{did_you_mean(name, RULES)}", expected=", ".join(RULES)
+        )
+    return RULES[name][0](tree, dampening=dampening)
+
+
+# -- the order fairshare ------------------------------------------------------------------------------
+
+
+class FairShare:
+    """The job order ``fairshare``; it remembers usage, so every queue has an order of its own.
+
+    When a job ends, its size × seconds are charged to its user and to its bank, and a charge decays with a
+    half-life. The key of a waiting job is the share of its bank in all usage plus the share of its user; the
+    smallest goes first. All charges decay by the same factor and only ratios matter. So the old charges stay
+    as they are, and a new charge is multiplied by the inverse of that factor.
+    """
+
+    name = "fairshare"
+    static = False
+
+    def __init__(self, half_life: float = WEEK) -> None:
+        if not half_life > 0:
+            text = f"a half-life of {half_life} s"
+            raise ConfigError(text, where="order fairshare", expected="a positive number of seconds")
+        self.half_life = half_life
+        self._origin = 0.0
+        self._users = np.zeros(0)
+        self._banks = np.zeros(0)
+
+    def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
+        """Return the jobs by (share used, priority, submit time, workload order)."""
+        return by_keys(table, jobs, self.keys(table, jobs, now))
+
+    def charge(self, table: JobTable, job: int, seconds: float, now: float) -> None:
+        """Charge a job that ended at `now` after a run of `seconds`."""
+        self._grow(table)
+        halvings = (now - self._origin) / self.half_life
+        if halvings > MOST:
+            self._users *= 0.5**halvings
+            self._banks *= 0.5**halvings
+            self._origin, halvings = now, 0.0
+        amount = float(table.sizes[job]) * seconds * 2.0**halvings
+        self._users[table.users[job]] += amount
+        self._banks[table.banks[job]] += amount
+
+    def keys(self, table: JobTable, jobs: Integers, now: float) -> Floats:  # noqa: ARG002
+        """Return the share of each job's bank plus that of its user."""
+        self._grow(table)
+        keys: Floats = _shares(self._banks)[table.banks[jobs]] + _shares(self._users)[table.users[jobs]]
+        return keys
+
+    def _grow(self, table: JobTable) -> None:
+        """Make an account for every user and bank of the table, the first time."""
+        if not len(self._users) and len(table):
+            self._users = np.zeros(int(table.users.max()) + 1)
+            self._banks = np.zeros(int(table.banks.max()) + 1)
+
+    def enlarge(self, table: JobTable) -> None:
+        """Make accounts for the users and banks that a growing table got since."""
+        if len(self._users):
+            self._users = _longer(self._users, int(table.users.max()) + 1)
+            self._banks = _longer(self._banks, int(table.banks.max()) + 1)
+
+
+def _longer(used: Floats, length: int) -> Floats:
+    return np.concatenate([used, np.zeros(max(0, length - len(used)))])
+
+
+def _shares(used: Floats) -> Floats:
+    total = used.sum()
+    shares: Floats = used / total if total else used
+    return shares

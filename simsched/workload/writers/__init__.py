@@ -1,1 +1,0 @@
-"""Writers of workloads: `save` is the entrance and has the table of formats."""
