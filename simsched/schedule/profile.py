@@ -162,7 +162,7 @@ class Profile:
         self.unused = _row(range(2 * self.demands + 63, -1, -1))
         self.left = self.demands + 64
         """How many of the rows in `unused` are free."""
-        copies = np.asarray(self.copies)[: self.targets * self.demands].reshape(-1, self.demands)
+        copies = np.asarray(self.copies)[: self.targets * self.demands].reshape(self.targets, self.demands)
         for d in range(self.demands):
             self.total[d * self.room] = int(copies[:, d].sum())
             self.row[d * self.room] = d

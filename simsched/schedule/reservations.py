@@ -147,8 +147,14 @@ class CountedReservations:
         return self._profile.earliest(self._kind[job], self._seconds[job], self._supply.now, before)
 
     def reserve(self, job: int, start: float) -> None:
-        """Reserve the placement that was found last."""
-        self._profile.reserve(job, self._kind[job], start, end_of(start, self._seconds[job]))
+        """Reserve the placement that was found last.
+
+        A start a moment after now is behind a job that is about to end; it will be now, and so is the end.
+        """
+        now = self._supply.now
+        begin = now if start == end_of(now, 0) else start
+        end = max(end_of(begin, self._seconds[job]), end_of(start, 0))
+        self._profile.reserve(job, self._kind[job], start, end)
 
     def reserve_targets(self, job: int, start: float, until: float) -> None:
         """Shut the targets of the placement that was found last."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
-from simsched.schedule.profiles.gap import NEVER
+from simsched.schedule.profiles.gap import NEVER, end_of
 from simsched.simulation.environment import LAST
 
 if TYPE_CHECKING:
@@ -169,4 +169,4 @@ def predicted(group: QueueGroup, now: float) -> Iterator[tuple[int, int, float]]
             start = profile.earliest(job)
             if start != NEVER:
                 profile.reserve(job, start)
-        yield job, place, start
+        yield job, place, now if start <= end_of(now, 0) else start

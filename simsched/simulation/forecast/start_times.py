@@ -15,7 +15,7 @@ from simsched.errors import ConfigError
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
-from simsched.schedule.profiles.gap import NEVER
+from simsched.schedule.profiles.gap import NEVER, end_of
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
 from simsched.simulation.forecast.past_forecasts import ForecastSampler
 from simsched.simulation.options.dated_times import time_of_run
@@ -181,6 +181,8 @@ def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) 
             start = profile.earliest(number)
             if start != NEVER:
                 profile.reserve(number, start)
+        if start <= end_of(at, 0):  # behind a job that overruns, which counts as ended
+            start = at
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)
     limits = engine.queues.limits
