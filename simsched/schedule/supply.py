@@ -17,7 +17,7 @@ type, the machine is one target of the kernel (`count_supply`); elsewhere it is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +63,6 @@ class Supply(ABC):
     kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
-    __slots__ = (
-        *("_policy", "_rng", "_running", "_trial", "calendar", "failed"),
-        *("kinds", "now", "plan", "table"),
-    )
-    kinds: CountedKinds | FlatKinds
-
     def __init__(
         self,
         table: JobTable,
@@ -92,19 +86,14 @@ class Supply(ABC):
     def _count(self) -> CountedKinds | FlatKinds:
         """Count the kinds of requests in a kernel that follows the claims."""
 
-    if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
-
-        def __getattr__(self, name: str) -> CountedKinds | FlatKinds:
-            """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
-            if name != "kinds":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self.kinds = self._count()
-            return self.kinds
+    @cached_property
+    def kinds(self) -> CountedKinds | FlatKinds:
+        """See above."""
+        return self._count()
 
     def forget_counts(self) -> None:
         """Count the kinds of requests again: there is another one."""
-        with suppress(AttributeError):  # they were not asked for yet
-            del self.kinds
+        vars(self).pop("kinds", None)
 
     # -- now ------------------------------------------------------------------------------------
 
