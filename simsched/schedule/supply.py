@@ -30,6 +30,7 @@ from simsched.schedule.profile import Profile
 from simsched.schedule.shadow import NO_LIMITS
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterator
 
     import numpy.typing as npt
@@ -178,17 +179,27 @@ class Supply(ABC):
     def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
         """Return the shadow by the general search on the states of later times."""
 
-    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
-        """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
-        kernel, now, many = self.kinds.kernel, self.now, len(jobs)
+    def rules_out(self, jobs: array[int]) -> bool:
+        """Whether the kernel alone tells that none of some jobs fits now."""
+        table = self.table
+        some = self.kinds.kernel.next(jobs, 0, table.kinds_array, table.judged_array, self.now, *NO_LIMITS)
+        return some == len(jobs) and not self.calendar
+
+    def candidates(self, jobs: Integers | array[int], shadow: Shadow, begin: int = 0) -> Iterator[int]:
+        """Yield those of some jobs that the kernel does not rule out when it is their turn.
+
+        The jobs are in order, and count from the `begin`-th on. They may be the array of the queue itself.
+        """
+        kernel, now = self.kinds.kernel, self.now
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at = kernel.next(jobs, 0, kinds, judged, now, *NO_LIMITS)
-        while at < many:  # the shadow is not computed before a job could start
-            time, most = shadow.limits(self)
-            at = kernel.next(jobs, at, kinds, judged, now, time, most)
-            if at < many:
-                yield jobs.item(at)
-                at += 1
+        at = kernel.next(jobs, begin, kinds, judged, now, *NO_LIMITS)
+        if at == len(jobs):  # the shadow is not computed before a job could start
+            return
+        at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
+        jobs, at = jobs[at:], 0  # a slice of an array of the queue is a copy: jobs that start leave the queue
+        while at < len(jobs):
+            yield int(jobs[at])
+            at = kernel.next(jobs, at + 1, kinds, judged, now, *shadow.limits(self))
 
     # -- over time ------------------------------------------------------------------------------
 
