@@ -90,18 +90,22 @@ class CountedReservations:
     """
 
     def __init__(self, supply: Supply, profile: Profile | None = None) -> None:
-        self._supply, table = supply, supply.table
-        self._kinds, self._kind, self._seconds = supply.kinds, table.kinds, table.durations
-        kinds: Any = supply.kinds
-        self._kernel: Kernel = kinds.kernel
+        self._supply = supply
         self._follows = profile is None
+        self._begin(profile)
+
+    def _begin(self, profile: Profile | None = None) -> None:
+        """Begin on the present kinds and targets."""
+        supply, table = self._supply, self._supply.table
+        kinds: Any = supply.kinds
+        self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
+        self._kernel: Kernel = kinds.kernel
         self._profile = profile or supply.plan.follow(self._kernel, supply.now)
 
     def open(self, now: float) -> bool:
         """Come to the present; return False if something else took what was reserved."""
-        plan = self._supply.plan
-        if self._profile not in plan.profiles:  # other targets are up
-            self._profile = plan.follow(self._kernel, now)
+        if self._profile not in self._supply.plan.profiles:  # other targets are up, or there are more kinds
+            self._begin()
             return False
         self._profile.advance(now)
         return not self._profile.short
