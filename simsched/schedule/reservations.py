@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
     from simsched.schedule.profile import Profile
-    from simsched.schedule.supply import Supply
 
 
 class Reservations(Protocol):
@@ -89,7 +88,7 @@ class CountedReservations:
     A given profile of the present is for a plan of one pass, and does not follow them.
     """
 
-    def __init__(self, supply: Supply, profile: Profile | None = None) -> None:
+    def __init__(self, supply: Any, profile: Profile | None = None) -> None:
         self._supply = supply
         self._follows = profile is None
         self._begin(profile)

@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Draw
     from simsched.schedule.reservations import Reservations
-    from simsched.schedule.supply import Supply
 
 
 class GeneralReservations:
     """Reservations as units of leaf pools, on a profile that is made anew at each pass."""
 
-    def __init__(self, supply: Supply) -> None:
+    def __init__(self, supply: Any) -> None:
         self._supply = supply
         self._gaps: dict[int, Gap] = {}
         """Job → its reservation."""
