@@ -181,7 +181,9 @@ class CountedReservations:
             return self._kinds.selection(kind) if found else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
         least = profile.least(now, end_of(now, self._seconds[job]))
-        return self._supply.seek(self._supply.request(job), cast("CountedKinds", self._kinds).less(least))
+        left = cast("CountedKinds", self._kinds).less(least)
+        selection: Selection | None = self._supply.seek(self._supply.request(job), left)
+        return selection
 
     def started(self, job: int) -> None:
         """Take what the job has claimed, unless the profile follows the claims."""
