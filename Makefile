@@ -76,7 +76,8 @@ install: $(VENV)/run.stamp
 install-test: $(VENV)/test.stamp
 
 # What is compiled; a newer kernel has to be built again.
-KERNEL = simsched/match/kernel.py simsched/match/kernel.pxd hatch_build.py
+KERNEL = simsched/match/kernel.py simsched/match/kernel.pxd simsched/schedule/profile.py \
+	simsched/schedule/profile.pxd hatch_build.py
 
 # One stamp an extra: the demo does not wait for the test tools.
 $(VENV)/run.stamp: pyproject.toml $(KERNEL) | $(BIN)/python

@@ -1,4 +1,4 @@
-"""The build hook: compiles the kernel for wheels, and in place for editable installs.
+"""The build hook: compiles the kernel, the profile and the free runs, for wheels and editable installs.
 
 Without a C compiler the package is pure Python, and the same source is interpreted. ``python hatch_build.py``
 compiles in place, with ``--checked`` so that the bounds of each array are looked at, for tests.
@@ -17,33 +17,39 @@ except ModuleNotFoundError:  # compiled in place
     BuildHookInterface = object
 
 ROOT = Path(__file__).resolve().parent
-SOURCE = Path("simsched/match/kernel.py")
+SOURCES = [
+    Path("simsched/match/kernel.py"),
+    Path("simsched/match/state/free_runs.py"),
+    Path("simsched/schedule/profile.py"),
+]
 DIRECTIVES = {
     "language_level": 3,
-    "annotation_typing": False,  # the types are in kernel.pxd
+    "annotation_typing": False,  # the types are in the .pxd beside each
     "boundscheck": False,
     "wraparound": False,
     "initializedcheck": False,
     "cdivision": True,
+    "show_performance_hints": False,  # of what runs once
 }
 
 
 def compiled(root: Path = ROOT, *, checked: bool = False) -> list[Path]:
-    """Compile the kernel beside its source and return the library; [] without a compiler."""
+    """Compile the sources in place and return the libraries; [] without a compiler."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
     from setuptools.errors import CCompilerError, ExecError, PlatformError
 
-    name = ".".join(SOURCE.with_suffix("").parts)
+    flags = ["-O3", "-g0"] if sys.platform != "win32" else []
     with tempfile.TemporaryDirectory() as folder:
-        extension = Extension(
-            name, [str(root / SOURCE)], extra_compile_args=["-O3", "-g0"] if sys.platform != "win32" else []
-        )
+        extensions = [
+            Extension(".".join(source.with_suffix("").parts), [str(root / source)], extra_compile_args=flags)
+            for source in SOURCES
+        ]
         directives = DIRECTIVES | ({"boundscheck": True, "initializedcheck": True} if checked else {})
         try:
             modules = cythonize(
-                [extension], build_dir=folder, compiler_directives=directives, quiet=True, force=True
+                extensions, build_dir=folder, compiler_directives=directives, quiet=True, force=True
             )
             command = build_ext(Distribution({"name": "simsched", "ext_modules": modules}))
             command.build_lib, command.build_temp = str(root), folder

@@ -57,7 +57,7 @@ FENCES: dict[str, set[str]] = {
     "yaml": TEXT,
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
-    | {"graph/pool", "match/state/selection", "match/state/free_runs"}
+    | {"graph/pool", "match/state/selection", "match/state/run_selection"}
     | {"simulation", "rl"}
     | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},

@@ -8,7 +8,7 @@ on targets, or whole targets, and nothing else. All other requests are for the g
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -71,9 +71,12 @@ class CountedKinds:
     kernel : what counts them.
     counted : for each kind whether the kernel counts it.
     placed : for each kind whether the kernel places it, too.
-    all_counted : whether it counts all kinds that can run at all.
+    all_counted, all_placed : whether it counts, or places, all kinds that can run at all.
     all_take_units : whether each that it counts takes units, or its targets as a whole.
     """
+
+    on_targets = True
+    """Each target of the kernel is an execution target."""
 
     def __init__(
         self, requests: Sequence[Request | None], available: Availability, policy: MatchPolicy
@@ -134,6 +137,9 @@ class CountedKinds:
             demand >= 0 and places and request is not None and request.simple is not None
             for request, (demand, _) in zip(requests, kinds, strict=True)
         ]
+        self.all_placed = all(
+            placed or request is None for request, placed in zip(requests, self.placed, strict=True)
+        )
         self._requests = requests
         self._numbered = {request: kind for kind, request in enumerate(requests) if request is not None}
         self._kinds = kinds
@@ -141,6 +147,15 @@ class CountedKinds:
         self._amount = np.array([amount for _, amount in kinds], dtype=np.int64)
         self._recipes: dict[int, TargetRecipe] = {}
         self._numbers = {each.content: at for at, each in enumerate(self._demands) if not each.once}
+
+    @cached_property
+    def components(self) -> Ints:
+        """A number for each kind: kinds with different numbers share no targets, not even through others."""
+        found = np.arange(len(self._demands))
+        rows = np.array([each.content.eligible for each in self._demands], dtype=np.bool_)
+        for d, row in enumerate(rows):
+            found[np.isin(found, found[: d + 1][(rows[: d + 1] & row).any(axis=1)])] = d
+        return found[self._of_kind]
 
     def _drawn(self, content: Content) -> list[tuple[str, int]]:
         """Return the types that a copy draws, and the units of each; 0 where it takes all that there is."""
@@ -182,6 +197,28 @@ class CountedKinds:
             return None
         row = self.kernel.table[number]
         return row, self.kernel.totals.item(number), int(np.count_nonzero(row))
+
+    def less(self, least: Ints) -> Availability:
+        """Return the present state with no more units free on each target than given (see `Profile.least`).
+
+        Which units of a target remain does not matter to kinds that are counted.
+        """
+        left = self._available.copy(counts_only=True)
+        types = len(self._types)
+        shut = (least[:, types + 1] < 0) & left.up
+        left.set_status(shut.nonzero()[0], up=False)
+        np.maximum(left.use, -least[:, types], out=left.use)
+        leaf = np.asarray(self.kernel.leaf).reshape(len(least), -1)
+        for t, name in enumerate(self._types):
+            columns = leaf[:, self.kernel.column[t] : self.kernel.column[t + 1]]
+            over = np.where(columns >= 0, left.units[columns], 0).sum(axis=1) - least[:, t].clip(min=0)
+            for column in columns.T:
+                here = ((column >= 0) & (over > 0)).nonzero()[0]
+                taken = np.minimum(over[here], left.units[column[here]])
+                left.units[column[here]] -= taken
+                over[here] -= taken
+            left.total[name] = int(left.free[name].sum())
+        return left
 
     def places(self, request: Request, policy: object) -> bool:
         """Whether the kernel places a request under a policy."""

@@ -39,6 +39,8 @@ class FlatKinds:
     """
 
     all_counted = all_take_units = True
+    on_targets = False
+    """The one target of the kernel is the whole machine."""
 
     def __init__(
         self,

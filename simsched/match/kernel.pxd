@@ -9,10 +9,11 @@ cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:
 cdef class Kernel:
     cdef readonly Py_ssize_t targets, width, demands
     cdef object written
-    cdef bint last, owned
-    cdef long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
-    cdef unsigned char[::1] may
-    cdef long long[::1] units, use
+    cdef bint last
+    cdef readonly bint owned
+    cdef readonly long long[::1] leaf, column, shut, idle, most, whole, begin, type, per, order, demand, amount
+    cdef readonly unsigned char[::1] may
+    cdef readonly long long[::1] units, use
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
@@ -29,6 +30,9 @@ cdef class Kernel:
     cdef unsigned char[::1] held_then
     cdef bint bare
     cdef readonly long long epoch, left
+    cdef object kinds, seconds
+    cdef const long long[:] kind_of
+    cdef const double[:] judged
     cdef long long[::1] refused
 
     cdef long long _free(self, long long cell, int state) noexcept
@@ -49,9 +53,13 @@ cdef class Kernel:
     cpdef bint place(self, long long kind)
     @cython.locals(
         wanted=cython.longlong, top=cython.longlong, to=cython.longlong, base=cython.longlong, i=cython.longlong,
-        n=cython.longlong, copies=cython.longlong, count=cython.longlong,
+        n=cython.longlong, copies=cython.longlong,
     )
     cdef bint _place(self, long long d, long long left, int state)
+    @cython.locals(d=cython.longlong, i=cython.Py_ssize_t)
+    cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
+    @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
+    cdef void _finish(self, long long d, long long count, int state) noexcept
     @cython.locals(stop=cython.longlong, pools=cython.longlong)
     cpdef placement(self)
     @cython.locals(
@@ -68,6 +76,11 @@ cdef class Kernel:
     cdef _write(self, selection)
     @cython.locals(at=cython.longlong)
     cpdef end(self, long long job)
+    @cython.locals(
+        at=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong,
+        units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
+    )
+    cpdef tuple claim(self, long long job)
     @cython.locals(
         pools=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong, i=cython.longlong
     )
@@ -91,8 +104,9 @@ cdef class Kernel:
     cdef _set_aside(self)
     cpdef bint is_refused(self, long long kind)
     cpdef refuse(self, long long kind)
-    @cython.locals(job=cython.longlong, kind=cython.longlong, d=cython.longlong, fits=cython.bint)
+    @cython.locals(
+        count=cython.Py_ssize_t, job=cython.longlong, kind=cython.longlong, d=cython.longlong, amount=cython.longlong
+    )
     cpdef Py_ssize_t next(
-        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] judged,
-        double now, double time, long long most,
+        self, const long long[:] jobs, Py_ssize_t at, kinds, judged, double now, double time, long long most,
     )

@@ -134,6 +134,8 @@ class Kernel:
         """The number of changes: claims, releases, and claims at the shadow time."""
         self.left = 0
         """The epoch for which `mine` and `mark` hold."""
+        self.kinds = self.seconds = None
+        """The arrays of `next`: the kind and the seconds of each job."""
         self.refused = _zeros(len(kinds))
         """The epoch in which each kind was in the first job's way."""
         self.recount(_row(range(self.targets)))
@@ -249,7 +251,26 @@ class Kernel:
                     break
         if left > 0:
             return False
-        count = to - top - HEAD
+        self._finish(d, to - top - HEAD, state)
+        return True
+
+    def place_on(self, kind: int, targets: Any, numbers: Any) -> bool:
+        """Place a kind on some targets, so many copies on each; return whether they host these now."""
+        d = self.demand[kind]
+        self.draft = None
+        self._make_room(HEAD + 2 * len(targets) * (1 + self.width))
+        for i in range(len(targets)):
+            if self.copies[d * self.targets + targets[i]] < numbers[i]:
+                return False
+            self.store[self.top + HEAD + i] = targets[i]
+            self.number[i] = numbers[i]
+        self._finish(d, len(targets), NOW)
+        return True
+
+    def _finish(self, d: int, count: int, state: int) -> None:
+        """Write the rest of a claim of which the targets, and the copies on each, are chosen."""
+        top = self.top
+        to = top + HEAD + count
         self.store[top + 1], self.store[top + 2] = count, 0
         if self.whole[d]:
             self.store[top + 2] = count
@@ -261,7 +282,6 @@ class Kernel:
         for i in range(count):
             self.store[to + count + i] = self.given[i]
         self.store[top] = to + 2 * count - top
-        return True
 
     def placement(self) -> tuple[Integers, Integers, Integers]:
         """Return the targets of the last placement, its leaf pools, and the units of each."""
@@ -377,6 +397,22 @@ class Kernel:
         self._count(target)
         self.epoch += 1
 
+    def claim(self, job: int) -> tuple[Any, Any, Any, Any]:
+        """Return the targets of a running job, those that it takes whole, its leaf pools, and units of each.
+
+        ValueError if it shares units, which no numbers describe.
+        """
+        at = self.claims[job]
+        if at < 0:
+            raise ValueError(f"the claim of job {job} shares units (expected one that numbers describe)")
+        targets = at + HEAD
+        whole = targets + self.store[at + 1]
+        cells = whole + self.store[at + 2]
+        units = cells + self.store[at + 3]
+        stop = units + self.store[at + 3]
+        store = self.store
+        return store[targets:whole], store[whole:cells], store[cells:units], store[units:stop]
+
     # --- the shadow time ------------------------------------------------------------------------
 
     def shadow(self, kind: int, now: float, ends: list[float], jobs: list[int]) -> int:
@@ -490,15 +526,19 @@ class Kernel:
         kind is not known to be in the way. `kinds` and `judged` are the kind and the seconds of each job.
         Without such a job: their number.
         """
-        while at < len(jobs):
+        if kinds is not self.kinds or judged is not self.seconds:  # else the arrays of the last call
+            self.kinds, self.seconds = kinds, judged
+            self.kind_of, self.judged = kinds, judged
+        count = len(jobs)
+        while at < count:
             job = jobs[at]
-            kind = kinds[job]
+            kind = self.kind_of[job]
             d = self.demand[kind]
-            fits = d < 0 or self.total[d] >= self.amount[kind]
-            if fits and (
-                now + judged[job] <= time or (self.amount[kind] <= most and self.refused[kind] != self.epoch)
+            amount = self.amount[kind]
+            if (d < 0 or self.total[d] >= amount) and (
+                now + self.judged[job] <= time or (amount <= most and self.refused[kind] != self.epoch)
             ):
-                return at
+                break
             at += 1
         return at
 

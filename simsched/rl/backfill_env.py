@@ -291,8 +291,8 @@ class BackfillEnv(gymnasium.Env[Any, Any]):
 
     def _may_wait(self) -> bool:
         """Whether anything is still to happen, so that waiting ends."""
-        engine = self.simulation.engine
-        return bool(engine.plan.claimants) or len(engine.arrivals) > 0
+        simulation = self.simulation
+        return bool(simulation.engine.plan.claimants) or len(simulation.arrivals) > 0
 
     def _read(self, action: Any) -> int:
         """Return an action as a whole number; an array without dimensions is one."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Shadow
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -192,7 +192,7 @@ def _beside_first(context: PassContext, jobs: Integers, fits: Bools) -> tuple[Bo
     late = context.now + context.table.judged_array[jobs] > shadow.time(supply)
     late &= allowed
     if context.table.single is not None:
-        allowed &= ~late | (context.table.demand[0][jobs] <= shadow.limits(supply).most)
+        allowed &= ~late | (context.table.demand[0][jobs] <= shadow.limits(supply)[1])
     elif late.any():  # counts only rule jobs out
         _try_each(context, jobs, late, allowed)
     return allowed, shadow

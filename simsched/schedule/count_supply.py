@@ -12,15 +12,11 @@ from simsched.match.flat_kinds import FlatKinds
 from simsched.match.policies.policy import fixed_order
 from simsched.match.search.counts import capacity
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import UnitKind
 from simsched.match.state.masks import WORD
+from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.schedule.kernel_shadow import KernelShadow
-from simsched.schedule.profiles.count_profile import CountProfile
-from simsched.schedule.profiles.count_reservations import CountReservations
-from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.profile import Known
-from simsched.schedule.shadow import FixedShadow
-from simsched.schedule.supply import Supply
+from simsched.schedule.reservations import CountedReservations
+from simsched.schedule.supply import FixedShadow, Supply
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -29,23 +25,18 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.reservations import Reservations
+    from simsched.schedule.supply import Shadow
 
 
 class CountSupply(Supply):
-    """Free units of one type; there are no closures, since those are in particular places.
+    """Free units of one type; there are no closures, since those are in particular places."""
 
-    Attributes
-    ----------
-    kept_plan : the plan of the last pass of a policy that plans again at each pass. It can be rebuilt.
-    """
-
-    __slots__ = ("kept_plan",)
+    __slots__ = ()
     kinds: FlatKinds
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
-        self.kept_plan: KeptPlan | None = None
         kind = _unit_kind(self.table, self.plan, self._policy)
         if kind is not None:
             self.plan.keep_runs(kind)
@@ -65,14 +56,21 @@ class CountSupply(Supply):
         def place(kind: int) -> Selection:
             request = requests[kind]
             assert request is not None
-            if plan.runs is not None:
-                return cast("Selection", plan.runs.lowest(request, units[kind]))
+            runs = plan.runs
+            if runs is not None:
+                lowest = runs.lowest(units[kind])
+                return cast("Selection", RunSelection(runs.kind, request, lowest, units[kind]))
             # Not `seek`: these requests need no exact search, which could give up.
             selection = select(request, plan.available, policy, rng)
             assert selection is not None, "the counts promised more than the matcher found"
             return selection
 
         return plan.count(lambda: FlatKinds(single, plan.index.target_type, units, free, place))
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free units on which the job may start now, or None; no closure is in its way."""
+        kinds, kind = self.kinds, self.table.kinds[job]
+        return kinds.selection(kind) if kinds.kernel.place(kind) else None
 
     def free_units(self) -> int:
         """Return the free units of the counted type."""
@@ -88,27 +86,13 @@ class CountSupply(Supply):
         """Return the same: numbers decide."""
         return self.shadow(job, extra=extra, fixed=fixed)
 
-    def profile(self) -> CountProfile:
-        """Return the free units over time beside the running jobs."""
-        return CountProfile(self)
+    def reservations(self) -> Reservations:
+        """Return the running jobs over time, for reservations that last."""
+        return CountedReservations(self)
 
-    def reservations(self) -> CountReservations:
-        """Return the free units over time beside the running jobs, for reservations that last."""
-        return CountReservations(self)
-
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
-        last, now = self.kept_plan, self.now
-        known = Known([], [], 0)
-        if last is not None:
-            until = last.more_until(self.plan, self.table, self.free_units(), now)
-            if until is not None:
-                known = last.known(jobs, until)
-                if last.continues(known, now):
-                    last.profile.advance(now)
-                    return last
-        self.kept_plan = KeptPlan(CountProfile(self), known)
-        return self.kept_plan
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for the plan of one pass."""
+        return CountedReservations(self, self._ahead())
 
 
 def _units(request: Request, content: Content | None) -> int:

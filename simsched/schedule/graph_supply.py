@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from simsched.match.counted_kinds import CountedKinds
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.kernel_shadow import KernelShadow
-from simsched.schedule.lasting.footprint import Columns
-from simsched.schedule.lasting.gauges import Gauges
-from simsched.schedule.lasting.lasting_reservations import LastingReservations
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
-from simsched.schedule.profiles.graph_profile import GraphProfile
-from simsched.schedule.profiles.graph_reservations import GraphReservations
-from simsched.schedule.profiles.kept_plan import KeptPlan
-from simsched.schedule.profiles.profile import Known
-from simsched.schedule.shadow import NoShadow
-from simsched.schedule.supply import Supply
+from simsched.schedule.profiles.general_reservations import GeneralReservations
+from simsched.schedule.reservations import CountedReservations
+from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.lasting.pass_room import PassRoom
     from simsched.schedule.profiles.earliest import EarliestStart
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.reservations import Reservations
+    from simsched.schedule.supply import Shadow
+
+    Integers = npt.NDArray[np.int64]
 
 
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ("_gauges", "_running")
+    __slots__ = ()
     kinds: CountedKinds
-
-    def __init__(self, *facts: Any) -> None:
-        super().__init__(*facts)
-        self._gauges: tuple[Gauges, Columns] | None = None
-        self._running: LastingReservations | None = None
-        """The running jobs over time, without reservations, as of the last profile."""
 
     def _count(self) -> CountedKinds:
         plan, requests = self.plan, self.table.by_kind
@@ -79,42 +72,27 @@ class GraphSupply(Supply):
 
     # -- over time ------------------------------------------------------------------------------
 
-    def profile(self) -> GraphProfile | PassRoom:
-        """Return the free units of each leaf pool over time beside the running jobs.
+    def reservations(self) -> Reservations:
+        """Return the running jobs over time, for reservations that last."""
+        return CountedReservations(self) if self._counts_all() else GeneralReservations(self)
 
-        Where counts decide, the running jobs are followed from pass to pass.
-        """
-        plan, kept = self.plan, self._running
-        if not self.is_steady or not plan.counts_only or plan.overrun(self.now) or not self._counts_suffice():
-            self._running = None
-            return GraphProfile(self)
-        if kept is None or not kept.follow((), moved=True) or not kept.knows_ends():
-            made = self.reservations()
-            self._running = kept = made if isinstance(made, LastingReservations) else None
-        if kept is None:
-            return GraphProfile(self)
-        kept.close(changed=True)
-        return kept.ahead()
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for the plan of one pass."""
+        if self._counts_all():
+            return CountedReservations(self, self._ahead())
+        found = GeneralReservations(self)
+        found.open(self.now)
+        return found
 
-    def _counts_suffice(self) -> bool:
-        """Whether counts decide for each kind, and none claims a target shared without any of its units."""
-        return self.kinds.all_counted and self.kinds.all_take_units
+    def components(self, jobs: Integers) -> Integers:
+        """Return a number for each job; jobs with different ones share no targets, even through others."""
+        if not self.is_steady or not self.kinds.all_counted:
+            return super().components(jobs)
+        return self.kinds.components[self.table.kinds_array[jobs]]
 
-    def reservations(self) -> LastingReservations | GraphReservations:
-        """Return the free units of each leaf pool over time, for reservations that last."""
-        plan = self.plan
-        if not self.is_steady or not plan.counts_only:
-            return GraphReservations(self)
-        if self._gauges is None:
-            index, kinds = plan.available.index, self.table.by_kind
-            gauges = Gauges({kind: r for kind, r in enumerate(kinds) if r is not None}, index, len(kinds))
-            self._gauges = gauges, Columns(index, gauges, self.table.types)
-        gauges, columns = self._gauges
-        # A claim on a vertex above targets that are down takes units that show once they are up again.
-        if gauges.reaches_above and not plan.all_up:
-            return GraphReservations(self)
-        return LastingReservations(self, gauges, columns)
-
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:  # noqa: ARG002
-        """Return an empty plan: the changes since the last pass are not known by leaf pool."""
-        return KeptPlan(self.profile(), Known([], [], 0))
+    def _counts_all(self) -> bool:
+        """Whether the kernel counts all requests, and has all claims."""
+        kinds = self.kinds
+        # Of a kind that it counts and does not place, the matcher chooses numbers of units.
+        decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
+        return self.is_steady and decides and -1 not in kinds.kernel.claims.values()

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
-from simsched.schedule.shadow import ANY, Limits, NoShadow
+from simsched.schedule.supply import ANY, NoShadow
 
 if TYPE_CHECKING:
     from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
-    from simsched.schedule.shadow import Shadow
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.supply import Limits, Shadow, Supply
 
 
 class KernelShadow:
@@ -63,13 +62,13 @@ class KernelShadow:
         return self._start if self._other is None else self._other.time(supply)
 
     def limits(self, supply: Supply) -> Limits:
-        """Return the shadow time, and how many copies may run beyond it: on one target what is left over."""
+        """Return the shadow time, and the copies that may run beyond it: on a flat machine what is left."""
         time = self.time(supply)
         if self._other is not None:
             return self._other.limits(supply)
         kernel = supply.kinds.kernel
-        most = kernel.spare if kernel.targets == 1 else ANY
-        return Limits(time, most if self.extra else 0)
+        most = kernel.spare if kernel.owned else ANY  # the first job may count other copies than the others
+        return time, most if self.extra else 0
 
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.

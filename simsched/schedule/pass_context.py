@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import Reservations
     from simsched.schedule.queue import WaitingQueue
+    from simsched.schedule.reservations import Reservations
     from simsched.schedule.supply import Supply
 
 
@@ -175,7 +175,6 @@ class PassContext:
         A reservation that moves later may let a job pass that was refused, as after a release.
         """
         self.released = self.moved = True
-        self.reservations = None
 
     def open(self, now: float) -> None:
         """Begin a pass at a time, in seconds."""

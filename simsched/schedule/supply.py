@@ -5,7 +5,7 @@ Queue policies are written once, over this interface. A supply answers three kin
 * Now: may the job start, as far as counts tell (`could_start`), and on which resources (`fit`)?
 * Shadow: when could the first job of the queue start if no other job started before it (`shadow`), and
   which later jobs may start now (`candidates`) without moving that time (`Shadow.fit_beside`)?
-* Over time: when could each job start beside reservations (`profile`, `reservations`, `plan_ahead`)?
+* Over time: when could each job start beside reservations (`profile`, `reservations`, `ahead`)?
 
 The kernel counts most kinds of requests and places them (`match.kernel`). The others are ruled out by sums of
 free units, and placed by the general search. With closures ahead the answer depends on the requested time,
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,8 @@ from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.draws import with_units
-from simsched.schedule.shadow import NO_LIMITS
+from simsched.schedule.profile import Profile
+from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,13 +42,20 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
-    from simsched.schedule.profiles.kept_plan import KeptPlan
     from simsched.schedule.profiles.plan import Plan
-    from simsched.schedule.profiles.profile import PassProfile, Reservations
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.reservations import Reservations
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
+
+
+ANY = 1 << 62
+
+
+Limits: TypeAlias = "tuple[float, int]"
+"""A time (s) and copies: jobs that end after the time and have more copies need not be asked."""
+
+NO_LIMITS = NEVER, ANY
 
 
 class Supply(ABC):
@@ -60,11 +68,13 @@ class Supply(ABC):
     calendar : closures that are known in advance.
     now : the time of the present pass, in seconds.
     failed : kinds of requests that did not fit since the last release; they are not matched again.
-    kept_pass : the plan of the last backfill pass of a policy that keeps one. It can be rebuilt.
     kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
-    __slots__ = ("_policy", "_rng", "calendar", "failed", "kept_pass", "kinds", "now", "plan", "table")
+    __slots__ = (
+        *("_policy", "_rng", "_running", "_trial", "calendar", "failed"),
+        *("kinds", "now", "plan", "table"),
+    )
     kinds: CountedKinds | FlatKinds
 
     def __init__(
@@ -80,9 +90,11 @@ class Supply(ABC):
         self.calendar = calendar
         self.now: float = 0
         self.failed: set[int] = set()
-        self.kept_pass: Any = None
         self._policy = policy
         self._rng = rng
+        self._running: Profile | None = None
+        """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
+        self._trial: Profile | None = None
 
     @abstractmethod
     def _count(self) -> CountedKinds | FlatKinds:
@@ -189,25 +201,37 @@ class Supply(ABC):
         """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
         kernel, now, many = self.kinds.kernel, self.now, len(jobs)
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at, (time, most) = 0, NO_LIMITS  # the shadow is not computed before a job could start
-        while (at := kernel.next(jobs, at, kinds, judged, now, time, most)) < many:
-            yield jobs.item(at)
+        at = kernel.next(jobs, 0, kinds, judged, now, *NO_LIMITS)
+        while at < many:  # the shadow is not computed before a job could start
             time, most = shadow.limits(self)
-            at += 1
+            at = kernel.next(jobs, at, kinds, judged, now, time, most)
+            if at < many:
+                yield jobs.item(at)
+                at += 1
 
     # -- over time ------------------------------------------------------------------------------
 
     @abstractmethod
-    def profile(self) -> PassProfile:
-        """Return the availability over time beside the running jobs."""
-
-    @abstractmethod
     def reservations(self) -> Reservations:
-        """Return the availability over time beside the running jobs, for reservations that last."""
+        """Return the running jobs over time, for reservations that last."""
+
+    def components(self, jobs: Integers) -> Integers:
+        """Return a number for each job; jobs with different ones share no targets, even through others."""
+        return np.zeros(len(jobs), dtype=np.int64)
 
     @abstractmethod
-    def plan_ahead(self, jobs: list[int]) -> KeptPlan:
-        """Return a plan for a pass over these jobs, with the old reservations that still hold."""
+    def ahead(self) -> Reservations:
+        """Return the running jobs over time, for a plan of one pass. The next one takes its place."""
+
+    def _ahead(self) -> Profile:
+        """Return a copy of the profile that follows the running jobs."""
+        running, trial, kernel = self._running, self._trial, self.kinds.kernel
+        if running is None or trial is None or running not in self.plan.profiles:
+            running = self._running = self.plan.follow(kernel, self.now)
+            trial = self._trial = Profile(kernel)
+        running.advance(self.now)
+        trial.become(running)
+        return trial
 
     # -- the matcher ------------------------------------------------------------------------------
 
@@ -255,3 +279,80 @@ def need_at_most(demand: Integers, units: Integers) -> Bools:
     """Return for each column of demand whether it is within these units of each type."""
     within: Bools = np.logical_and.reduce(demand <= units[:, None], axis=0)
     return within
+
+
+class Shadow(Protocol):
+    """The earliest start of the first job, `job`, and the resources that are left over then.
+
+    Mu'alem & Feitelson (2001) call them the shadow time and the extra nodes. A shadow holds for the pass that
+    made it; the supply of the present pass is an argument.
+    """
+
+    job: int
+
+    def time(self, supply: Supply) -> float:
+        """Return the shadow time: the earliest start of the first job, in seconds."""
+
+    def limits(self, supply: Supply) -> Limits:
+        """Return by what the kernel may rule out later jobs."""
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources for a job that runs beyond the shadow time and leaves the first job its start."""
+
+    def note_start(self) -> None:
+        """Note that a job was started beside the first one: less is left over. Call it after each start."""
+
+
+class NoShadow:
+    """The shadow of a job that is not protected or has no known earliest start: every job may pass it."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: int) -> None:
+        self.job = job
+
+    def time(self, supply: Supply) -> float:  # noqa: ARG002
+        """Return infinity: every job ends by then."""
+        return NEVER
+
+    def limits(self, supply: Supply) -> Limits:  # noqa: ARG002
+        """Return no limits."""
+        return NO_LIMITS
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources on which the job may start now."""
+        return supply.fit(job)
+
+    def note_start(self) -> None:
+        """Do nothing: nothing is reserved."""
+
+
+class FixedShadow:
+    """A shadow time that is kept, and the units that are left over then, where numbers of units decide.
+
+    Units that were taken beside the first job stay taken, even after the jobs that took them have ended.
+    """
+
+    __slots__ = ("job", "left", "start")
+
+    def __init__(self, job: int, start: float, left: int) -> None:
+        self.job, self.start, self.left = job, start, left
+
+    def time(self, supply: Supply) -> float:  # noqa: ARG002
+        """Return the shadow time, in seconds."""
+        return self.start
+
+    def limits(self, supply: Supply) -> Limits:  # noqa: ARG002
+        """Return the time, and the units that are left over."""
+        return self.start, self.left
+
+    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+        """Return resources for a job that needs no more units than are left over, and count them off."""
+        units = supply.table.units[job]
+        selection = supply.fit(job) if units <= self.left else None
+        if selection is not None:
+            self.left -= units
+        return selection
+
+    def note_start(self) -> None:
+        """Do nothing: `left` is up to date."""

@@ -3,11 +3,14 @@
 There is no process per job: each event calls one method.  At one instant come ends, then disruptions, then
 submissions and met dependencies, then one scheduling pass.  A job of zero seconds ends at its start, after
 that pass, and another pass follows.
+
+The engine knows jobs, their resources and their queues.  Everything else is a `Listener`: it hears of the
+events of jobs in the order of `listeners.ORDER`, and enters events of its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,16 +18,16 @@ from simsched.match.state.availability import Availability
 from simsched.schedule.maintenance import Calendar
 from simsched.schedule.profiles.plan import Plan
 from simsched.simulation.environment import EARLY_END, END, LAST, PASS, SUBMISSION, WAKE, FutureEvents
-from simsched.simulation.jobs.epilogs import draw_epilogs
 from simsched.simulation.jobs.expected_ends import expected_ends
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
+from simsched.simulation.listeners import ORDER, Heard, Listener, Way
 from simsched.simulation.queue_groups import QueueGroups
-from simsched.simulation.record.recorder import CANCELED, COMPLETED, FAILED, TIMEOUT
+from simsched.simulation.record.recorder import CANCELED, COMPLETED, TIMEOUT
 from simsched.simulation.run_progress import NEVER, RunProgress
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from simpy import Environment
 
@@ -32,15 +35,12 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import Start
     from simsched.simulation.admission import Admission
-    from simsched.simulation.jobs.conditions import Conditions, Met
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
-    from simsched.simulation.run_progress import MakesRoom, Stateful
 
 #: Passes between two reports of progress.
 REPORT_EVERY = 512
-HELD = "held: its urgency is 0 or it was submitted on hold"
 
 
 class Engine:
@@ -52,16 +52,14 @@ class Engine:
     plan : the claims of the running jobs.
     queues : the waiting jobs.
     progress : the part of the state that the engine changes itself.
-    conditions : the dependencies of jobs; None where no job has any.
-    parts : name → further parts that have a state, such as disruption.
+    parts : name → feature of the run; the names are those of `listeners.ORDER`.
+    on : the methods of the features that hear of each event.
+    suspended : job → the seconds for which its present attempt was suspended.
     generators : name → generator of random numbers, so that each kind of choice has its own.
     expected : predicted ends and their corrections; None: plans go by the limits of jobs.
-    preemption : what preempts jobs before a pass, or None.
     on_report : called with the engine every few hundred passes.
     stop : once set, the run ends after the current pass; `stopped` is then true.
     """
-
-    may_wake = False  # no jobs come after all is over
 
     def __init__(
         self,
@@ -70,7 +68,6 @@ class Engine:
         config: RunConfig,
         recorder: Recorder,
         *,
-        conditions: Conditions | None = None,
         admission: Admission | None = None,
         closures: Sequence[Closure] = (),
         env: Environment | None = None,
@@ -78,35 +75,40 @@ class Engine:
         self.prepared = prepared
         self.config = config
         self.recorder = recorder
-        self.conditions = conditions
         self.future = FutureEvents(env)
         self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
-        self._epilogs = np.random.default_rng([config.seed, 2])
-        self.generators = {"match": np.random.default_rng(config.seed), "epilogs": self._epilogs}
+        self.generators = {"match": np.random.default_rng(config.seed)}
+        self.parts: dict[str, Listener] = {}
+        self.on = Heard()
+        self.suspended: dict[int, float] = {}
         self.expected = expected_ends(self)
         predictions = None if self.expected is None else self.expected.predictions
         calendar, rng = Calendar(closures), self.generators["match"]
-        self.queues = QueueGroups(prepared, self.plan, config, calendar, rng, admission, predictions)
+        self.queues: QueueGroups = QueueGroups(
+            prepared, self.plan, config, calendar, rng, admission, predictions
+        )
         self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
-        self.parts: dict[str, Stateful] = {} if self.expected is None else {"expected": self.expected}
-        self.preemption: MakesRoom | None = None
         self.on_report: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self.stopped = False
-        self._most_epilog = config.epilog[1]
         self._each_event = config.passes == "event"
         # pyss releases the due jobs, then takes submissions, then early ends; CQSim takes all ends first.
         self._early_last = self._each_event and config.candidates == "requested"
+        if self.expected is not None:
+            self.add("expected", self.expected)
         handle = self.future.handle
-        handle("submission", self._on_submission)
+        handle("submission", self.take_in)
         handle("end", self._on_end)
         handle("cancel", self._on_cancel)
-        handle("timer", self._on_timer)
-        handle("started", self._on_started)
-        handle("clean", self._on_clean)
         handle("wake", self._on_wake)
         handle("pass", self._on_pass)
         handle("until", self._on_until)
+
+    def add(self, name: str, part: Listener) -> None:
+        """Give the run a feature, which hears of the events from now on."""
+        self.parts[name] = part
+        assert name in ORDER, name
+        self.on.bind(self.parts[one] for one in ORDER if one in self.parts)
 
     def run(self, until: float | None = None) -> bool:
         """Run until nothing more can happen, or `stop` is set; return whether it came to its end.
@@ -146,10 +148,12 @@ class Engine:
 
     @property
     def is_over(self) -> bool:
-        """Whether no job runs, waits for resources, waits for a time, or is still to come."""
+        """Whether no job runs, is suspended, waits for resources or for a time, or is still to come."""
         progress = self.progress
         coming = progress.submitted < len(progress.states) or progress.timers
-        return not (coming or len(self.plan) or self.queues.waiting or self.queues.parked)
+        if coming or len(self.plan) or self.queues.waiting or self.queues.parked:
+            return False
+        return not any(goes_on() for goes_on in self.on.goes_on)
 
     def is_running(self, job: int) -> bool:
         """Whether a job is in state RUN; one that cleans up holds resources and is not."""
@@ -157,25 +161,36 @@ class Engine:
 
     def began(self, job: int) -> float:
         """Return the start of a running job (seconds), later by the time for which it was suspended."""
-        return self.recorder.start[job]
+        return self.recorder.start[job] + self.suspended.get(job, 0)
+
+    def ran(self, job: int, now: float) -> float:
+        """Return the seconds for which the present attempt of a job has run, suspensions left out."""
+        return now - self.began(job)
 
     def name_of(self, job: int) -> str:
         """Return the job's id, for people."""
         return str(self.recorder.ids[job])
 
+    def waiting_reasons(self) -> dict[int, str]:
+        """Return for each job that waits for a limit or for an advance reservation why it waits."""
+        found: dict[int, str] = {}
+        for reasons in self.on.reasons:
+            found |= reasons()
+        return found
+
     def occupy(self, job: int, end: float | None) -> None:
         """Let a job run that was claimed in the plan from outside, until `end`; None: for ever."""
         self.progress.states[job] = STARTED
         self.queues.begin([(job, None, False)], self.now)
-        if self.conditions is not None:
-            self.conditions.start(job, self.now)
         if end is not None:
-            self._enter_end(job, end)
+            self.enter_end(job, end)
+        for hear in self.on.occupied:
+            hear(job, end)
 
     # -- submissions ------------------------------------------------------------------------
 
-    def _on_submission(self, _: None) -> None:
-        """Take in every job that is submitted now."""
+    def take_in(self, _: None = None) -> None:
+        """Take in the next jobs, as far as they are submitted now."""
         future, progress = self.future, self.progress
         now, submits, at = future.now, self.prepared.submits, progress.submitted
         count = len(submits)
@@ -194,91 +209,57 @@ class Engine:
 
     def submit(self, job: int, now: float) -> None:
         """Take in a job that is submitted now."""
+        for hear in self.on.submitted:
+            hear(job, now)
         if job in self.prepared.special:
             self._submit_special(job, now)
             return
         self.progress.states[job] = ARRIVED
-        recorder = self.recorder
-        recorder.eligible[job] = now
-        if recorder.events is not None:
-            recorder.events.note(job, now, "submit", "validate", "depend", "priority")
+        self.recorder.eligible[job] = now
         self.queues.add(job)
+        for hear in self.on.eligible:
+            hear(job, now)
 
     def _submit_special(self, job: int, now: float) -> None:
-        """Take in a job that can never run, is held, will be cancelled, or has dependencies."""
+        """Take in a job that can never run, is held, will be cancelled, or may have to wait outside."""
         self.progress.states[job] = JobState.DEPEND
-        if self.recorder.events is not None:
-            self.recorder.events.note(job, now, "submit", "validate")
         rejected = self.prepared.rejected.get(job)
         if rejected is not None:
-            self._give_up(job, now, *rejected)
-        else:
-            self._admit(job, now)
+            self.give_up(job, now, *rejected)
+        elif all(may_enter(job, now) for may_enter in self.on.may_enter):
+            self.let_in(job, now)
+        for hear in self.on.changed:
+            hear(job)
 
-    def _admit(self, job: int, now: float) -> None:
-        """Let a submitted job wait for its dependencies, if it has any."""
+    def let_in(self, job: int, now: float) -> None:
+        """Let a submitted job wait for its dependencies, if it has any, and then for resources."""
+        self.enter_cancel(job, now)
+        if all(may_queue(job, now) for may_queue in self.on.may_queue):
+            self.make_eligible(job, now)
+
+    def enter_cancel(self, job: int, now: float) -> None:
+        """Enter the time at which a job is cancelled, if there is one."""
         cancel_at = self.prepared.cancels.get(job)
         if cancel_at is not None:
             self.future.at(max(cancel_at, now), SUBMISSION, "cancel", job)
-        if self.conditions is not None:
-            met = self.conditions.arrive(job, now)
-            self._schedule_timers()
-            if met is not None:
-                self._meet((met,), now)
-        else:
-            self._become_eligible(job, now)
 
-    def _become_eligible(self, job: int, now: float) -> None:
+    def make_eligible(self, job: int, now: float) -> None:
+        """Let a job wait for resources, unless it is held."""
         self.progress.states[job] = ARRIVED
         self.recorder.eligible[job] = now
         self.queues.eligible(job, now)
-        if self.recorder.events is not None:
-            self.recorder.events.note(job, now, "depend", "priority")
-        if job in self.prepared.holds:
-            self.recorder.reasons[job] = HELD
-        else:
+        held = self.prepared.holds.get(job)
+        if held is None:
             self.queues.add(job)
-
-    # -- dependencies -----------------------------------------------------------------------
-
-    def _meet(self, met: Iterable[Met], now: float) -> None:
-        """Queue jobs whose dependencies are met, and end those whose dependencies never will be."""
-        for job, reason in met:
-            if self.progress.states[job] is not JobState.DEPEND:
-                continue
-            if reason is None:
-                self._become_eligible(job, now)
-            else:
-                self._give_up(job, now, FAILED, reason)
-
-    def _schedule_timers(self) -> None:
-        assert self.conditions is not None
-        for time, job in self.conditions.take_timers():
-            self.progress.timers += 1
-            self.future.at(time, SUBMISSION, "timer", job)
-
-    def _on_timer(self, job: int) -> None:
-        assert self.conditions is not None
-        self.progress.timers -= 1
-        self._meet(self.conditions.elapsed(job), self.future.now)
-        self.settle()
-
-    def _on_started(self, job: int) -> None:
-        """Release the jobs that waited for a start: an event, as they do not start in the pass of it."""
-        assert self.conditions is not None
-        self._meet(self.conditions.started(job, self.future.now), self.future.now)
-        self._schedule_timers()
-        self.settle()
-
-    def _note_end(self, job: int, now: float, result: int) -> None:
-        """Tell the conditions that a job ended."""
-        if self.conditions is not None:
-            self._meet(self.conditions.ended(job, now, result), now)
-            self._schedule_timers()
+        else:
+            self.recorder.reasons[job] = held
+        for hear in self.on.eligible:
+            hear(job, now)
 
     # -- ends -------------------------------------------------------------------------------
 
-    def _enter_end(self, job: int, end: float) -> None:
+    def enter_end(self, job: int, end: float) -> None:
+        """Let a running job end at a time (s), and at no other."""
         self.progress.ends[job] = end
         if not self._early_last or end >= self.plan.expected_end(job):
             self.future.at(end, END, "end", job)
@@ -296,31 +277,29 @@ class Engine:
             self.settle()
 
     def _finish(self, job: int, now: float, result: int, reason: str | None = None) -> None:
-        """End a running job; with a `reason` before its time.  Its dependents are released last."""
-        recorder, events, progress = self.recorder, self.recorder.events, self.progress
+        """End a running job; with a `reason` before its time.  Those that it kept waiting come last."""
+        on, recorder, progress = self.on, self.recorder, self.progress
+        self._release(job, now, Way.END if reason is None else Way.INTERRUPT)
         recorder.finish(job, now, result)
         progress.done += 1
         del progress.ends[job]
-        if self.queues.shares:
-            self.queues.charge(job, now - recorder.start[job], now)
-        if events is not None:
-            if reason is None:
-                events.note(job, now, "finish")
-            else:
-                events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
-        if self._most_epilog and result != FAILED and len(self.plan.held[job].listed):
-            self._clean_up(job, now)
+        for keeps in on.keeps:
+            if keeps(job, now, result):
+                break
         else:
             self._free(job, now)
             progress.states[job] = ENDED
             if recorder.log is not None:
                 recorder.log.release(job, now)
-            if events is not None:
-                events.note(job, now, "release", "free", "clean")
-        if self.expected is not None:
-            self.expected.learn(job, now, ended=reason is None)
-        if self.conditions is not None:
-            self._note_end(job, now, result)
+        for hear in on.ended:
+            hear(job, now, result, reason)
+
+    def _release(self, job: int, now: float, way: Way) -> None:
+        """Tell that a job is about to lose its resources, and charge its use."""
+        for hear in self.on.released:
+            hear(job, now, way)
+        if self.queues.shares:
+            self.queues.charge(job, now - self.recorder.start[job], now)
 
     def _free(self, job: int, now: float) -> None:
         """Release all that a job holds; reservations may move only if it ends early."""
@@ -331,42 +310,14 @@ class Engine:
                 context.moved = True
         self.plan.release(job)
 
-    # -- epilogs ----------------------------------------------------------------------------
-
-    def _clean_up(self, job: int, now: float) -> None:
-        """Let each target of a job that ended clean up; the job keeps the others until they are done."""
-        states = self.progress.states
-        states[job] = step(states[job], "finish")
-        targets = np.sort(self.plan.held[job].listed)
-        seconds = draw_epilogs(self._epilogs, self.config.epilog, len(targets))
-        for wait in np.unique(seconds).tolist():
-            self.future.at(now + wait, END, "clean", (job, targets[seconds == wait]))
-
-    def _on_clean(self, done: tuple[int, Any]) -> None:
-        """Release the shard of the targets that are done."""
-        now = self.future.now
-        job, targets = done
-        plan, recorder = self.plan, self.recorder
-        shard = plan.release_part(job, targets)
-        self.queues.touch(released=True)
-        last = job not in plan.held
-        recorder.shard(job, now, shard, last=last)
-        if recorder.events is not None:
-            recorder.events.note(job, now, "release", *(("free", "clean") if last else ()))
-        if last:
-            self.progress.states[job] = ENDED
-        self.settle()
-
-    def _give_up(self, job: int, now: float, result: int, reason: str) -> None:
+    def give_up(self, job: int, now: float, result: int, reason: str) -> None:
         """End a job that never started."""
         states = self.progress.states
         states[job] = step(step(states[job], "exception"), "clean")
         self.recorder.reject(job, result, reason)
         self.progress.done += 1
-        if self.recorder.events is not None:
-            self.recorder.events.tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
-            self.recorder.events.note(job, now, "clean")
-        self._note_end(job, now, result)
+        for hear in self.on.ended:
+            hear(job, now, result, reason)
 
     def _on_cancel(self, job: int) -> None:
         now = self.future.now
@@ -375,31 +326,26 @@ class Engine:
             self.interrupt(job, now, CANCELED, "cancelled")
         elif state in (JobState.DEPEND, JobState.SCHED):
             self.queues.remove(job)
-            if self.conditions is not None:
-                self.conditions.forget(job)
-            self._give_up(job, now, CANCELED, "cancelled")
+            self.give_up(job, now, CANCELED, "cancelled")
         self.settle()
 
     def interrupt(self, job: int, now: float, result: int, reason: str) -> None:
-        """End a running job before its time; unless its node failed, its targets clean up."""
+        """End a job that runs or is suspended before its time; its targets clean up unless a node failed."""
         self.recorder.reasons[job] = reason
         self._finish(job, now, result, reason)
 
     def requeue(self, job: int, now: float, reason: str) -> None:
-        """Release the resources of a running job and queue it again, to run from its start."""
+        """Release the resources of a job that runs or is suspended, and queue it again."""
         progress = self.progress
-        if self.queues.shares:
-            self.queues.charge(job, now - self.recorder.start[job], now)
+        self._release(job, now, Way.REQUEUE)
         self._free(job, now)
         progress.ends.pop(job, None)
-        if self.expected is not None:
-            self.expected.learn(job, now, ended=False)
         progress.states[job] = step(progress.states[job], "requeue")
         times = progress.requeues[job] = progress.requeues.get(job, 0) + 1
         self.recorder.requeue(job, now, times, reason)
-        if self.recorder.events is not None:
-            self.recorder.events.tell(job, now, "requeue", {"note": reason})
         self.queues.add(job)
+        for hear in self.on.requeued:
+            hear(job, now, reason)
 
     # -- passes -----------------------------------------------------------------------------
 
@@ -423,20 +369,20 @@ class Engine:
 
     def _pass(self, now: float) -> None:
         """Let each queue policy start jobs, and note the state after it."""
-        queues, progress = self.queues, self.progress
-        if queues.limits is not None and queues.limits.refused:
-            queues.limits.reconsider()
+        on, queues, progress = self.on, self.queues, self.progress
+        for hear in on.before_pass:
+            hear(now)
         begun = False
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
             if queue.waiting:
-                if self.preemption is not None:
-                    self.preemption.make_room(group, now)
+                for hear in on.turn:
+                    hear(group, now)
                 context.open(now)
                 policy.run_pass(context)
                 started = context.close()
                 if started:
-                    self._start(started, now)
+                    self.begin(started, now)
                     begun = True
                 if context.promised:
                     self.recorder.promise(context.promised)
@@ -444,16 +390,18 @@ class Engine:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
-        if begun and queues.limits is not None and queues.limits.refused:
-            self._pass(now)  # the starts leave other resources to jobs whose allocation was too large
-            return
-        progress.passes = passes = progress.passes + 1
-        if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
-            self._report()
+        if begun and any(repeats() for repeats in on.repeats):
+            self._pass(now)
+        else:
+            progress.passes = passes = progress.passes + 1
+            if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
+                self._report()
+        for hear in on.passed:
+            hear(now)
 
-    def _start(self, started: list[Start], now: float) -> None:
-        """Record the jobs that the pass started, and enter their ends."""
-        prepared, recorder, at = self.prepared, self.recorder, self.future.at
+    def begin(self, started: Sequence[Start], now: float) -> None:
+        """Record the jobs that start now, and enter their ends."""
+        prepared, recorder, at, on = self.prepared, self.recorder, self.future.at, self.on
         states, ends, queues = self.progress.states, self.progress.ends, self.queues
         if queues.shares or queues.magnets:
             queues.begin(started, now)
@@ -463,16 +411,20 @@ class Engine:
             queues.queued_cores -= prepared.sizes[job]
             end = now + prepared.runtimes[job]
             if self._early_last:
-                self._enter_end(job, end)
+                self.enter_end(job, end)
             else:
                 ends[job] = end
                 at(end, END, "end", job)
-            if self.expected is not None:
-                self.expected.enter(job)
-            if recorder.events is not None:
-                recorder.events.note(job, now, "alloc", "start")
-            if self.conditions is not None and self.conditions.start(job, now):
-                at(now, SUBMISSION, "started", job)
+            for hear in on.runs:
+                hear(job, now)
+        for hear in on.begun:
+            hear(started, now)
+
+    def resume(self, job: int, end: float) -> None:
+        """Let a suspended job, whose claim is in the plan again, run until `end`."""
+        self.enter_end(job, end)
+        for hear in self.on.resumed:
+            hear(job, self.future.now)
 
     def _enter_wake(self, time: float) -> None:
         """Enter a pass for the start of a reservation, when nothing else may happen; the earliest counts."""

@@ -56,6 +56,7 @@ class EngineState:
 def capture(engine: Engine) -> EngineState:
     """Return the state of an engine; it shares its values with the engine, which must not run meanwhile."""
     progress, plan = engine.progress, engine.plan
+    parts = {name: found for name, part in engine.parts.items() if (found := part.state()) is not None}
     return EngineState(
         now=engine.now,
         progress=replace(progress, states=progress.states[: progress.submitted]),
@@ -64,9 +65,9 @@ def capture(engine: Engine) -> EngineState:
         events=list(engine.future.pending()),
         generators={name: rng.bit_generator.state for name, rng in engine.generators.items()},
         queues=engine.queues.state(),
-        conditions=None if engine.conditions is None else engine.conditions.state(),
+        conditions=parts.pop("dependencies", None),
         recorder=engine.recorder.state(progress.submitted),
-        parts={name: part.state() for name, part in engine.parts.items()},
+        parts=parts,
     )
 
 
@@ -88,10 +89,9 @@ def restore(engine: Engine, state: EngineState) -> None:
         engine.plan.claim(job, selection, end)
     _restore_status(engine.plan, state.down)
     engine.queues.restore(state.queues)
-    if engine.conditions is not None:
-        engine.conditions.restore(state.conditions)
+    states_of = {**state.parts, "dependencies": state.conditions}
     for name, part in engine.parts.items():
-        part.restore(state.parts[name])
+        part.restore(states_of.get(name))
     engine.recorder.restore(state.recorder)
     engine.future.restore(state.now, [FutureEvent(*event) for event in state.events])
 

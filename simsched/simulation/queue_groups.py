@@ -13,7 +13,7 @@ from simsched.schedule.queue import WaitingQueue
 from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
 
@@ -38,13 +38,6 @@ class QueueGroup(NamedTuple):
 class WaitingLimits(StartLimits, Protocol):
     """Keeps waiting jobs that are over a limit out of view."""
 
-    @property
-    def refused(self) -> Mapping[int, Any]:
-        """The barred jobs whose allocation was too large."""
-
-    def reconsider(self) -> None:
-        """Let jobs whose allocation was too large back into view if they may get another one now."""
-
     def add(self, job: int, group: QueueGroup) -> None:
         """Let a job wait in its group, in view or barred."""
 
@@ -56,12 +49,6 @@ class WaitingLimits(StartLimits, Protocol):
 
     def reason_of(self, job: int) -> str | None:
         """Return which limit a job waits for and who uses it; None if it waits for none."""
-
-    def reasons(self) -> dict[int, str]:
-        """Return for each job that is barred at present which limit it waits for, and who uses it."""
-
-    def note_reasons(self) -> None:
-        """Record for each job that is barred at present which limit it waits for."""
 
 
 class QueueGroups:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simsched.simulation.jobs.lifecycle import JobState
-    from simsched.simulation.queue_groups import QueueGroup
 
 NEVER = float("inf")
 
@@ -38,20 +37,3 @@ class RunProgress:
     requeues: dict[int, int] = field(default_factory=dict)
     due: float | None = None
     wake: float = NEVER
-
-
-class MakesRoom(Protocol):
-    """Preempts running jobs before a pass."""
-
-    def make_room(self, group: QueueGroup, now: float) -> None:
-        """Requeue running jobs whose place a waiting job of the group takes."""
-
-
-class Stateful(Protocol):
-    """A part of a run with a state of its own: plain values, arrays and selections."""
-
-    def state(self) -> Any:
-        """Return what has changed since the part was made."""
-
-    def restore(self, state: Any) -> None:
-        """Take over the state of an equal part."""

@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING, Any
 
 from simsched._version import version
 from simsched.errors import ConfigError
-from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import collector_paused
 from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.engine import Engine
+from simsched.simulation.features import add_features
 from simsched.simulation.jobs.conditions import Conditions
 from simsched.simulation.jobs.prepare import prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
 from simsched.simulation.licences.licence_pools import with_licences, with_requests
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
-from simsched.simulation.outages.disruption import Disruption, closures_of, refuse_endless_failures
+from simsched.simulation.outages.disruption import closures_of
 from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.preemption.job_attempts import attempt_columns, attempts_of
-from simsched.simulation.preemption.preemption import Preemption
-from simsched.simulation.queue_hours import QueueHours, stops_until
+from simsched.simulation.queue_hours import stops_until
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
-from simsched.simulation.reservations.reservation_book import ReservationBook, admit_reserved
+from simsched.simulation.reservations.reservation_book import admit_reserved
 from simsched.simulation.unread_units import forget_units
 from simsched.workload.job import has_array_limits
 
@@ -48,13 +46,10 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
-    from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.simulation.preemption.job_attempts import JobAttempts
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Workload
 
 
 def simulate(
@@ -178,18 +173,16 @@ class RunSession:
         times: Mapping[str, Any],
         config: RunConfig,
     ) -> RunResult:
-        if self.engine.queues.limits is not None and recorder is self.engine.recorder:
-            self.engine.queues.limits.note_reasons()
-        book = self.engine.parts.get("reservations")
-        if isinstance(book, ReservationBook) and recorder is self.engine.recorder:
-            recorder.reasons.update(book.reasons())
+        on = self.engine.on
+        recorder.reasons.update(self.engine.waiting_reasons())
         jobs = job_columns(workload, prepared, recorder)
-        jobs.update(attempt_columns(self.engine, jobs))
+        for columns in on.columns:
+            jobs.update(columns(jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
         meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
         meta.update(_speed(self._began, self.engine.done))
-        if isinstance(book, ReservationBook):
-            meta["reservations"] = book.records()
+        for facts in on.described:
+            meta.update(facts())
         totals = meta["cluster"]["totals"]
         timeline = recorder.timeline(totals)
         if prepared.recorded is not None:
@@ -267,107 +260,24 @@ def engine_of(
     events = EventLog([job.id for job in jobs]) if eventlog else None
     recorder = Recorder([job.id for job in jobs], pools_of(cluster), log, events)
     needed = conditions if conditions.conditional else None
-    more: dict[str, Any] = {"conditions": needed, "admission": admission, "closures": closures, "env": env}
-    attempts = attempts_of(config, jobs, prepared)
-    engine = _engine(jobs, prepared, index, config, recorder, more, attempts)
-    add_parts(engine, config, index, admission)
-    add_rules(engine, config, jobs, admission, closures)
-    return engine, engine.prepared, workload
+    limited = None
+    if config.limits or (not config.plays_log and has_array_limits(jobs)):
+        from simsched.simulation.limits.limited_jobs import limit_jobs
+
+        groups = None if admission is None else admission.groups
+        whole = find_policy(config.match_policy).whole_nodes
+        limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
+    engine = Engine(prepared, index, config, recorder, admission=admission, closures=closures, env=env)
+    add_features(
+        engine, index, jobs, admission=admission, closures=closures, conditions=needed, limited=limited
+    )
+    return engine, prepared, workload
 
 
 def _counts_suffice(config: RunConfig) -> bool:
     """Whether counts may decide matches: no target is closed at known times or for some jobs."""
     only_failures = all(outage.kind == FAILURE for outage in config.outages)
     return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
-
-
-def _engine(
-    jobs: Sequence[Job],
-    prepared: Prepared,
-    index: Index,
-    config: RunConfig,
-    recorder: Recorder,
-    more: dict[str, Any],
-    attempts: JobAttempts | None,
-) -> Engine:
-    """Return an engine, with limits and with attempts of jobs if there are any."""
-    if not config.limits and (config.plays_log or not has_array_limits(jobs)):
-        if attempts is None:
-            return Engine(prepared, index, config, recorder, **more)
-        from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
-
-        return PreemptiveEngine(prepared, index, config, recorder, attempts=attempts, **more)
-    from simsched.simulation.limits.limited_engine import LimitedEngine
-    from simsched.simulation.limits.limited_jobs import limit_jobs
-
-    groups = more["admission"] and more["admission"].groups
-    whole = find_policy(config.match_policy).whole_nodes
-    limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
-    if attempts is None:
-        return LimitedEngine(prepared, index, config, recorder, limited=limited, **more)
-    from simsched.simulation.preemption.preemptive_engine import PreemptiveLimitedEngine
-
-    return PreemptiveLimitedEngine(
-        prepared, index, config, recorder, limited=limited, attempts=attempts, **more
-    )
-
-
-def add_parts(
-    engine: Engine, config: RunConfig, index: Index, admission: Admission | None, *, open_: bool = False
-) -> None:
-    """Give an engine outages, random failures, hours of queues and preemption, where there are any.
-
-    An `open_` engine may get jobs and outages later, so it has the parts that these need.
-    """
-    submits = engine.prepared.submits
-    begin = submits[0] if submits else 0
-    if config.failures is not None and submits:
-        refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
-    if config.outages or config.failures is not None or open_ or config.suspends:
-        disruption = Disruption(
-            engine, index, config.outages, config.failures, config.on_failure, config.seed
-        )
-        disruption.schedule(begin, later=open_)
-        engine.parts["disruption"] = disruption
-    if config.queues is not None:
-        QueueHours(engine, config.queues).schedule()
-    if admission is not None and config.preemption is None:
-        preemption = Preemption(engine, admission.jobs, admission.of)
-        if preemption or open_:
-            engine.parts["preemption"] = engine.preemption = preemption
-
-
-def add_rules(
-    engine: Engine,
-    config: RunConfig,
-    jobs: Sequence[Job],
-    admission: Admission | None,
-    closures: Sequence[Closure],
-) -> None:
-    """Give an engine advance reservations, and preemption by the rules of a run, where there are any."""
-    if config.reservations:
-        engine.parts["reservations"] = ReservationBook(engine, config.reservations, closures, jobs)
-    if config.preemption is not None:
-        from simsched.simulation.preemption.victims import add_victims
-
-        add_victims(engine, config.preemption, jobs, [] if admission is None else admission.of)
-
-
-def _horizon(prepared: Prepared, config: RunConfig) -> float:
-    """Return the last time (seconds) that is known beforehand, plus the longest job and epilog."""
-    never = float("inf")
-    windows = [
-        window
-        for queue in (config.queues.queues.values() if config.queues else ())
-        for window in queue.windows
-    ]
-    fixed = [
-        *prepared.submits[-1:],
-        *(outage.end for outage in config.outages),
-        *(start for _, start in windows),
-    ]
-    longest = max((seconds for seconds in prepared.runtimes if seconds < MAX_SECONDS), default=0)
-    return max((time for time in fixed if time < never), default=0) + longest + config.epilog[1]
 
 
 def _enter(

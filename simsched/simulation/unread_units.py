@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from simsched.simulation.engine import Engine
     from simsched.simulation.options.run_config import RunConfig
 
+UNAWARE = ("eventlog", "dependencies")
+"""Features that know nothing of resources."""
+
 
 def forget_units(engine: Engine, *, watched: bool) -> None:
     """Keep only numbers of free units where nothing reads which.
@@ -37,7 +40,7 @@ def _only_bars(engine: Engine) -> bool:
     """Whether a run has no parts but limits on what runs at a time, under which jobs wait."""
     rules = engine.config.limits
     quantities = {quantity for rule in rules for quantity, _ in rule.most}
-    return engine.parts.keys() <= {"limits"} and quantities <= {RUNNING, *UNITS}
+    return engine.parts.keys() <= {"limits", *UNAWARE} and quantities <= {RUNNING, *UNITS}
 
 
 def _needs_no_ids(config: RunConfig) -> bool:

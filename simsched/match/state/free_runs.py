@@ -1,11 +1,8 @@
-"""`FreeRuns`: the free units of a whole machine as runs of consecutive ones.
+"""`FreeRuns`: the free units of a flat machine as runs of consecutive ones.
 
 It serves simulations in which every request is a number of units of one pool type, or of whole targets,
-anywhere, and the first in graph order are taken.  Then an allocation is the lowest free units, a handful of
-runs, and the arrays of `Availability` are not needed until something else asks for them.
-
-Unit ``n`` is unit ``n % each`` of target ``n // each``.  Runs are one ascending list of numbers: the first
-unit of a run, the unit behind its last one, the first unit of the next run, and so on.
+anywhere, and the first in graph order are taken. Then an allocation is the lowest free units, a handful of
+runs (`run_selection`). Like the kernel this file is plain Python, and is compiled where there is a compiler.
 """
 
 from __future__ import annotations
@@ -13,149 +10,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 from sys import maxsize
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
-from simsched.match.state.selection import Draw, Hold, Selection
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
+    from typing import Protocol
 
-    from simsched.graph.index.types import Ints
-    from simsched.match.requests.request import Request
+    class Runs(Protocol):
+        """An allocation (`run_selection.RunSelection`)."""
 
-
-class UnitKind(NamedTuple):
-    """What one unit is.
-
-    Attributes
-    ----------
-    type : the pool type, or the type of the targets.
-    each : units on a target; 1 where units are whole targets.
-    content : pool type → units of it in one unit.
-    whole : whether a unit is a whole target, which is claimed with all that it has.
-    """
-
-    type: str
-    each: int
-    content: Mapping[str, int]
-    whole: bool
-
-
-class RunSelection(msgspec.Struct, eq=False, gc=False):
-    """The lowest free units for a request; the arrays of a `Selection` are made when they are asked for.
-
-    Attributes
-    ----------
-    kind : what one unit is.
-    request : the request that it was selected for.
-    runs : the units.
-    units : how many there are.
-    """
-
-    kind: UnitKind
-    request: Request
-    runs: list[int]
-    units: int
-    made: Selection | None = None
-
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Return how many nodes, cores, gpus and slots there are."""
-        _, each, content, _ = self.kind
-        runs, units = self.runs, self.units
-        nodes = units if each == 1 else _touched(runs, each)
-        return nodes, content.get("core", 0) * units, content.get("gpu", 0) * units, self.request.slots
-
-    def pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Yield first and last target of each stretch of targets, and the mask of the units on each of them.
-
-        There is one stretch for a target of which only some units are selected.
-        """
-        each = self.kind.each
-        full = (1 << each) - 1
-        part, mask = -1, 0  # the target whose units are being collected
-        runs = iter(self.runs)
-        for low, high in zip(runs, runs, strict=True):
-            first, last = low // each, high // each
-            skipped, more = low - first * each, high - last * each
-            if part >= 0 and first != part:
-                yield part, part, mask
-                part, mask = -1, 0
-            if first == last:
-                part, mask = first, mask | ((1 << more) - (1 << skipped))
-                continue
-            if skipped:
-                yield first, first, mask | (full + 1 - (1 << skipped))
-                first += 1
-            if first < last:
-                yield first, last - 1, full
-            part, mask = (last, (1 << more) - 1) if more else (-1, 0)
-        if part >= 0:
-            yield part, part, mask
-
-    def full(self) -> Selection:
-        """Return the same as a selection with arrays, as the matcher would make it."""
-        if self.made is None:
-            self.made = self._full()
-        return self.made
-
-    def _full(self) -> Selection:
-        type_, each, content, whole = self.kind
-        runs, wanted, slots = self.runs, self.units, self.request.slots
-        if each == 1:
-            targets = _joined([np.arange(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)])
-            draws = tuple(Draw(name, targets, units, units * wanted) for name, units in content.items())
-            holds = (Hold(type_, targets, exclusive=True),) if whole else ()
-            return Selection(self.request, targets, draws, draws, holds, (), slots)
-        stretches = list(self.pieces())
-        targets = _joined([np.arange(first, last + 1) for first, last, _ in stretches])
-        lengths = [last - first + 1 for first, last, _ in stretches]
-        words = np.array([mask for *_, mask in stretches], dtype=np.uint64).repeat(lengths)
-        numbers = np.array([mask.bit_count() for *_, mask in stretches]).repeat(lengths)
-        one = len(targets) == wanted
-        masks = None if wanted == each * len(targets) else words
-        held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)
-        return Selection(self.request, targets, held, held, (), (), slots)
-
-    # The attributes of a selection, for policies that look at what they were given.
-
-    @property
-    def targets(self) -> Ints:
-        """Ordinals of the targets, ascending."""
-        return self.full().targets
-
-    @property
-    def held(self) -> tuple[Draw, ...]:
-        """The units, all claimed exclusively."""
-        return self.full().held
-
-    @property
-    def holds(self) -> tuple[Hold, ...]:
-        """The targets that are claimed whole."""
-        return self.full().holds
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Units claimed of each pool type."""
-        return self.full().counts
-
-    @property
-    def slots(self) -> int:
-        """Copies of slots."""
-        return self.request.slots
-
-    named = held
-    listed = targets
-    shared = ()
-    unlisted = None
-    counted = False
-
-
-def with_arrays(selection: Selection | RunSelection) -> Selection:
-    """Return a selection with arrays."""
-    return selection.full() if isinstance(selection, RunSelection) else selection
+        runs: list[int]
+        units: int
 
 
 class FreeRuns:
@@ -163,107 +30,90 @@ class FreeRuns:
 
     Attributes
     ----------
-    kind : what one unit is.
+    kind : what one unit is (`run_selection.UnitKind`).
     total : pool type → free units; other types stay as they are.
+    runs : the free units, in the form of `RunSelection.runs`.
     """
 
-    __slots__ = ("_content", "_each", "_runs", "kind", "total")
-
-    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
+    def __init__(self, kind: Any, targets: int, total: dict[str, int]) -> None:
         self.kind = kind
         self.total = total
-        self._each = kind.each
-        self._content = tuple(kind.content.items())
+        self.each = kind.each
+        self.content = tuple(kind.content.items())
         # The last number is larger than any run: there is always a next one to compare with.
-        self._runs = [0, targets * kind.each, maxsize]
+        self.runs = [0, targets * kind.each, maxsize]
 
-    def lowest(self, request: Request, units: int) -> RunSelection:
-        """Return the lowest free units for a request; at least that number must be free."""
-        runs = self._runs
-        low = runs[0]
-        high = low + units
-        if runs[1] >= high:
-            return RunSelection(self.kind, request, [low, high], units)
+    def lowest(self, units: int) -> list[int]:
+        """Return the lowest free units as runs; at least that number must be free."""
+        runs = self.runs
         at, left = 0, units
-        while (size := runs[at + 1] - runs[at]) < left:
+        while True:
+            size = runs[at + 1] - runs[at]
+            if size >= left:
+                break
             left -= size
             at += 2
         found = runs[: at + 2]
-        found[-1] = found[-2] + left
-        return RunSelection(self.kind, request, found, units)
+        found[at + 1] = found[at] + left
+        return found
 
-    def claim(self, selection: RunSelection, *, alone: bool = False) -> int:  # noqa: ARG002
-        """Claim what `lowest` returned on this very state; return how many idle targets it touches."""
-        runs, found, units = self._runs, selection.runs, selection.units
+    def claim(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
+        """Claim the `lowest` units of this very state; return how many idle targets they touch."""
+        runs, found = self.runs, selection.runs
         last = len(found) - 1
-        end = found[last]
-        lost = units if self._each == 1 else self._lost(found, runs[last])
-        if runs[last] == end:
+        end, behind = found[last], runs[last]
+        lost = selection.units
+        if self.each > 1:
+            lost = -whole(end, behind, self.each)
+            for at in range(0, last, 2):
+                stop = found[at + 1] if at + 1 < last else behind
+                lost += whole(found[at], stop, self.each)
+        if behind == end:
             del runs[: last + 1]
-        elif last == 1:
-            runs[0] = end
         else:
             runs[last - 1] = end
             del runs[: last - 1]
-        for type_, number in self._content:
-            self.total[type_] -= number * units
+        self._count(-selection.units)
         return lost
 
-    def release(self, selection: RunSelection, *, alone: bool = False) -> int:  # noqa: ARG002
+    def release(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
         """Release the units of a claim; return how many targets are idle thereby."""
-        runs, units, each = self._runs, selection.units, self._each
-        gained = units if each == 1 else 0
-        found = iter(selection.runs)
-        for low, high in zip(found, found, strict=True):
-            at = bisect_left(runs, low)
-            if each != 1:
-                gained += self._gained(low, high, at)
-            _insert(runs, at, low, high)
-        for type_, number in self._content:
+        runs, found, each = self.runs, selection.runs, self.each
+        gained = selection.units if each == 1 else 0
+        at = 0
+        for i in range(0, len(found), 2):
+            low, high = found[i], found[i + 1]
+            at = bisect_left(runs, low, at)
+            before, behind = at & 1 == 1, runs[at + (at & 1)] == high  # whether free units are next to it
+            if each > 1:
+                start = runs[at - 1] if before else low
+                end = runs[at + (at & 1) + 1] if behind else high
+                gained += whole(start, end, each) - whole(start, low, each) - whole(high, end, each)
+            if before and behind:
+                del runs[at : at + 2]
+            elif before:
+                runs[at] = high
+            elif behind:
+                runs[at] = low
+            else:
+                runs[at:at] = (low, high)
+            at -= at & 1
+        self._count(selection.units)
+        return gained
+
+    def _count(self, units: int) -> None:
+        """Count free units by pool type."""
+        for type_, number in self.content:
             self.total[type_] += number * units
-        return gained
 
-    def _lost(self, found: list[int], end: int) -> int:
-        """Return how many targets a claim of runs takes from the idle ones; the last run is free to `end`."""
-        each, last = self._each, len(found) - 1
-        lost = -_whole(found[last], end, each)
-        for at in range(0, last, 2):
-            # as `_whole`, without the call: a claim may have hundreds of runs
-            targets = (found[at + 1] if at + 1 < last else end) // each + -found[at] // each
-            if targets > 0:
-                lost += targets
-        return lost
-
-    def _gained(self, low: int, high: int, at: int) -> int:
-        """Return how many more targets are idle once a run is free, whose place among the others is `at`."""
-        runs, each = self._runs, self._each
-        after = at + (at & 1)
-        start = runs[at - 1] if at & 1 else low
-        end = runs[after + 1] if runs[after] == high else high
-        # Those of the joined run, less those of the runs before and behind it (see `_whole`).
-        first = -start // each
-        gained = end // each + first
-        if gained <= 0:
-            return 0
-        if start != low:
-            before = low // each + first
-            if before > 0:
-                gained -= before
-        if end != high:
-            behind = end // each + -high // each
-            if behind > 0:
-                gained -= behind
-        return gained
-
-    def check(self, claims: Iterable[RunSelection], targets: int) -> int:
+    def check(self, claims: Iterable[Runs], targets: int) -> int:
         """Assert that each unit of the machine is free or claimed once; return how many targets are idle."""
-        runs = self._runs[:-1]
-        assert all(low < high for low, high in pairwise(self._runs))
-        each = self._each
-        free = np.zeros(targets * each, dtype=np.bool_)
+        runs = self.runs[: len(self.runs) - 1]
+        assert not [low for low, high in pairwise(self.runs) if low >= high]
+        free = np.zeros(targets * self.each, dtype=np.bool_)
         for low, high in zip(runs[::2], runs[1::2], strict=True):
             free[low:high] = True
-        idle = int(free.reshape(targets, each).all(axis=1).sum())
+        idle = int(free.reshape(targets, self.each).all(axis=1).sum())
         for selection in claims:
             for low, high in zip(selection.runs[::2], selection.runs[1::2], strict=True):
                 assert not free[low:high].any()
@@ -272,34 +122,19 @@ class FreeRuns:
         return idle
 
 
-def _insert(runs: list[int], at: int, low: int, high: int) -> None:
-    """Put a run among others and join neighbours; `at` is the place of the first number not below it."""
-    if at & 1:  # there is the end of a free run, which is this unit
-        if runs[at + 1] == high:
-            del runs[at : at + 2]
-        else:
-            runs[at] = high
-    elif runs[at] == high:
-        runs[at] = low
-    else:
-        runs[at:at] = (low, high)
-
-
-def _whole(low: int, high: int, each: int) -> int:
+def whole(low: int, high: int, each: int) -> int:
     """Return how many targets have all their units in a run."""
-    return max(0, high // each + -low // each)
+    found = high // each - (low + each - 1) // each
+    return max(0, found)
 
 
-def _touched(runs: list[int], each: int) -> int:
+def touched(runs: list[int], each: int) -> int:
     """Return how many targets have at least one unit of some runs."""
     found, before = 0, -1
-    numbers = iter(runs)
-    for low in numbers:
-        first, last = low // each, (next(numbers) - 1) // each
-        found += last - first + (first != before)
+    for at in range(0, len(runs), 2):
+        first, last = runs[at] // each, (runs[at + 1] - 1) // each
+        found += last - first
+        if first != before:
+            found += 1
         before = last
     return found
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -8,16 +8,17 @@ queue manager (for its queue-depth see `limited`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from simsched.schedule.profiles.gap import Gap
+import numpy as np
+
+from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import PassProfile
+    from simsched.schedule.reservations import Reservations
 
     Integers = npt.NDArray[np.int64]
 
@@ -32,30 +33,33 @@ class Replanning:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
         if not self._may_start(context):
             return
-        supply = context.supply
-        queue = context.queue.jobs()
-        reach = Reach(context, queue)
-        jobs: list[int] = queue[: len(reach)].tolist()
-        if not jobs:
+        now, jobs = context.now, context.queue.jobs()
+        reach = Reach(context, jobs, apart=self.depth is None)
+        if not len(reach):
             return
-        plan = supply.plan_ahead(jobs)
-        profile, reserved = plan.profile, plan.jobs
-        for at in range(len(reserved), len(jobs)):
-            if not reach.includes(at, profile):
-                break
-            job = jobs[at]
+        plan, reserved = context.supply.ahead(), 0
+        for at, job in enumerate(jobs[: len(reach)].tolist()):
             if job in context.barred:
                 continue
-            unreserved = self.depth is not None and len(reserved) >= self.depth
-            if unreserved and not supply.could_start(job):
+            if not reach.includes(at, plan):
+                reserved += 1
                 continue
-            gap = profile.now(job) if unreserved else profile.earliest(job)
-            started = self._try(context, profile, job, gap, backfilled=bool(reserved))
-            if not started and not unreserved and job not in context.barred:
-                reserved.append(job)
-                plan.starts.append(gap.start)
-                profile.reserve(job, gap)
-        plan.close(context.plan, supply.free_units())
+            plans = self.depth is None or reserved < self.depth
+            start = plan.earliest(job, NEVER if plans else end_of(now, 0))
+            if start <= now and self._start(context, plan, job, backfilled=reserved > 0):
+                continue
+            if plans and job not in context.barred:
+                reserved += 1
+                if start < NEVER:
+                    plan.reserve(job, start)
+
+    def _start(self, context: PassContext, plan: Reservations, job: int, *, backfilled: bool) -> bool:
+        """Start a job if its resources are actually free (a job may overrun), and limits allow them."""
+        selection = plan.begin(job)
+        if selection is None or not context.start(job, selection, backfilled=backfilled):
+            return False
+        plan.started(job)
+        return True
 
     def _may_start(self, context: PassContext) -> bool:
         """Whether a job could start that could not at the last pass.
@@ -67,51 +71,47 @@ class Replanning:
         settled = not context.released and queue.only_appended() and not context.plan.overrun(context.now)
         return not settled or any(map(context.supply.could_start, queue.new_jobs()))
 
-    def _try(
-        self, context: PassContext, profile: PassProfile, job: int, gap: Gap, *, backfilled: bool
-    ) -> bool:
-        """Start the job if its gap begins now and its resources are actually free (a job may overrun)."""
-        if gap.start != context.now:
-            return False
-        selection = gap.selection
-        if selection is None or context.plan.overrun(context.now):
-            selection = profile.fit_now(job)
-        if selection is None or not context.start(job, selection, backfilled=backfilled):
-            return False
-        profile.reserve(job, Gap(gap.start, selection))
-        return True
+
+class CouldNow(Protocol):
+    """A plan that quickly sees that a job cannot start now."""
+
+    def could_now(self, job: int) -> bool:
+        """Whether nothing that is quickly seen rules out a start."""
 
 
 class Reach:
     """How far a pass must plan: up to the last job that may still start now.
 
-    The reservations last for one pass, so those of the jobs behind it do not matter. Within a pass resources
-    are only taken: a job that the reservations so far keep from starting now is not asked again.
+    The reservations last for one pass, so those of the jobs behind it do not matter. Nor do those of jobs
+    that share no targets with it, not even through others (`apart`). Within a pass resources are only taken:
+    a job that the reservations so far keep from starting now is not asked again.
     """
 
-    def __init__(self, context: PassContext, jobs: Integers) -> None:
+    def __init__(self, context: PassContext, jobs: Integers, *, apart: bool) -> None:
         self._context = context
-        places: list[int] = context.supply.could_start_each(jobs).nonzero()[0].tolist()
-        self._left = [(place, int(jobs[place])) for place in places]
-        """The places and jobs that nothing has ruled out so far."""
+        # A match policy that chooses at random must be asked for each job, or it would choose otherwise.
+        self._asks_all = not context.supply.is_steady
+        components = context.supply.components(jobs) if apart else np.zeros(len(jobs), dtype=np.int64)
+        self._components: list[int] = components.tolist()
+        self._left: dict[int, list[tuple[int, int]]] = {component: [] for component in self._components}
+        """Component → the places and jobs that nothing has ruled out so far."""
+        could = context.supply.could_start_each(jobs).nonzero()[0]
+        for place, job in zip(could.tolist(), jobs[could].tolist(), strict=True):
+            self._left[self._components[place]].append((place, job))
 
     def __len__(self) -> int:
-        return self._left[-1][0] + 1 if self._left else 0
+        return max((left[-1][0] + 1 for left in self._left.values() if left), default=0)
 
-    def includes(self, place: int, profile: PassProfile | None) -> bool:
-        """Whether the job at a place, or one behind it, may still start now."""
-        left = self._left
+    def includes(self, place: int, plan: CouldNow | None) -> bool:
+        """Whether the job at a place, or one behind it that it could delay, may still start now."""
+        left = self._left[self._components[place]]
         while left and left[-1][0] >= place:
-            if self._may_start(left[-1][1], profile):
+            if self._may_start(left[-1][1], plan):
                 return True
             left.pop()
         return False
 
-    def _may_start(self, job: int, profile: PassProfile | None) -> bool:
-        context = self._context
-        if not context.supply.could_start(job):
-            return False
-        # A match policy that chooses at random must be asked for each job, or it would choose otherwise.
-        if profile is None or not context.supply.is_steady:
-            return True
-        return job not in context.barred and profile.could_now(job)
+    def _may_start(self, job: int, plan: CouldNow | None) -> bool:
+        if plan is None or self._asks_all:
+            return self._context.supply.could_start(job)
+        return job not in self._context.barred and plan.could_now(job)

@@ -14,11 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.schedule.policies.conservative import Conservative
-from simsched.schedule.profiles.gap import NEVER, Gap
+from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.profiles.profile import Reservations
 
 
 class Slack(Conservative):
@@ -43,8 +42,6 @@ class Slack(Conservative):
             for job in context.queue.listed():
                 if job in context.queue and self.starts.get(job, 0) > context.now:
                     self._try_first(context, job)
-            if context.reservations is not None:
-                context.reservations.close(changed=True)
             self.next_start = min(self.starts.values(), default=NEVER)
             context.wake = self._next_wake(context)
         self.latest = {job: latest for job, latest in self.latest.items() if job in context.queue}
@@ -59,39 +56,30 @@ class Slack(Conservative):
 
     def _try_first(self, context: PassContext, job: int) -> None:
         """Start a job now if all others, planned again behind it, keep their latest starts."""
-        if not context.supply.could_start(job):
+        profile = context.reservations
+        if profile is None or not context.supply.could_start(job):
             return
-        profile = context.supply.reservations()
-        gap = profile.now(job)
-        if gap.start == NEVER:
+        trial = context.supply.ahead()
+        now = context.now
+        if trial.earliest(job, end_of(now, 0)) > now:
             return
-        profile.reserve(job, gap)
-        plan = self._plan_behind(context, profile, job)
-        if plan is None:
-            return
-        before = dict(self.starts), dict(self.selections)
-        self.starts = {job: gap.start} | {other: found.start for other, found in plan.items()}
-        found = {job: gap} | plan
-        self.selections = {other: g.selection for other, g in found.items() if g.selection is not None}
-        if not self._start(context, profile, job, fresh=True) or job in context.barred:
-            self.starts, self.selections = before
-            return
-        context.reservations = profile
-        for other in [other for other, start in self.starts.items() if start <= context.now]:
+        trial.reserve(job, now)
+        plan = {job: now}
+        for other in self._others(context, job):
+            start = trial.earliest(other)
+            if start > self.latest[other] or start == NEVER:
+                return
+            trial.reserve(other, start)
+            plan[other] = start
+        profile.adopt(trial)
+        self.starts = plan
+        for other in [other for other, start in plan.items() if start <= now]:
             if other not in context.barred:
-                self._start(context, profile, other, fresh=True)
+                self._start(context, profile, other)
 
-    def _plan_behind(self, context: PassContext, profile: Reservations, job: int) -> dict[int, Gap] | None:
-        """Return the gaps of the other jobs in order; None if one would start after its latest start."""
-        plan: dict[int, Gap] = {}
+    def _others(self, context: PassContext, job: int) -> list[int]:
+        """Return the other jobs with reservations, in order; one that this pass barred keeps its place."""
         queue = context.queue
-        # A job that this pass barred keeps its place in the plan until the pass is over.
         barred = [other for other in self.starts if other in queue.barred] if queue.barred else []
-        for other in queue.with_barred(barred) if barred else queue.listed():
-            if other != job and other in self.starts:
-                gap = profile.earliest(other)
-                if gap.start > self.latest[other]:
-                    return None
-                profile.reserve(other, gap)
-                plan[other] = gap
-        return plan
+        jobs = queue.with_barred(barred) if barred else queue.listed()
+        return [other for other in jobs if other != job and other in self.starts]

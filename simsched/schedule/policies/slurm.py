@@ -17,6 +17,7 @@ between a plan that is continued after an interruption and one that is not (``bf
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
@@ -24,17 +25,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.schedule.policies.fcfs import start_in_order
-from simsched.schedule.policies.kept_pass import KeptPass
 from simsched.schedule.policies.replanning import Reach, Replanning
 from simsched.schedule.profiles.gap import NEVER, end_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import PassContext
+    from simsched.schedule.reservations import Reservations
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]
@@ -84,10 +85,7 @@ class Slurm:
         """Run the schedulers that are due, and ask for a pass when the next one is."""
         now, options = context.now, self.options
         queue = context.queue
-        changed = context.released or context.moved or bool(queue.gone)
-        if changed:
-            context.supply.kept_pass = None
-        if changed or queue.fresh:
+        if context.released or context.moved or queue.gone or queue.fresh:
             self._main_due = self._backfill_due = True
         if options.min_age_reserve:
             # A limit may have kept a job out of view since its submission.
@@ -149,58 +147,55 @@ class Backfill(Replanning):
 
     def run_pass(self, context: PassContext) -> None:
         """Plan in order, up to the last job that could start now, and start the jobs that may."""
-        options, now, table = self.options, context.now, context.table
-        jobs = list(self._tested(context))
-        last: KeptPass | None = context.supply.kept_pass
-        plan = KeptPass(context) if last is None else last.follow(context, jobs)
-        reach, started = Reach(context, np.array(jobs, dtype=np.int64)), 0
-        for at, job in enumerate(jobs[len(plan.jobs) :], len(plan.jobs)):
-            if started == options.max_job_start or not reach.includes(at, plan.profile):
+        options, now, seconds = self.options, context.now, context.table.durations
+        jobs = self._tested(context)
+        reach = Reach(context, jobs, apart=self.depth is None)
+        plan: Reservations | None = None
+        started, reserved, passes = 0, 0, False
+        for at, job in enumerate(jobs[: len(reach)].tolist()):
+            if started == options.max_job_start:
                 break
             if job in context.barred:  # a job that started in this pass used up a limit
                 continue
             age = now - self._since.get(job, now)
-            plans = plan.reserved != self.depth and age >= options.min_age_reserve
-            ripe = now - age + options.min_age_reserve if age < options.min_age_reserve else NEVER
-            if not plans and not context.supply.could_start(job):
-                plan.test(job, ripe)
+            plans = reserved != self.depth and age >= options.min_age_reserve
+            if not reach.includes(at, plan) or not (plans or context.supply.could_start(job)):
+                passes = True
                 continue
-            plan.profile = profile = plan.profile or context.supply.profile()
-            gap = profile.earliest(job) if plans else profile.now(job)
-            backfilled = bool(plan.jobs) or context.queue.first != job
-            if self._try(context, profile, job, gap, backfilled=backfilled):
+            plan = plan or context.supply.ahead()
+            start = plan.earliest(job, NEVER if plans else end_of(now, 0))
+            backfilled = passes or context.queue.first != job
+            if start <= now and self._start(context, plan, job, backfilled=backfilled):
                 started += 1
-            elif job in context.barred:  # a limit does not allow the allocation
-                continue
-            elif plans and gap.start <= now + options.window:
-                plan.reserve(job, gap, self._rounded(end_of(gap.start, table.durations[job])))
-            else:
-                plan.test(job, gap.start - options.window if plans else ripe)
-        plan.close(context, changed=bool(started))
+            elif job not in context.barred:  # else a limit does not allow the allocation
+                passes = True
+                if plans and start <= now + options.window:
+                    reserved += 1
+                    plan.reserve_targets(job, start, self._rounded(end_of(start, seconds[job])))
 
     def _rounded(self, end: float) -> float:
         """Return the end of a reservation in the resolution of time."""
         step = self.options.resolution
         return end if not step or end == NEVER else max(ceil(end / step) * step, end)
 
-    def _tested(self, context: PassContext) -> Iterator[int]:
-        """Yield the jobs that the pass tests, in order."""
+    def _tested(self, context: PassContext) -> Integers:
+        """Return the jobs that the pass tests, in order."""
         options, table = self.options, context.table
+        jobs, most = context.queue.jobs(), options.max_job_test
         bounds = (table.users, options.max_job_user), (table.partitions, options.max_job_part)
-        counts: list[tuple[Integers | None, int, dict[int, int]]] = [
-            (column, most, {}) for column, most in bounds if most is not None
-        ]
-        number = 0
-        for job in context.queue.listed():
-            if number == options.max_job_test:
-                return
-            own = [(seen, 0 if column is None else int(column[job]), most) for column, most, seen in counts]
-            if any(seen.get(key, 0) >= most for seen, key, most in own):
-                continue
-            for seen, key, _ in own:
-                seen[key] = seen.get(key, 0) + 1
-            number += 1
-            yield job
+        counts = [(column, most, Counter[int]()) for column, most in bounds if most is not None]
+        if not counts:
+            return jobs[:most]
+        tested: list[int] = []
+        for job in jobs.tolist():
+            if len(tested) == most:
+                break
+            keys = [0 if column is None else int(column[job]) for column, _, _ in counts]
+            if all(seen[key] < each for key, (_, each, seen) in zip(keys, counts, strict=True)):
+                tested.append(job)
+                for key, (_, _, seen) in zip(keys, counts, strict=True):
+                    seen[key] += 1
+        return np.array(tested, dtype=np.int64)
 
 
 def _fit(context: PassContext, job: int, partition: int, nodes: Bools | None) -> Selection | None:

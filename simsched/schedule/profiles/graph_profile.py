@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.profile import Known, Present
+    from simsched.schedule.profiles.protocols import Present
 
 
 class Booking(NamedTuple):
@@ -115,8 +115,6 @@ class GraphProfile:
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
     """
 
-    follows = False
-
     def __init__(self, present: Present) -> None:
         plan = present.plan
         self._present = present
@@ -155,13 +153,6 @@ class GraphProfile:
             for type_, sums in zip(present.table.types, self._sums, strict=True):
                 sums.times.append(time)
                 sums.free.append(state.total.get(type_, 0))
-
-    def advance(self, now: float) -> None:
-        """Forget the time before now."""
-
-    def settle(self, known: Known) -> int:  # noqa: ARG002
-        """Reserve for none of the known jobs: the changes since are not known by leaf pool."""
-        return 0
 
     # -- questions --------------------------------------------------------------------------
 

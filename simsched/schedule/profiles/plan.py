@@ -13,7 +13,8 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import FreeRuns, RunSelection, with_arrays
+from simsched.match.state.free_runs import FreeRuns
+from simsched.match.state.run_selection import RunSelection, with_arrays
 from simsched.match.state.selection import split
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from simsched.match.kernel import Kernel
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
-    from simsched.match.state.free_runs import UnitKind
+    from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
+    from simsched.schedule.profile import Profile
 
 Kinds = TypeVar("Kinds", "CountedKinds", "FlatKinds")
 Moment: TypeAlias = "tuple[float, list[int]]"
@@ -61,12 +63,13 @@ class Plan:
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
     kernel : follows the claims, where one counts the requests of the run (`count`); else None.
+    profiles : follow the claims and the expected ends (`follow`), until the status of targets changes.
     """
 
     __slots__ = (
         *("_available", "_ends", "_jobs", "_kinds", "_state", "_whole"),
         *("all_up", "counts_only", "held", "idle", "index", "keeps_ids", "kernel", "outages"),
-        *("total", "until"),
+        *("profiles", "total", "until"),
     )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
@@ -86,6 +89,7 @@ class Plan:
         self.until: dict[int, float] = {}
         self._ends: list[float] = []
         self._jobs: list[int] = []
+        self.profiles: list[Profile] = []
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -140,6 +144,18 @@ class Plan:
     def forget_counts(self) -> None:
         """Count the requests of the run anew when they are asked for: there are others."""
         self._kinds = self.kernel = self._available.kinds = None
+        self.profiles.clear()
+
+    def follow(self, kernel: Kernel, now: float) -> Profile:
+        """Return the claims over time on the targets of the kernel, as of now and from now on."""
+        from simsched.schedule.profile import Profile
+
+        profile = Profile(kernel)
+        profile.advance(now)
+        for job, end in self.until.items():
+            profile.start(job, end)
+        self.profiles.append(profile)
+        return profile
 
     def forget_ids(self) -> None:
         """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""
@@ -166,6 +182,8 @@ class Plan:
         self._jobs.insert(at, job)
         if self.kernel is not None:
             self.kernel.start(job, selection)
+            for profile in self.profiles:
+                profile.start(job, end)
 
     def release(self, job: int) -> Selection:
         """End a job, release its claim and return the selection."""
@@ -179,6 +197,8 @@ class Plan:
         del ends[at], jobs[at]
         if self.kernel is not None:
             self.kernel.end(job)
+            for profile in self.profiles:
+                profile.end(job)
         if not self.all_up:
             # Units on a target that is down come back hidden, so the differences above are wrong.
             self.recount()
@@ -209,6 +229,8 @@ class Plan:
         at = bisect_right(self._ends, end)
         self._ends.insert(at, end)
         self._jobs.insert(at, job)
+        for profile in self.profiles:
+            profile.move_end(job, end)
 
     def expected_end(self, job: int) -> float:
         """Return the expected end of a running job."""
@@ -235,6 +257,9 @@ class Plan:
         if self.kernel is not None:
             self.kernel.end(job)
             self.kernel.start(job, selection)
+            for profile in self.profiles:
+                profile.end(job)
+                profile.start(job, self.until[job])
         self.recount()
 
     def ends(self) -> tuple[list[float], list[int]]:
@@ -252,6 +277,7 @@ class Plan:
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; jobs on them keep their claims."""
         self.available.set_status(targets, up=up)
+        self.profiles.clear()
         self.all_up = bool(self.available.up.all())
         self.recount()
 

@@ -21,7 +21,7 @@ from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
-from simsched.schedule.shadow import FixedShadow
+from simsched.schedule.supply import FixedShadow, NoShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
 from simsched.simulation.run_progress import RunProgress
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
 
 #: Classes whose attributes are their state.
-OBJECTS: tuple[type, ...] = (EngineState, RunProgress, FixedShadow, GraphShadow)
+OBJECTS: tuple[type, ...] = (EngineState, RunProgress, FixedShadow, GraphShadow, NoShadow)
 _NAMED = {kind.__name__: kind for kind in (*OBJECTS, Selection, Availability)}
 _SIMPLE = frozenset({int, str, bool, type(None)})
 _KINDS = {"i": "ints", "u": "words", "f": "floats", "b": "bools"}

@@ -15,7 +15,7 @@ import numpy as np
 
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
-from simsched.schedule.profiles.gap import NEVER, Gap
+from simsched.schedule.profiles.gap import NEVER, end_of
 from simsched.simulation.environment import LAST
 
 if TYPE_CHECKING:
@@ -158,16 +158,15 @@ def predicted(group: QueueGroup, now: float) -> Iterator[tuple[int, int, float]]
     if not group.queue.static:
         group.queue.sort(now)
     policy = group.policy.inner if isinstance(group.policy, Limited) else group.policy
-    profile = context.supply.profile()
+    profile = context.supply.ahead()
     starts = dict(policy.starts) if isinstance(policy, Conservative) else {}
     if isinstance(policy, Conservative) and len(starts) < len(group.queue):
-        for job, start in sorted(starts.items(), key=lambda item: item[1]):
-            profile.reserve(job, Gap(start, policy.selections.get(job)))
+        for job, place in policy.places().items():
+            profile.put(job, starts[job], place)
     for place, job in enumerate(group.queue, start=1):
         start = starts.get(job, NEVER)
         if job not in starts:
-            gap = profile.earliest(job)
-            start = gap.start
+            start = profile.earliest(job)
             if start != NEVER:
-                profile.reserve(job, gap)
-        yield job, place, start
+                profile.reserve(job, start)
+        yield job, place, now if start <= end_of(now, 0) else start

@@ -15,7 +15,7 @@ from simsched.errors import ConfigError
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
-from simsched.schedule.profiles.gap import NEVER
+from simsched.schedule.profiles.gap import NEVER, end_of
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
 from simsched.simulation.forecast.past_forecasts import ForecastSampler
 from simsched.simulation.options.dated_times import time_of_run
@@ -174,14 +174,15 @@ def _of_group(engine: Engine, group: QueueGroup, workload: Workload, at: float) 
     context.open(at)
     keeps = group.policy.inner if isinstance(group.policy, Limited) else group.policy
     starts = keeps.starts if isinstance(keeps, Conservative) else {}
-    profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.profile()
+    profile = keeps.profile(context) if isinstance(keeps, Conservative) else context.supply.ahead()
     for place, number in enumerate(group.queue, start=1):
         start = starts.get(number)
         if start is None:
-            gap = profile.earliest(number)
-            start = gap.start
+            start = profile.earliest(number)
             if start != NEVER:
-                profile.reserve(number, gap)
+                profile.reserve(number, start)
+        if start <= end_of(at, 0):  # behind a job that overruns, which counts as ended
+            start = at
         reason = None if start != NEVER else NO_END
         yield forecast_of(engine, workload, number, start, place=place, reason=reason)
     limits = engine.queues.limits

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from simsched.schedule.predictors.predictions import Predictions, predictions_of
 from simsched.simulation.environment import EARLY_END
+from simsched.simulation.listeners import Listener, Way
 
 if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
@@ -39,7 +40,7 @@ class RunsJobs(Protocol):
         """See that a pass follows."""
 
 
-class ExpectedEnds:
+class ExpectedEnds(Listener):
     """Follows the jobs of a run for its predictor.
 
     Attributes
@@ -52,6 +53,14 @@ class ExpectedEnds:
         self._engine = engine
         engine.future.handle("overrun", self._on_overrun)
 
+    def runs(self, job: int, now: float) -> None:
+        """Enter the predicted end of a job that runs now as an event, if the job will run beyond it."""
+        self.enter(job)
+
+    def resumed(self, job: int, now: float) -> None:
+        """Enter the predicted end of a job that goes on."""
+        self.enter(job)
+
     def enter(self, job: int) -> None:
         """Enter the predicted end of a running job as an event, if the job will run beyond it."""
         engine = self._engine
@@ -60,9 +69,9 @@ class ExpectedEnds:
             # After the ends of this instant, so that a job that ends as predicted is not corrected.
             engine.future.at(expected, EARLY_END, "overrun", job)
 
-    def learn(self, job: int, now: float, *, ended: bool) -> None:
-        """Note that a job does not run any more; learn from it if it `ended` by itself or at its limit."""
-        if ended:
+    def released(self, job: int, now: float, way: Way) -> None:
+        """Note that a job does not run any more; learn from it if it ended by itself or at its limit."""
+        if way is Way.END:
             self.predictions.learn(job, now - self._engine.began(job))
         else:
             self.predictions.forget(job)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Job
 
 UNLIMITED = float("inf")
+HELD = "held: its urgency is 0 or it was submitted on hold"
 NO_END = "neither a run time nor a duration is known"
 
 
@@ -52,7 +53,7 @@ class Prepared:
     timeouts : 1 where the job is ended at its duration.
     rejected : job → (result, reason) for those that can never run.
     sizes : cores that the job takes (or units, or nodes, where it takes none).
-    holds : jobs that are held and never released.
+    holds : jobs that are held and never released → why.
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
@@ -67,7 +68,7 @@ class Prepared:
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
     takes_whole_targets: bool
-    holds: Set[int]
+    holds: dict[int, str]
     cancels: dict[int, float]
     special: Set[int]
     recorded: RecordedStarts | None = None
@@ -118,9 +119,9 @@ def prepare(
     table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide, **more)
     submits = [job.submit for job in jobs]
     whole = _takes_whole_targets(table.single, index)
-    holds = {at for at, job in enumerate(jobs) if job.hold or job.urgency == 0}
+    holds = {at: HELD for at, job in enumerate(jobs) if job.hold or job.urgency == 0}
     cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
-    special = holds.union(cancels, rejected, dependent)
+    special = {*holds, *cancels, *rejected, *dependent}
     sizes = table.sizes.tolist()
     return Prepared(
         table,

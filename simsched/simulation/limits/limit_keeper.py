@@ -27,6 +27,8 @@ from simsched.simulation.limits.limit_counters import (
     demand_of,
     scope_text,
 )
+from simsched.simulation.listeners import Listener, Way
+from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 MEMORY = MEASURES.index("memory")
 
 
-class LimitKeeper:
-    """The limits of one run; a part of the engine's state."""
+class LimitKeeper(Listener):
+    """The limits of one run."""
 
     def __init__(self, engine: Engine, limited: LimitedJobs) -> None:
         self._engine = engine
@@ -63,30 +65,29 @@ class LimitKeeper:
         self._wake = inf
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
+        engine.queues.limit(self)
 
     # -- submission ---------------------------------------------------------------------------
 
-    def submit(self, job: int) -> str | None:
-        """Take in a submitted job, or note that it waits outside; return why it is rejected, if it is."""
+    def may_enter(self, job: int, now: float) -> bool:
+        """Take in a submitted job; return whether that is allowed, or it is rejected or waits outside."""
         full = self._first_full(job)
         if full is None:
             self._take_in(job)
-            return None
+            return True
         if full.limit.rule.over == "reject":
-            return f"rejected: {self._full_text(full)}"
-        self._outside[job] = full.number
-        self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
-        return None
+            self._engine.give_up(job, now, FAILED, f"rejected: {self._full_text(full)}")
+        else:
+            self._outside[job] = full.number
+            self._engine.recorder.reasons[job] = f"limit: {self._full_text(full)}"
+            self._engine.enter_cancel(job, now)
+        return False
 
-    def is_outside(self, job: int) -> bool:
-        """Whether a job waits until fewer jobs are submitted."""
-        return job in self._outside
-
-    def leave(self, job: int) -> list[int]:
-        """Note that a job ended or never will start; return the jobs that may be taken in now, in order."""
+    def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
+        """Take in the jobs that waited until fewer are submitted, in order: a job ended, started or not."""
         self._outside.pop(job, None)
         if job not in self.inside:
-            return []
+            return
         self.inside.discard(job)
         for counter, _ in self._jobs.submitted[job]:
             counter.inside -= 1
@@ -97,11 +98,8 @@ class LimitKeeper:
                 self._engine.recorder.reasons.pop(waiting, None)
                 self._take_in(waiting)
                 admitted.append(waiting)
-        return admitted
-
-    def held_reason(self, job: int) -> str | None:
-        """Return why no limit can ever allow a job that is held."""
-        return self._jobs.held.get(job)
+        for waiting in admitted:
+            self._engine.let_in(waiting, now)
 
     def _take_in(self, job: int) -> None:
         mine = self._jobs.submitted.get(job, ())
@@ -205,8 +203,14 @@ class LimitKeeper:
         actual = demand_of((nodes, cores, gpus, memory), self._durations[job])
         return tuple(actual[at] if at in cohort.varies else least for at, least in enumerate(cohort.demand))
 
-    def reconsider(self) -> None:
+    def repeats(self) -> bool:
+        """Whether starts leave other resources to jobs whose allocation was too large."""
+        return bool(self.refused)
+
+    def before_pass(self, now: float) -> None:
         """Let jobs whose allocation was too large back into view if they may get another one now."""
+        if not self.refused:
+            return
         changed, self._begun = self._begun, False
         for queue, context, _ in self._engine.queues.groups:
             jobs = set[int]()
@@ -234,7 +238,7 @@ class LimitKeeper:
         if over:
             self._bar(over, counter)
 
-    def occupy(self, job: int, end: float | None) -> None:
+    def occupied(self, job: int, end: float | None) -> None:
         """Count a job that runs from the beginning, as in a forecast for a real queue."""
         cohort = self._jobs.of[job]
         if cohort is not None:
@@ -255,7 +259,7 @@ class LimitKeeper:
                 near = (*near, counter)
         return near
 
-    def ended(self, job: int, now: float) -> None:
+    def released(self, job: int, now: float, way: Way) -> None:
         """Stop counting a job that ran, and let jobs back into view that its limits allow now."""
         cohort = self._jobs.of[job]
         if cohort is None:
@@ -387,10 +391,6 @@ class LimitKeeper:
                 engine.settle()
 
     # -- reasons ------------------------------------------------------------------------------
-
-    def note_reasons(self) -> None:
-        """Record for each job that is barred at present which limit it waits for, and who uses it."""
-        self._engine.recorder.reasons.update(self.reasons())
 
     def reasons(self) -> dict[int, str]:
         """Return for each job that is barred at present which limit it waits for, and who uses it."""

@@ -46,14 +46,12 @@ class LimitedJobs:
     counters : all counters; the place of a counter is its number.
     of : the cohort of each job; None if no limit counts it while it runs.
     submitted : job → the counters of submitted jobs that count it, and whether each of them binds it.
-    held : job → why no limit can ever allow it, for those that wait for ever.
     users : the name of each job's user, for messages.
     """
 
     counters: Sequence[LimitCounter]
     of: list[Cohort | None]
     submitted: dict[int, tuple[tuple[LimitCounter, bool], ...]]
-    held: dict[int, str]
     users: list[str]
 
 
@@ -98,10 +96,10 @@ def limit_jobs(
     for cohort in finder.cohorts:
         cohort.prepare()
     users = [job.user or NAMELESS for job in jobs]
-    return LimitedJobs(tuple(finder.counters), of, submitted, held, users), replace(
+    return LimitedJobs(tuple(finder.counters), of, submitted, users), replace(
         prepared,
         rejected={**prepared.rejected, **rejected},
-        holds=prepared.holds | held.keys(),
+        holds={**prepared.holds, **held},
         special=prepared.special | rejected.keys() | held.keys() | set(submitted),
     )
 
@@ -125,7 +123,7 @@ class GrowingLimits:
     ) -> None:
         self._finder = _Finder(LimitTable(rules, index, whole=whole), prepared, groups)
         self._prepared: Any = prepared
-        self.limited = LimitedJobs(self._finder.counters, [], {}, {}, [])
+        self.limited = LimitedJobs(self._finder.counters, [], {}, [])
 
     def add(self, number: int, job: Job) -> None:
         """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""
@@ -144,8 +142,7 @@ class GrowingLimits:
         if verdict.rejected is not None:
             prepared.rejected[number] = (FAILED, f"rejected: {verdict.rejected}")
         elif verdict.held is not None:
-            limited.held[number] = verdict.held
-            prepared.holds.add(number)
+            prepared.holds[number] = verdict.held
         if verdict.submitted or verdict.rejected is not None or verdict.held is not None:
             prepared.special.add(number)
 

@@ -5,23 +5,72 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from simsched.simulation.environment import SUBMISSION
+from simsched.simulation.listeners import Listener
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.live.growth import Growth
+    from simsched.simulation.outages.disruption import Disruption
     from simsched.workload.job import Job
 
 NEVER = float("inf")
 
 
-class Arrivals:
-    """Jobs by submit time; jobs of one time come in the order in which they were handed in."""
+class Arrivals(Listener):
+    """Jobs by submit time; jobs of one time come in the order in which they were handed in.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    ids : the ids of the jobs that are to come, as text.
+    endless : whether more jobs may be handed in for all that is known, so that failures go on.
+    """
+
+    def __init__(self, engine: Engine, growth: Growth, disruption: Disruption) -> None:
+        self._engine, self._growth, self._disruption = engine, growth, disruption
         self._heap: list[tuple[float, int, Job]] = []
         self._counted = 0
         self._withdrawn: set[int] = set()
         self.ids: set[str] = set()
-        """The ids of the jobs that are to come, as text."""
+        self.endless = False
+        self._coming = NEVER
+        """The earliest time for which an event for submissions is entered."""
+        growth.foresee(self.ids)
+        engine.future.handle("submission", self._on_submission)
+
+    def goes_on(self) -> bool:
+        """Whether more jobs come, or may come."""
+        return self.endless or len(self) > 0
+
+    def hand_in(self, job: Job) -> int:
+        """Let a job arrive at its submit time, and return its ticket."""
+        ticket = self.add(job)
+        self.expect()
+        return ticket
+
+    def expect(self) -> None:
+        """Enter an event for the next arrival, unless one is entered."""
+        time = self.next_time
+        if time < self._coming:
+            self._coming = time
+            self._engine.future.at(time, SUBMISSION, "submission")
+
+    def _on_submission(self, _: None) -> None:
+        """Take in every job that arrives now."""
+        engine, growth, now = self._engine, self._growth, self._engine.now
+        if self._coming <= now:
+            self._coming = NEVER
+        before = len(growth.jobs)
+        self._disruption.wake(now)
+        for ticket, job in self.take(now):
+            number = growth.add(job)
+            for hear in engine.on.numbered:
+                hear(ticket, number)
+        if len(growth.jobs) > before:  # else the jobs of this instant were taken in or withdrawn
+            engine.take_in()
+        self.expect()
 
     def __len__(self) -> int:
         return len(self._heap) - len(self._withdrawn)
@@ -64,13 +113,13 @@ class Arrivals:
         """Put another job of the same time in the place of one whose time has not come."""
         self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
 
-    def state(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
+    def plain(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
         """Return the jobs and tickets as plain values; `plain` turns a job into one."""
         coming = [[ticket, plain(job)] for _, ticket, job in sorted(self._heap, key=_when)]
         return {"coming": coming, "tickets": self._counted, "withdrawn": sorted(self._withdrawn)}
 
-    def restore(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
-        """Take over the state of an equal value; `read` is the inverse of `plain`."""
+    def put_back(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
+        """Take over the jobs and tickets; `read` is the inverse of `plain`."""
         jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
         self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
         self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.state.selection import Draw
-    from simsched.simulation.live.open_engine import OpenEngine
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.live.arrivals import Arrivals
+    from simsched.simulation.live.growth import Growth
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -129,7 +131,7 @@ def _other_way(name: str) -> ClusterError:
 class _Carrier:
     """Brings the values of a state from one engine to another."""
 
-    def __init__(self, places: Places, old: OpenEngine, new: OpenEngine) -> None:
+    def __init__(self, places: Places, old: Engine, new: Engine) -> None:
         self._places = places
         self._from, self._to = codec_of(old), codec_of(new)
 
@@ -156,20 +158,23 @@ class _Carrier:
 class GrowingRun(Protocol):
     """A simulation whose engine is exchanged."""
 
-    engine: OpenEngine
+    engine: Engine
+    growth: Growth
+    arrivals: Arrivals
 
-    def reopen(self, cluster: Cluster) -> OpenEngine:
-        """Make and return an engine without jobs for a larger cluster."""
+    def reopen(self, cluster: Cluster) -> None:
+        """Make an engine without jobs for a larger cluster."""
 
 
 def grow(sim: GrowingRun, cluster: Cluster) -> None:
     """Let a simulation go on on a larger cluster; the new nodes are free from now on."""
-    old = sim.engine
+    old, growth, arrivals = sim.engine, sim.growth, sim.arrivals
     places = Places(old.plan.index, cluster.index)
-    engine = sim.reopen(cluster)
-    engine.endless = old.endless
-    engine.growth.repeat(old.growth.record())
-    engine.arrivals.take_over(old.arrivals)
+    sim.reopen(cluster)
+    engine = sim.engine
+    sim.arrivals.endless = arrivals.endless
+    sim.growth.repeat(growth.record())
+    sim.arrivals.take_over(arrivals)
     marks = list(old.future.marks())
     state = _carried(capture(old), places, old, engine)
     engine.future.take_over(old.future)
@@ -182,19 +187,19 @@ def grow(sim: GrowingRun, cluster: Cluster) -> None:
     if own.events is not None and theirs.events is not None:
         own.events.put_back(theirs.events.text().encode().splitlines())
     counted = (old.prepared.table.single, old.prepared.table.content)
-    engine.growth.renew(forget=counted != (engine.prepared.table.single, engine.prepared.table.content))
-    engine.expect()
+    sim.growth.renew(forget=counted != (engine.prepared.table.single, engine.prepared.table.content))
+    sim.arrivals.expect()
     engine.queues.touch(released=True)
     engine.settle()
 
 
-def _carried(state: EngineState, places: Places, old: OpenEngine, new: OpenEngine) -> EngineState:
+def _carried(state: EngineState, places: Places, old: Engine, new: Engine) -> EngineState:
     """Return the state of an engine as one of another engine, for a larger cluster."""
     carrier = _Carrier(places, old, new)
     down_in_cluster = places.new[~places.after.up[places.new]]
     parts = {}
-    for name, part in old.parts.items():
-        move = getattr(part, "state_on", None)  # a part that knows vertices by their ordinals
+    for name in state.parts:
+        move = getattr(old.parts[name], "state_on", None)  # a part that knows vertices by their ordinals
         parts[name] = carrier.value(state.parts[name]) if move is None else move(state.parts[name], places)
     return replace(
         state,

@@ -20,9 +20,10 @@ from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import admit, partition_numbers
-from simsched.simulation.jobs.conditions import Conditions
+from simsched.simulation.jobs.conditions import Conditions, Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
+    HELD,
     NO_END,
     UNLIMITED,
     Kinds,
@@ -36,11 +37,8 @@ from simsched.simulation.jobs.priority_columns import priority_columns, refuse_j
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.preemption.preemption import Preemption
-from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
-from simsched.simulation.preemption.victims import Victims
 from simsched.simulation.record.recorder import DROPPED, INFEASIBLE, Recorder
-from simsched.simulation.reservations.reservation_book import ReservationBook, rejection_by
+from simsched.simulation.reservations.reservation_book import rejection_by
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
@@ -99,11 +97,9 @@ class Growth:
 
     Attributes
     ----------
-    coming : the ids of jobs that will arrive later.
     jobs : the jobs, in their queues and with the defaults of these.
     handed_in : the jobs as they were submitted.
     renewals : times (seconds) at which reservations were made again or running jobs changed.
-    conditions : the dependencies; the engine sees them from the first job on that has any.
     """
 
     def __init__(
@@ -113,7 +109,6 @@ class Growth:
         *,
         admission: Admission | None,
         expected: Sequence[Job],
-        coming: Collection[str],
         limits: GrowingLimits | None = None,
     ) -> None:
         self._limits = limits
@@ -130,7 +125,6 @@ class Growth:
         by_graph = drained or self._config.epilog[1] or self._config.reservations or self._config.suspends
         self._counts_decide = not by_graph
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
-        self._conditional.coming = coming
         self.jobs: list[Job] = []
         self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
@@ -152,12 +146,17 @@ class Growth:
 
     # -- jobs -------------------------------------------------------------------------------------
 
+    def foresee(self, coming: Collection[str]) -> None:
+        """Let jobs depend on those that will arrive later; `coming` are the ids of these."""
+        self._conditional.coming = coming
+
     def add(self, job: Job) -> int:
         """Add a job that arrives now, and return its number."""
         engine, prepared = self._engine, self._prepared
         number = len(self.jobs)
         self.handed_in.append(job)
         tier = partition = 0
+        queue = None
         if self._admission is not None:
             job, tier = self._admit(number, job)
             queue = self._admission.of[number]
@@ -187,10 +186,8 @@ class Growth:
         ))  # fmt: skip
         if self._limits is not None:
             self._limits.add(number, job)
-        if isinstance(engine, PreemptiveEngine):
-            engine.attempts.note(number, job)
-            if isinstance(engine.victims, Victims):
-                engine.victims.note(job, None if self._admission is None else self._admission.of[number])
+        for hear in engine.on.joined:
+            hear(number, job, queue)
         engine.progress.states.append(JobState.NEW)
         return number
 
@@ -198,8 +195,8 @@ class Growth:
         """Raise a ConfigError for a job without an account or a priority, or with a wrong attribute."""
         if self._config.reservations:
             reservation_of(job)
-        if isinstance(self._engine, PreemptiveEngine):
-            self._engine.attempts.refuse(job)
+        for hear in self._engine.on.offered:
+            hear(job)
         if self._config.priority is not None and self._prepared.priority is not None:
             refuse_job(job, self._config.priority, self._prepared.priority.tree)
 
@@ -257,8 +254,8 @@ class Growth:
             self.renew(forget=False)
         engine.queues.enroll(len(self.jobs) - 1, table, accounts)
         engine.recorder.add(job.id, job.queue or "default")
-        if engine.conditions is not None:
-            engine.conditions.add(job)
+        if "dependencies" in engine.parts:
+            self._conditional.add(job)
 
     def _note_special(self, number: int, job: Job, kind: int, runtime: float) -> None:
         """Note whether a job can never run, is held, will be cancelled, or depends on others."""
@@ -268,11 +265,11 @@ class Growth:
         elif number in self._refused:
             prepared.rejected[number] = self._refused[number]
         if job.hold or job.urgency == 0:
-            prepared.holds.add(number)
+            prepared.holds[number] = HELD
         if job.cancel_at is not None:
             prepared.cancels[number] = job.cancel_at
         dependent = self._conditional.concern(job)
-        if dependent and self._engine.conditions is None:
+        if dependent and "dependencies" not in self._engine.parts:
             self._begin_conditions()
         if dependent or number in prepared.rejected or number in prepared.holds or number in prepared.cancels:
             prepared.special.add(number)
@@ -313,7 +310,7 @@ class Growth:
         for job in self.jobs[:-1]:
             self._conditional.add(job)
         self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
-        self._engine.conditions = self._conditional
+        self._engine.add("dependencies", Dependencies(self._engine, self._conditional))
 
     # -- jobs that change -------------------------------------------------------------------------
 
@@ -393,9 +390,6 @@ class Growth:
         mine.tiers.append(one.tiers[0])
         together = len(self._engine.queues.groups) - apart == 1 or one.of[0] is None
         mine.groups.append(0 if together else self._group_of[one.of[0].name])
-        preemption = self._engine.parts.get("preemption")
-        if isinstance(preemption, Preemption):
-            preemption.note(number, one.jobs[0])
         return one.jobs[0], one.tiers[0]
 
     def _reserve(self, number: int, job: Job) -> None:
@@ -405,10 +399,9 @@ class Growth:
         fault = rejection_by(name, job, self._config.reservations)
         if fault is not None:
             mine.rejected.setdefault(number, fault)
-        book = self._engine.parts["reservations"]
-        assert isinstance(book, ReservationBook)
-        if name is not None and any(one.name == name for one in self._config.reservations):
-            mine.groups[number] = book.group_of(name)
+        names = [one.name for one in self._config.reservations]
+        if name in names:
+            mine.groups[number] = len(self._engine.queues.groups) - len(names) + names.index(name)
 
     @property
     def _group_of(self) -> dict[str, int]:

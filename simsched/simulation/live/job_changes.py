@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.state.selection import Selection
+    from simsched.simulation.engine import Engine
     from simsched.simulation.live.growth import Growth
-    from simsched.simulation.live.open_engine import OpenEngine
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -46,7 +46,7 @@ def refuse_changes(config: RunConfig, change: str) -> None:
 class JobChanges:
     """Changes the resources of running jobs at the present instant."""
 
-    def __init__(self, engine: OpenEngine, index: Index, growth: Growth, policy: MatchPolicy) -> None:
+    def __init__(self, engine: Engine, index: Index, growth: Growth, policy: MatchPolicy) -> None:
         self._engine, self._index, self._growth, self._policy = engine, index, growth, policy
         engine.future.handle("resize", self._on_resize)
         engine.future.handle("new-duration", self._on_new_duration)
@@ -143,8 +143,16 @@ class JobChanges:
             assert full is not None
             left = (start + full - now) * len(before.targets) / len(after.targets)
         self._growth.change_runtime(number, _whole(now - start + left))
-        engine.move_end(number)
-        engine.listener.resized(number, after)
+        self._move_end(number)
+        for hear in engine.on.resized:
+            hear(number, after)
+
+    def _move_end(self, job: int) -> None:
+        """Let a running job end when its run time, which has changed, is over; now at the earliest."""
+        engine = self._engine
+        end = max(engine.now, engine.recorder.start[job] + engine.prepared.runtimes[job])
+        if engine.progress.ends[job] != end:
+            engine.enter_end(job, end)
 
     # -- duration -------------------------------------------------------------------------------------
 
@@ -160,7 +168,7 @@ class JobChanges:
             engine.plan.move_end(number, start + self._growth.planned_seconds(number))
             held = engine.plan.held[number]
             engine.recorder.resize(number, engine.now, held, start)
-            engine.move_end(number)
+            self._move_end(number)
             if engine.expected is not None:
                 engine.expected.enter(number)
         engine.queues.touch(released=True)

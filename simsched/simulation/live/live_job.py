@@ -9,7 +9,7 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.match.emit import to_rset
-from simsched.match.state.free_runs import RunSelection
+from simsched.match.state.run_selection import RunSelection
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.recorder import CANCELED, RESULTS

@@ -19,6 +19,7 @@ from simsched.formats.rfc.idset import Idset
 from simsched.graph import edit
 from simsched.match.named_targets import targets_of_ranks
 from simsched.simulation.environment import DISRUPTION, SUBMISSION
+from simsched.simulation.listeners import Listener
 from simsched.simulation.live.grown_run import check_growth
 from simsched.simulation.outages.outages import DRAIN, FAILURE, Outage
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from simsched.simulation.engine import Engine
     from simsched.simulation.live.grown_run import Places
     from simsched.simulation.live.growth import Growth
-    from simsched.simulation.live.open_engine import OpenEngine
     from simsched.simulation.live.watch import Watch
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.outages.disruption import Disruption
@@ -52,8 +52,8 @@ class Absence(NamedTuple):
     note: str
 
 
-class NodeChanges:
-    """The targets that are out because a program says so; a part of the engine's state."""
+class NodeChanges(Listener):
+    """The targets that are out because a program says so."""
 
     def __init__(self, engine: Engine, index: Index, growth: Growth, disruption: Disruption) -> None:
         self._engine, self._index = engine, index
@@ -177,7 +177,7 @@ class NodeCommands:
 
     cluster: Cluster
     config: RunConfig
-    engine: OpenEngine
+    engine: Engine
     _nodes: NodeChanges
     _planned: Cluster
     _watch: Watch
@@ -194,12 +194,11 @@ class NodeCommands:
         """Make the engine of a run without jobs."""
         raise NotImplementedError
 
-    def reopen(self, cluster: Cluster) -> OpenEngine:
-        """Make and return an engine without jobs for a larger cluster, which goes on with the same files."""
+    def reopen(self, cluster: Cluster) -> None:
+        """Make an engine without jobs for a larger cluster, which goes on with the same files."""
         log, self.cluster = self.engine.recorder.log, cluster
         self._open(None, None if log is None else log.sink)
-        self.engine.listener = self._watch
-        return self.engine
+        self.engine.add("watch", self._watch)
 
     def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
         """Drain execution targets now: no job starts on them, and running jobs continue.

@@ -25,7 +25,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import to_builtins
 
@@ -49,7 +49,9 @@ from simsched.workload.job import Job, Skip, Workload
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.simulation.live.open_engine import OpenEngine
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.live.arrivals import Arrivals
+    from simsched.simulation.live.growth import Growth
     from simsched.simulation.live.submission import SubmissionReader
     from simsched.simulation.options.run_config import RunConfig
 
@@ -88,17 +90,21 @@ class _Specs:
         return found
 
 
+class SavedRun(Protocol):
+    """An open simulation as a file has it."""
+
+    engine: Engine
+    growth: Growth
+    arrivals: Arrivals
+    cluster: Cluster
+
+
 def write_open_checkpoint(
-    path: str | Path,
-    engine: OpenEngine,
-    expected: Workload,
-    reader: SubmissionReader,
-    origin: Mapping[str, Any],
-    cluster: Cluster,
+    path: str | Path, sim: SavedRun, expected: Workload, reader: SubmissionReader, origin: Mapping[str, Any]
 ) -> None:
     """Write the present state; the file gets its name only once it is complete.
 
-    `origin` is what `origin_of` returns; `cluster` may have grown since then.
+    `origin` is what `origin_of` returned at the beginning; the cluster may have grown since then.
 
     Raises
     ------
@@ -106,7 +112,9 @@ def write_open_checkpoint(
         If the file cannot be written, or the state has a value that cannot be: of a policy, or an event of
         the program that is still to come at this instant.
     """
-    specs, record, log, events = _Specs(), engine.growth.record(), engine.recorder.log, engine.recorder.events
+    engine, specs, record = sim.engine, _Specs(), sim.growth.record()
+    log, events = engine.recorder.log, engine.recorder.events
+    grown = machine_digest(sim.cluster) != origin["digests"]["cluster"]
     body = {
         "log": to_builtins(replace(expected, jobs=())),
         "expected": [specs.number(job.jobspec) for job in expected],
@@ -115,12 +123,12 @@ def write_open_checkpoint(
         "on_graph": record.on_graph,
         "renewals": record.renewals,
         "refused": [[number, *verdict] for number, verdict in record.refused.items()],
-        **engine.arrivals.state(specs.job),
+        **sim.arrivals.plain(specs.job),
         **reader.state(),
         "state": codec_of(engine).plain(capture(engine)),
         "allocations": None if log is None else [line.decode().rstrip("\n") for line in log.so_far()],
         "eventlog": None if events is None else events.text().splitlines(),
-        "grown": rows_of(cluster.graph) if machine_digest(cluster) != origin["digests"]["cluster"] else None,
+        "grown": rows_of(sim.cluster.graph) if grown else None,
     }
     head = {"kind": KIND, "format": FORMAT, **origin, "time": engine.now}
     text = _text({**head, "body": {**body, "specs": specs.documents}})
@@ -211,8 +219,8 @@ class OpenCheckpoint:
                     f"a checkpoint of another {word}{detail}", where=self._where, expected=f"the same {word}"
                 )
 
-    def put_into(self, engine: OpenEngine, reader: SubmissionReader) -> None:
-        """Bring a fresh engine of the same origin, and the reader of submissions, into the state.
+    def put_into(self, sim: SavedRun, reader: SubmissionReader) -> None:
+        """Bring a fresh simulation of the same origin, and the reader of submissions, into the state.
 
         Raises
         ------
@@ -221,7 +229,8 @@ class OpenCheckpoint:
         FormatError
             If its state does not fit.
         """
-        body, log, events = self._body, engine.recorder.log, engine.recorder.events
+        body, engine = self._body, sim.engine
+        log, events = engine.recorder.log, engine.recorder.events
         for name, part in (("allocations", log), ("eventlog", events)):
             if part is not None and body[name] is None:
                 raise RunError(f"the checkpoint has no {name}", where=self._where, expected=f"{name}=False")
@@ -229,8 +238,8 @@ class OpenCheckpoint:
             changes = {number: tuple(change) for number, *change in body["changes"]}
             jobs = [self._job(one) for one in body["jobs"]]
             refused = {number: (result, reason) for number, result, reason in body["refused"]}
-            engine.growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
-            engine.arrivals.restore(body, self._job)
+            sim.growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
+            sim.arrivals.put_back(body, self._job)
             reader.restore(body)
             restore(engine, codec_of(engine).value(body["state"]))
         except DAMAGED as error:

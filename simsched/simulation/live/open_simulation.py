@@ -23,9 +23,12 @@ from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
+from simsched.simulation.engine import Engine
 from simsched.simulation.engine_state import capture, restore
-from simsched.simulation.environment import SUBMISSION, came_through_a_run
+from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
+from simsched.simulation.features import add_features
 from simsched.simulation.limits.limited_jobs import GrowingLimits
+from simsched.simulation.live.arrivals import Arrivals
 from simsched.simulation.live.grown_run import grow
 from simsched.simulation.live.growth import Growth, nothing_prepared
 from simsched.simulation.live.interrupts import between_events, run_until
@@ -33,7 +36,6 @@ from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
 from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
-from simsched.simulation.live.open_engine import OpenEngine, open_engine, waiting_reasons
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import JobFields, SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
@@ -43,7 +45,7 @@ from simsched.simulation.outages.outages import DRAIN
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.reservations.reservation_book import admit_reserved
-from simsched.simulation.simulate import RunSession, add_parts, add_rules, log_of, pools_of
+from simsched.simulation.simulate import RunSession, log_of, pools_of
 from simsched.workload.job import Job, Workload
 
 if TYPE_CHECKING:
@@ -98,14 +100,13 @@ class OpenSimulation(NodeCommands, RunSession):
         self._base = self._planned = self.cluster
         self._expected = tuple(expect)
         self._written = {"allocations": allocations, "eventlog": eventlog}
-        self.engine: OpenEngine
         known = replace(expect, jobs=()) if isinstance(expect, Workload) else Workload(())
         self.workload = replace(known, name=name or known.name or "submissions")
         self._has_sink = sink is not None
         self._open(env, sink)
         self.describe_inputs(inputs)
         self._watch = Watch(self)
-        self.engine.listener = self._watch
+        self.engine.add("watch", self._watch)
         self._reader = SubmissionReader()
         self._broken: str | None = None
         self._plays = False
@@ -132,27 +133,33 @@ class OpenSimulation(NodeCommands, RunSession):
             events = EventLog(ids)
         recorder = Recorder(ids, pools_of(cluster), log, events)
         closures = closures_of(config.outages, index)
-        more: dict[str, Any] = {"admission": admission, "closures": closures, "env": env}
         limits = None
         if config.limits:
             groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
             limits = GrowingLimits(config.limits, prepared, index, groups, whole=whole)
-            more["limited"] = limits.limited
-        self.engine = engine = open_engine(prepared, index, config, recorder, more)
-        engine.growth = Growth(
+        self.engine = engine = Engine(
+            prepared, index, config, recorder, admission=admission, closures=closures, env=env
+        )
+        self.growth = growth = Growth(
+            engine, index, admission=admission, expected=self._expected, limits=limits
+        )
+        add_features(
             engine,
             index,
+            growth.jobs,
             admission=admission,
-            expected=self._expected,
-            coming=engine.arrivals.ids,
-            limits=limits,
+            closures=closures,
+            limited=None if limits is None else limits.limited,
+            open_=True,
         )
-        add_parts(engine, config, index, admission, open_=True)
-        add_rules(engine, config, engine.growth.jobs, admission, closures)
         disruption: Any = engine.parts["disruption"]
-        self._changes = JobChanges(engine, index, engine.growth, find_policy(config.match_policy))
-        self._nodes = engine.parts["nodes"] = NodeChanges(engine, index, engine.growth, disruption)
+        self.arrivals = Arrivals(engine, growth, disruption)
+        engine.add("arrivals", self.arrivals)
+        self._changes = JobChanges(engine, index, growth, find_policy(config.match_policy))
+        self._nodes = NodeChanges(engine, index, growth, disruption)
+        engine.add("nodes", self._nodes)
         engine.future.handle("grow", lambda larger: grow(self, larger))
+        engine.future.handle("pause", lambda event: event.succeed())
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -184,9 +191,10 @@ class OpenSimulation(NodeCommands, RunSession):
         if until is not None and not isinstance(until, Event):
             self._check_time("until", until)
             event = self.env.event()
-            engine.pause_at(until, event)
+            engine.future.come_to_present()
+            engine.future.at(until, LAST, "pause", event)
             until = event
-        engine.endless = until is not None
+        self.arrivals.endless = until is not None
         with between_events(self.env):
             return self._play(lambda: run_until(self.env, until))
 
@@ -274,9 +282,9 @@ class OpenSimulation(NodeCommands, RunSession):
         job = self._reader.read(request, duration, runtime, at, options)
         if job.submit < now:
             self._check_time("at", job.submit)
-        engine.growth.refuse(job)
+        self.growth.refuse(job)
         live = LiveJob(self, job)
-        ticket = engine.hand_in(job)
+        ticket = self.arrivals.hand_in(job)
         live.note_ticket(ticket)
         self._watch.coming[ticket] = live
         return live
@@ -291,11 +299,11 @@ class OpenSimulation(NodeCommands, RunSession):
         """Cancel a job now (`LiveJob.cancel`)."""
         self._refuse_gone(job)
         if job.number is None:
-            self.engine.arrivals.withdraw(job.ticket, job.id)
+            self.arrivals.withdraw(job.ticket, job.id)
             del self._watch.coming[job.ticket]
             job.note_withdrawal()
             return
-        self.engine.growth.note_cancel(job.number, self.now)
+        self.growth.note_cancel(job.number, self.now)
         self._enter("cancel", job.number)
 
     def update(self, job: LiveJob, duration: float | str) -> None:
@@ -309,7 +317,7 @@ class OpenSimulation(NodeCommands, RunSession):
             raise ConfigError(f"job {job.id} has run for more than {found:g} s", expected=least)
         if job.number is None:
             job.job = msgspec.structs.replace(job.job, duration=seconds)
-            self.engine.arrivals.exchange(job.ticket, job.job)
+            self.arrivals.exchange(job.ticket, job.job)
         else:
             self._enter("new-duration", (job.number, seconds if seconds is not None else found))
 
@@ -377,7 +385,7 @@ class OpenSimulation(NodeCommands, RunSession):
         for live in (*self._watch.jobs.values(), *self._watch.coming.values()):
             if str(live.id) == str(id_):
                 return live
-        for number, job in enumerate(self.engine.growth.jobs):
+        for number, job in enumerate(self.growth.jobs):
             if str(job.id) == str(id_):
                 live = LiveJob(self, job)
                 live.number = number
@@ -402,10 +410,11 @@ class OpenSimulation(NodeCommands, RunSession):
         made._written = {**self._written, "allocations": self._written["allocations"] and not self._has_sink}
         made._open(None, None)
         now, engine = self.now, made.engine
-        made._watch = engine.listener = Watch(made)
+        made._watch = Watch(made)
+        engine.add("watch", made._watch)
         made._reader = self._reader.copy()
-        engine.growth.repeat(self.engine.growth.record())
-        engine.arrivals.take_over(self.engine.arrivals)
+        made.growth.repeat(self.growth.record())
+        made.arrivals.take_over(self.arrivals)
         engine.future.move_to(Environment(self.env.now) if env is None else env, now)
         codec = codec_of(self.engine)
         state = codec.value(codec.plain(capture(self.engine)))
@@ -416,7 +425,7 @@ class OpenSimulation(NodeCommands, RunSession):
         if own.events is not None and theirs.events is not None:
             own.events.put_back(theirs.events.text().encode().splitlines())
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
-        engine.expect()
+        made.arrivals.expect()
         return made
 
     def checkpoint(self, path: str | Path | None = None) -> RunCheckpoint[Self]:
@@ -434,7 +443,7 @@ class OpenSimulation(NodeCommands, RunSession):
         def keep() -> Any:
             if path is not None:
                 log, origin = replace(self.workload, jobs=self._expected), origin_of(self._base, self.config)
-                write_open_checkpoint(path, self.engine, log, self._reader, origin, self.cluster)
+                write_open_checkpoint(path, self, log, self._reader, origin)
             return self.copy()
 
         return RunCheckpoint(self.env, keep, at_once=not self._watch.is_half_done)
@@ -464,9 +473,9 @@ class OpenSimulation(NodeCommands, RunSession):
             made.reopen(head.grown)
         engine = made.engine
         engine.future.move_to(Environment(head.time) if env is None else env, head.time)
-        head.put_into(engine, made._reader)
-        made._watch.find_jobs(engine)
-        engine.expect()
+        head.put_into(made, made._reader)
+        made._watch.find_jobs(engine, made.growth, made.arrivals)
+        made.arrivals.expect()
         return made
 
     # -- records ----------------------------------------------------------------------------------
@@ -485,17 +494,15 @@ class OpenSimulation(NodeCommands, RunSession):
         self._watch.refuse_halves("read the records of")
         engine = self.engine
         recorder = engine.recorder.detached()
-        # a job that starts later has no such reason
-        recorder.reasons = {**recorder.reasons, **waiting_reasons(engine)}
-        until = self.now if len(engine.arrivals) or any(engine.future.pending()) else None
+        until = self.now if len(self.arrivals) or any(engine.future.pending()) else None
         if until is not None:
             recorder.tick(until, engine.plan, engine.queued, engine.queues.queued_cores)
-        coming = tuple(engine.arrivals)
-        prepared = engine.growth.with_coming(coming, recorder) if coming else self.prepared
-        workload = replace(self.workload, jobs=(*engine.growth.jobs, *coming))
+        coming = tuple(self.arrivals)
+        prepared = self.growth.with_coming(coming, recorder) if coming else self.prepared
+        workload = replace(self.workload, jobs=(*self.growth.jobs, *coming))
         times: dict[str, Any] = {"complete": True, "until": until, "from": None}
-        if engine.growth.renewals:
-            times["renewals"] = list(engine.growth.renewals)
+        if self.growth.renewals:
+            times["renewals"] = list(self.growth.renewals)
         changes = self._nodes.outages()
         if changes:
             times["live"] = True

@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any
 from simsched.arguments import check_callable, wrong
 from simsched.errors import ConfigError, RunError, did_you_mean
 from simsched.simulation.jobs.lifecycle import ENDED
+from simsched.simulation.listeners import Listener
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from simsched.match.state.selection import Selection
+    from simsched.schedule.pass_context import Start
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.live.arrivals import Arrivals
+    from simsched.simulation.live.growth import Growth
     from simsched.simulation.live.live_job import LiveJob
-    from simsched.simulation.live.open_engine import OpenEngine
 
 EVENTS = ("submit", "start", "end", "requeue", "change", "pass")
 """The events that callbacks may be registered for; ``change`` is a change of a job's resources."""
 
 
-class Watch:
+class Watch(Listener):
     """The jobs that have not ended, by number, and the callbacks by event.
 
     Attributes
@@ -85,32 +89,36 @@ class Watch:
         self.jobs = {number: make(job) for number, job in other.jobs.items()}
         self.coming = {ticket: make(job) for ticket, job in other.coming.items()}
 
-    def find_jobs(self, engine: OpenEngine) -> None:
+    def find_jobs(self, engine: Engine, growth: Growth, arrivals: Arrivals) -> None:
         """Watch the jobs of an engine that was restored: those that have not ended, and those to come."""
         from simsched.simulation.live.live_job import LiveJob
 
-        for number, job in enumerate(engine.growth.handed_in):
+        for number, job in enumerate(growth.handed_in):
             if engine.progress.states[number].name != "INACTIVE":
                 self.jobs[number] = live = LiveJob(self._simulation, job)
                 live.number = number
                 if number in engine.plan.held:
                     live.note_resources(engine.plan.held[number])
-        for ticket, job in engine.arrivals.tickets:
+        for ticket, job in arrivals.tickets:
             self.coming[ticket] = live = LiveJob(self._simulation, job)
             live.note_ticket(ticket)
 
     # -- `Listener` -------------------------------------------------------------------------------
 
-    def arrived(self, ticket: int, job: int) -> None:
+    def numbered(self, ticket: int, number: int) -> None:
         """Give a job its number."""
         live = self.coming.pop(ticket)
-        live.number = job
-        self.jobs[job] = live
+        live.number = number
+        self.jobs[number] = live
 
-    def submitted(self, job: int) -> None:
+    def submitted(self, job: int, now: float) -> None:
         """Tell of a submission."""
         if self._submits:
             self._call("submit", self.jobs[job])
+
+    def eligible(self, job: int, now: float) -> None:
+        """Tell of a change of the state."""
+        self.changed(job)
 
     def changed(self, job: int) -> None:
         """Tell of another change of the state."""
@@ -122,21 +130,22 @@ class Watch:
         if self._simulation.config.epilog[1]:
             self._forget(live)
 
-    def started(self, job: int, selection: Selection) -> None:
-        """Tell of a start."""
-        live = self.jobs.get(job)
-        if live is not None:
-            live.note_start(selection)
-            if self._starts:
-                self._call("start", live)
+    def begun(self, started: Sequence[Start], now: float) -> None:
+        """Tell of starts."""
+        for job, selection, _ in started:
+            live = self.jobs.get(job)
+            if live is not None:
+                live.note_start(selection)
+                if self._starts:
+                    self._call("start", live)
 
-    def requeued(self, job: int) -> None:
+    def requeued(self, job: int, now: float, reason: str) -> None:
         """Tell that a job waits again."""
         live = self.jobs[job]
         live.note_requeue()
         self._call("requeue", live)
 
-    def ended(self, job: int) -> None:
+    def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
         """Tell of an end."""
         live = self.jobs[job]
         live.note_end()
@@ -144,7 +153,7 @@ class Watch:
         if self._ends:
             self._call("end", live)
 
-    def passed(self) -> None:
+    def passed(self, now: float) -> None:
         """Tell of a scheduling pass."""
         if self._passes:
             self._call("pass", self._simulation)

@@ -13,17 +13,15 @@ from simsched.errors import ConfigError
 from simsched.match.named_targets import targets_of
 from simsched.schedule.maintenance import Closure
 from simsched.simulation.environment import DISRUPTION
+from simsched.simulation.listeners import Listener
 from simsched.simulation.outages.outages import FAILURE, MAINTENANCE
 from simsched.simulation.record.recorder import FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
-    from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
     from simsched.simulation.outages.outages import Failures, Outage
 
@@ -71,13 +69,6 @@ def refuse_endless_failures(failures: Failures, targets: int, begin: float, end:
         )
 
 
-class LosesNodes(Protocol):
-    """Suspended jobs, which lose their nodes as running jobs do."""
-
-    def on_failed(self, failed: npt.NDArray[np.bool_]) -> Mapping[int, Selection]:
-        """Return the suspended jobs that have resources on failed targets, with all their resources."""
-
-
 class TargetPlaces(Protocol):
     """The ordinals of the targets of a cluster in a larger one, and the ordinals of those that are new."""
 
@@ -85,7 +76,7 @@ class TargetPlaces(Protocol):
     new: Ints
 
 
-class Disruption:
+class Disruption(Listener):
     """Takes targets down and up again, and interrupts the jobs on targets that fail.
 
     `on_failure` is ``requeue`` or ``fail``.  The times between failures are drawn with a
@@ -108,8 +99,7 @@ class Disruption:
         self._requeue = on_failure == "requeue"
         self._rng = np.random.default_rng([seed, 1])
         self._out = engine.plan.outages
-        self.suspended: LosesNodes | None = None
-        """The suspended jobs, if there may be any."""
+        self._may_wake = False
         self._asleep: list[int] = []
         """Targets that do not fail while there are no jobs."""
         self._reserved = ~index.up  # down from the beginning, for good
@@ -125,7 +115,7 @@ class Disruption:
 
         Those that begin `later` do so at the first `wake`.
         """
-        future = self._engine.future
+        future, self._may_wake = self._engine.future, later
         for outage, targets in self._outages:
             future.at(max(outage.start, 0), DISRUPTION, "down", (outage.kind, targets, outage.note))
             if outage.end != float("inf"):
@@ -170,7 +160,7 @@ class Disruption:
         engine = self._engine
         # Failures end with the run: otherwise they would be drawn for ever.
         if engine.is_over or self._is_hopeless():
-            if engine.may_wake:
+            if self._may_wake:
                 self._asleep.append(int(targets[0]))
             return
         repaired = engine.now + self._failures.repair(self._rng)
@@ -225,7 +215,7 @@ class Disruption:
         failed = np.zeros(len(self._index), dtype=np.bool_)
         failed[targets] = True
         hit = [job for job, selection in engine.plan.held.items() if failed[selection.targets].any()]
-        stopped = {} if self.suspended is None else self.suspended.on_failed(failed)
+        stopped = {job: found for hears in engine.on.hit for job, found in hears(failed).items()}
         for job in sorted([*stopped, *(job for job in hit if engine.is_running(job))]):
             selection = stopped[job] if job in stopped else engine.plan.held[job]
             hosts = self._hosts(selection.targets, failed)

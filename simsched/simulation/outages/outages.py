@@ -77,7 +77,7 @@ class Outage:
         _refuse_backwards(start, end, start, end, where)
         return cls(ranks, start, end, kind, note, hosts)
 
-    def on_clock(self, clock: Clock | None) -> Outage | None:  # noqa: ARG002 (that of dates needs it)
+    def on_clock(self, clock: Clock | None) -> Outage | None:
         """Return the outage in seconds of the run; None if it ends before second 0."""
         return self
 

@@ -15,15 +15,15 @@ import numpy as np
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.preemption.checkpoint_rules import ATTRIBUTE, CheckpointTimes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.simulation.engine import Engine
-    from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
+    from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
 
@@ -69,16 +69,15 @@ class CheckpointReader:
         return CheckpointedJob(times, work, job.runtime is not None)
 
 
-class JobAttempts:
-    """The attempts of the jobs of one run; a part of the engine's state."""
+class JobAttempts(Listener):
+    """The attempts of the jobs of one run."""
 
-    def __init__(self, prepared: Prepared, config: RunConfig, jobs: Sequence[Job] = ()) -> None:
+    def __init__(self, engine: Engine, jobs: Sequence[Job] = ()) -> None:
         self.jobs: dict[int, CheckpointedJob] = {}
+        config = engine.config
         rules = config.job_checkpoints
         self._reader = None if rules is None else CheckpointReader(rules)
-        self.suspended: dict[int, float] = {}
-        """Job → seconds for which its present attempt was suspended."""
-        self._prepared = prepared
+        self._engine, self._prepared = engine, engine.prepared
         self._grace = inf if config.overrun == "allow" else config.kill_grace
         self._saved: dict[int, float] = {}
         self._lost: dict[int, float] = {}
@@ -86,9 +85,9 @@ class JobAttempts:
         self._stopped: dict[int, float] = {}  # job that writes a checkpoint before it goes → s of its attempt
         self._written: set[int] = set()  # jobs whose last checkpoint is complete
         for number, job in enumerate(jobs):
-            self.note(number, job)
+            self.joined(number, job, None)
 
-    def note(self, number: int, job: Job) -> None:
+    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
         """Note a job of the run, which may write checkpoints; errors as `CheckpointReader.read`."""
         if self._reader is not None:
             found = self._reader.read(job, self._prepared.runtimes[number])
@@ -96,7 +95,7 @@ class JobAttempts:
                 self.jobs[number] = found
                 self._prepare(number)
 
-    def refuse(self, job: Job) -> None:
+    def offered(self, job: Job) -> None:
         """Raise the errors of `CheckpointReader.read` for a job that is not noted yet."""
         if self._reader is not None:
             self._reader.read(job, 0)
@@ -114,11 +113,13 @@ class JobAttempts:
         """Note that the checkpoint of a job that works no more is complete."""
         self._written.add(job)
 
-    def lose(self, job: int, seconds: float) -> None:
-        """Note that a job is queued again after `seconds` of an attempt."""
-        found = self.jobs.get(job)
+    def released(self, job: int, now: float, way: Way) -> None:
+        """Note what a job that is queued again keeps and loses of its attempt."""
+        if way is not Way.REQUEUE:
+            return
+        found, seconds = self.jobs.get(job), self._engine.ran(job, now)
         self._counts[job] = self._counts.get(job, 0) + 1
-        self.suspended.pop(job, None)
+        self._engine.suspended.pop(job, None)
         kept = 0.0
         if found is not None:
             saved = self._saved.get(job, 0)
@@ -151,7 +152,7 @@ class JobAttempts:
                 made[job] = value
             return made
 
-        suspended = column(self.suspended)
+        suspended = column(self._engine.suspended)
         ran = jobs["end"] - jobs["start"] - suspended
         return {
             "interruptions": column(self._counts, np.int32),
@@ -175,26 +176,13 @@ class JobAttempts:
             "counts": self._counts,
             "stopped": self._stopped,
             "written": self._written,
-            "suspended": self.suspended,
+            "suspended": self._engine.suspended,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part."""
         self._saved, self._lost, self._counts = state["saved"], state["lost"], state["counts"]
         self._stopped, self._written = state["stopped"], state["written"]
-        self.suspended = state["suspended"]
+        self._engine.suspended = state["suspended"]
         for job in self._saved:
             self._prepare(job)
-
-
-def attempts_of(config: RunConfig, jobs: Sequence[Job], prepared: Prepared) -> JobAttempts | None:
-    """Return the attempts of the jobs of a run; None if no option is about them."""
-    if config.preemption is None and config.job_checkpoints is None:
-        return None
-    return JobAttempts(prepared, config, jobs)
-
-
-def attempt_columns(engine: Engine, jobs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of the attempts of jobs; none for an engine that does not follow them."""
-    attempts = engine.parts.get("attempts")
-    return attempts.columns(jobs) if isinstance(attempts, JobAttempts) else {}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.schedule.profiles.plan import first_fit
+from simsched.simulation.listeners import Listener
 from simsched.simulation.preemption.ripe_times import RipeTimes
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def _whole(seconds: float) -> float:
     return int(seconds) if seconds.is_integer() else seconds
 
 
-class Preemption:
+class Preemption(Listener):
     """Looks, before a pass, for a waiting job that may preempt others."""
 
     def __init__(self, engine: Engine, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
@@ -42,7 +43,7 @@ class Preemption:
         }
         self._ripe = RipeTimes(engine)
 
-    def note(self, number: int, job: Job) -> None:
+    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
         """Note a job that arrives during the run."""
         after = job.jobspec.system.get("preemptible-after")
         if after is not None:
@@ -59,7 +60,7 @@ class Preemption:
         """Take over the state of an equal part."""
         self._ripe.entered = state["ripe_at"]
 
-    def make_room(self, group: QueueGroup, now: float) -> None:
+    def turn(self, group: QueueGroup, now: float) -> None:
         """Preempt for each of the first jobs of the group that preempt, one after the other."""
         engine = self._engine
         limits, served = engine.queues.limits, list[int]()

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools, Ints
     from simsched.match.state.availability import Availability
+    from simsched.simulation.engine import Engine
     from simsched.simulation.outages.disruption import Disruption
-    from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
     from simsched.simulation.reservations.reservation_book import ReservationBook
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -47,9 +47,7 @@ class SuspendedJob(NamedTuple):
 class Suspension:
     """The suspended jobs of one run, in the order of their suspension."""
 
-    def __init__(
-        self, engine: PreemptiveEngine, disruption: Disruption, book: ReservationBook | None = None
-    ) -> None:
+    def __init__(self, engine: Engine, disruption: Disruption, book: ReservationBook | None) -> None:
         self._engine = engine
         self._disruption = disruption
         self._book = book
@@ -71,8 +69,8 @@ class Suspension:
         engine.queues.expect_later()
         times = self.times[job] = self.times.get(job, 0) + 1
         engine.recorder.suspend(job, now, times, reason)
-        if engine.recorder.events is not None:
-            engine.recorder.events.tell(job, now, "suspend", {"note": reason})
+        for hear in engine.on.suspended:
+            hear(job, now, reason)
 
     def resume(self, now: float) -> None:
         """Let the suspended jobs go on whose resources are all free, in the order of their suspension."""
@@ -103,16 +101,14 @@ class Suspension:
         engine.plan.claim(job, found.selection, now + found.expected)
         engine.plan.recount()
         self._count(job, found, now)
-        engine.go_on(job, now + found.rest)
-        engine.recorder.resume(job, now, found.selection, engine.attempts.suspended[job])
+        engine.resume(job, now + found.rest)
+        engine.recorder.resume(job, now, found.selection, engine.suspended[job])
         engine.queues.expect_later()
-        if engine.recorder.events is not None:
-            engine.recorder.events.note(job, now, "resume")
 
     def _count(self, job: int, found: SuspendedJob, now: float) -> None:
         """Count the seconds of a suspension, for which users are not charged."""
         engine, seconds = self._engine, now - found.since
-        engine.attempts.suspended[job] = engine.attempts.suspended.get(job, 0) + seconds
+        engine.suspended[job] = engine.suspended.get(job, 0) + seconds
         if engine.queues.shares:
             engine.queues.charge(job, -seconds, now)
 

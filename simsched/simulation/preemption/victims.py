@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.schedule.profiles.plan import first_fit
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.jobs.lifecycle import JobState
-from simsched.simulation.outages.disruption import Disruption
+from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.preemption.preemption_rules import CANCEL, CHECKPOINT, OFF, QOS, REQUEUE, SUSPEND
-from simsched.simulation.preemption.preemptive_engine import PreemptiveEngine
 from simsched.simulation.preemption.ripe_times import RipeTimes
-from simsched.simulation.preemption.suspension import Suspension
 from simsched.simulation.record.recorder import CANCELED
-from simsched.simulation.reservations.reservation_book import ReservationBook
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from simsched.graph.index.types import Bools
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.simulation.engine import Engine
+    from simsched.simulation.preemption.job_attempts import JobAttempts
     from simsched.simulation.preemption.preemption_rules import PreemptionRules, VictimRule
+    from simsched.simulation.preemption.suspension import Suspension
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.simulation.queues import Queue
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation
@@ -45,18 +45,19 @@ class LeavingJob(NamedTuple):
     reason: str
 
 
-class Victims:
-    """Finds and removes the victims of one run; a part of the engine's state."""
+class Victims(Listener):
+    """Finds and removes the victims of one run."""
 
     def __init__(
         self,
-        engine: PreemptiveEngine,
+        engine: Engine,
+        attempts: JobAttempts,
         rules: PreemptionRules,
         jobs: Sequence[Job],
         of: Sequence[Queue | None],
         suspension: Suspension | None,
     ) -> None:
-        self._engine = engine
+        self._engine, self._attempts = engine, attempts
         self._youngest = rules.order == "youngest"
         self.suspension = suspension
         self._rules_of = rules
@@ -72,13 +73,13 @@ class Victims:
         self._rules: list[VictimRule] = []
         self._exempt: list[float] = []
         for number, job in enumerate(jobs):
-            self.note(job, of[number] if of else None)
+            self.joined(number, job, of[number] if of else None)
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
         engine.future.handle("evict", self._on_evict)
         self._ripe = RipeTimes(engine)
 
-    def note(self, job: Job, queue: Queue | None) -> None:
+    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
         """Note the next job of the run, in its queue if it is in one."""
         name = job.qos if self._ranks is not None else None if queue is None else queue.name
         if name not in self._known:
@@ -100,7 +101,7 @@ class Victims:
 
     # -- before a pass --------------------------------------------------------------------------
 
-    def begin_pass(self, now: float) -> None:
+    def before_pass(self, now: float) -> None:
         """Let jobs that preempt start, and suspended jobs go on."""
         self._forget_ended()
         for group in self._engine.queues.groups:
@@ -111,15 +112,23 @@ class Victims:
         if self.suspension is not None and self.suspension.jobs:
             self.suspension.resume(now)
 
-    @property
-    def suspends_now(self) -> bool:
+    def goes_on(self) -> bool:
         """Whether jobs are suspended at present."""
         return self.suspension is not None and bool(self.suspension.jobs)
 
-    def drop(self, job: int, now: float) -> None:
+    def released(self, job: int, now: float, way: Way) -> None:
         """Treat a job as running without resources, if it is suspended."""
         if self.suspension is not None:
             self.suspension.drop(job, now)
+
+    def hit(self, failed: Bools) -> Mapping[int, Selection]:
+        """Return the suspended jobs on failed targets."""
+        return {} if self.suspension is None else self.suspension.on_failed(failed)
+
+    def border(self) -> None:
+        """Keep the targets of suspended jobs anew."""
+        if self.suspension is not None:
+            self.suspension.reopen()
 
     def _forget_ended(self) -> None:
         engine = self._engine
@@ -285,7 +294,7 @@ class Victims:
     def _ripens(self, victim: int) -> float:
         """Return the time (s) from which a running job may be preempted."""
         engine = self._engine
-        suspended = engine.attempts.suspended.get(victim, 0)
+        suspended = engine.suspended.get(victim, 0)
         return engine.recorder.start[victim] + suspended + self._exempt[victim]
 
     # -- how they go ------------------------------------------------------------------------------
@@ -299,18 +308,18 @@ class Victims:
         """Return the seconds in which a victim writes its checkpoint."""
         if self._rules[victim].mode != CHECKPOINT:
             return 0
-        return self._engine.attempts.cost_of(victim) or 0
+        return self._attempts.cost_of(victim) or 0
 
     def _preempt(self, victim: int, job: int, now: float) -> None:
         """Let a victim go now, or at the end of its grace time and of its last checkpoint."""
         engine, rule = self._engine, self._rules[victim]
         mode, reason = rule.mode, f"preempted by {engine.name_of(job)}"
-        cost = engine.attempts.cost_of(victim) if mode == CHECKPOINT else None
+        cost = self._attempts.cost_of(victim) if mode == CHECKPOINT else None
         if mode == CHECKPOINT and cost is None:
             mode = REQUEUE
         stop, ends = now + self._grace(victim), engine.progress.ends
         if cost is not None and ends[victim] > stop:
-            engine.attempts.stop(victim, engine.ran(victim, stop))
+            self._attempts.stop(victim, engine.ran(victim, stop))
             ends[victim] = inf  # it works no more, and does not end while it writes
         time = stop + (cost or 0)
         if time <= now:
@@ -342,7 +351,7 @@ class Victims:
                 self._cleaning.add(victim)
         else:
             if mode == CHECKPOINT:
-                engine.attempts.write(victim)
+                self._attempts.write(victim)
                 reason += ", with a checkpoint"
             engine.requeue(victim, engine.now, reason)
 
@@ -363,20 +372,3 @@ class Victims:
         self._cleaning, self._ripe.entered = state["cleaning"], state["ripe_at"]
         if self.suspension is not None:
             self.suspension.restore(state["suspension"])
-
-
-def add_victims(
-    engine: Engine, rules: PreemptionRules, jobs: Sequence[Job], of: Sequence[Queue | None]
-) -> None:
-    """Let the jobs of an engine preempt others by the rules of a run; `of` are the queues of the jobs."""
-    assert isinstance(engine, PreemptiveEngine)
-    suspension = None
-    if rules.suspends:
-        disruption, book = engine.parts["disruption"], engine.parts.get("reservations")
-        assert isinstance(disruption, Disruption)
-        known = book if isinstance(book, ReservationBook) else None
-        suspension = disruption.suspended = Suspension(engine, disruption, known)
-        if known is not None:
-            known.on_border.append(suspension.reopen)
-    victims = Victims(engine, rules, jobs, of, suspension)
-    engine.victims = engine.parts["victims"] = victims

@@ -13,6 +13,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+
 _encode = msgspec.json.Encoder().encode
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from simsched.match.state.free_runs import UnitKind
+    from simsched.match.state.run_selection import UnitKind
     from simsched.simulation.record.recorder import Recorder
 
     Floats = npt.NDArray[np.float64]

@@ -15,8 +15,8 @@ import msgspec
 
 from simsched.formats.rfc.idset import encode_ids
 from simsched.match.emit import carried_topology, ids_of
-from simsched.match.state.free_runs import RunSelection, with_arrays
 from simsched.match.state.masks import listed
+from simsched.match.state.run_selection import RunSelection, with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import PoolType
-    from simsched.match.state.free_runs import UnitKind
+    from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
 
 MAX_KEPT = 4096

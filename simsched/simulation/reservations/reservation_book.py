@@ -21,11 +21,12 @@ from simsched.schedule.kept_units import KeptIds, KeptNumber
 from simsched.schedule.maintenance import Calendar, Closure
 from simsched.simulation.admission import Admission, rejection_text
 from simsched.simulation.environment import DISRUPTION
+from simsched.simulation.listeners import Listener
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation, reservation_of
 from simsched.simulation.reservations.reserved_places import CORE, Cores, ReservedPlaces, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 NO_TARGETS = np.empty(0, dtype=np.int64)
 
 
-class ReservationBook:
-    """The reservations of one run; a part of the engine's state."""
+class ReservationBook(Listener):
+    """The reservations of one run."""
 
     def __init__(
         self,
@@ -52,8 +53,6 @@ class ReservationBook:
         self._places = ReservedPlaces(engine, found, closures)
         self._refused: dict[int, str] = {}
         self._around: list[Calendar] = []
-        self.on_border: list[Callable[[], None]] = []
-        """What is called when a window begins or ends."""
         for one in found:
             self._places.refuse_impossible(one)
             self._refuse_together(one)
@@ -68,11 +67,6 @@ class ReservationBook:
     def _ordinary(self) -> int:
         """The number of groups of queues before those of the reservations."""
         return len(self._engine.queues.groups) - len(self._reservations)
-
-    def group_of(self, name: str) -> int:
-        """Return the group of the jobs that name a reservation."""
-        names = [one.name for one in self._reservations]
-        return self._ordinary + names.index(name)
 
     # -- the calendar ---------------------------------------------------------------------------
 
@@ -195,7 +189,7 @@ class ReservationBook:
     def _refuse_together(self, one: AdvanceReservation) -> None:
         """Raise a `ConfigError` for a reservation that this run could not follow."""
         engine = self._engine
-        if one.magnetic and (engine.queues.limits is not None or engine.preemption is not None):
+        if one.magnetic and (engine.queues.limits is not None or "preemption" in engine.parts):
             text = "magnetic with limits or preemption, or in an open simulation, is not simulated"
             raise ConfigError(text, where=f"{one.where}.magnetic", expected="jobs that name the reservation")
         if one.cores is not None:
@@ -228,8 +222,8 @@ class ReservationBook:
                 engine.queues.remove(job)
                 engine.recorder.reasons[job] = self._ended(at)
         self._plan()
-        for listener in self.on_border:
-            listener()
+        for hear in engine.on.border:
+            hear()
         engine.queues.expect_later()
         engine.settle()
 
@@ -298,8 +292,8 @@ class ReservationBook:
             found.update(dict.fromkeys(mine, reason))
         return found
 
-    def records(self) -> list[dict[str, Any]]:
-        """Return the windows of all reservations, for ``run.json``."""
+    def described(self) -> dict[str, Any]:
+        """Return the windows of all reservations."""
         index = self._engine.plan.available.index
         found = []
         for at, one in enumerate(self._reservations):
@@ -316,7 +310,7 @@ class ReservationBook:
             if at in self._refused:
                 row["refused"] = self._refused[at]
             found.append(row)
-        return found
+        return {"reservations": found}
 
     # -- state ------------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.match.state.free_runs import FreeRuns, UnitKind
+from simsched.match.state.free_runs import FreeRuns
+from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.schedule.profiles.plan import Plan
 from simsched.simulation.record.r_text import PlainText
 
@@ -77,7 +78,7 @@ def test_runs_choose_what_the_arrays_choose(name, data):
             units = data.draw(st.integers(1, free))
             request = compile_request(Jobspec.from_shape(shape.format(units)), index)
             expected = select(request, arrays.available)
-            found = runs.runs.lowest(request, units)
+            found = RunSelection(kind, request, runs.runs.lowest(units), units)
             same(found, expected)
             same(found.full(), expected)
             assert text.resources([found]) == text.resources([expected])
@@ -104,7 +105,8 @@ def test_a_selection_by_runs_may_be_claimed_after_the_arrays_were_asked_for():
     cluster, shape, kind = MACHINES["cores, four each"]
     plan = Plan(Availability(cluster.index))
     plan.keep_runs(kind)
-    found = plan.runs.lowest(compile_request(Jobspec.from_shape(shape.format(6)), cluster.index), 6)
+    request = compile_request(Jobspec.from_shape(shape.format(6)), cluster.index)
+    found = RunSelection(kind, request, plan.runs.lowest(6), 6)
     assert plan.available.total["core"] == 20
     plan.claim("job", found, 10)
     plan.check()
@@ -129,7 +131,7 @@ def test_the_check_finds_a_run_that_is_free_and_claimed():
     cluster, shape, kind = MACHINES["cores, four each"]
     request = compile_request(Jobspec.from_shape(shape.format(6)), cluster.index)
     runs = FreeRuns(kind, TARGETS, {"core": 4 * TARGETS})
-    selection = runs.lowest(request, 6)
+    selection = RunSelection(kind, request, runs.lowest(6), 6)
     with pytest.raises(AssertionError):
         runs.check([selection], TARGETS)
     runs.claim(selection)

@@ -1,20 +1,55 @@
-"""Slurm's backfill on a graph: quick profiles and kept plans answer as profiles that are built again."""
+"""Plans of a pass on a graph: they are made as far as they matter, and no further."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from simsched.schedule import graph_supply
-from simsched.schedule.lasting.pass_room import PassRoom
-from simsched.schedule.policies.kept_pass import KeptPass
+import simsched as ss
 from simsched.schedule.policies.replanning import Reach
-from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.simulation.simulate import simulate
-from tests.schedule.lasting import test_lasting_reservations as lasting
-from tests.schedule.lasting.test_lasting_reservations import crowd, outcome
 
-site = lasting.site
+SHAPES = (
+    ("slot={n}/[core;memory=2{{unit:GB}}]", "cpu"),
+    ("slot={n}/core", None),
+    ("slot={few}/node", "cpu"),
+    ("slot={few}/[core=2;gpu;memory=3{{unit:GB}}]", "gpu"),
+    ("node={few}/slot=2/[core=2;memory=4{{unit:GB}}]", None),
+    ("slot=1/socket", None),
+)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    path = tmp_path_factory.mktemp("site") / "site.yaml"
+    path.write_text(
+        "groups:\n"
+        "  - {name: a, count: 5, sockets: 2, cores: 8, memory: 16 GiB, properties: [cpu]}\n"
+        "  - {name: g, count: 2, sockets: 2, cores: 8, memory: 32 GiB, gpus: 2, properties: [gpu]}\n"
+    )
+    return ss.load_cluster(path)
+
+
+def crowd(seed, jobs=50):
+    """Jobs of several kinds; many wait, and most end before the requested time."""
+    rng = np.random.default_rng(seed)
+    made, now = [], 0
+    for number in range(jobs):
+        shape, partition = SHAPES[rng.integers(len(SHAPES))]
+        text = shape.format(n=int(rng.integers(1, 20)), few=int(rng.integers(1, 4)))
+        duration = int(rng.choice([20, 60, 100, 400]))
+        runtime = max(min(1, duration), int(duration * rng.choice([0.1, 0.5, 0.9, 1.0])))
+        spec = ss.Jobspec.from_shape(text, constraint=partition, duration=duration)
+        now += int(rng.choice([0, 1, 5, 20]))
+        made.append(ss.Job(id=number + 1, submit=now, runtime=runtime, duration=duration, jobspec=spec))
+    return ss.Workload(jobs=tuple(made), name="crowd")
+
+
+def outcome(site, workload, policy, match, **options):
+    result = simulate(site, workload, policy, match, **options)
+    columns = {name: np.asarray(column).tolist() for name, column in result.jobs.items()}
+    return repr(columns), result.log.text()
+
 
 CASES = [
     ("slurm", "first", {"queue_options": {"interval": 5, "resolution": 60}}),
@@ -31,10 +66,6 @@ CASES = [
 ]
 
 
-def built_again(supply):
-    return GraphProfile(supply)
-
-
 def on_targets(seed):
     """Jobs of the kinds that counts decide; the last kind of the crowd takes sockets."""
     workload = crowd(seed)
@@ -44,35 +75,17 @@ def on_targets(seed):
 
 @pytest.mark.parametrize("jobs", [on_targets, crowd], ids=["counted", "all kinds"])
 @pytest.mark.parametrize(("policy", "match", "options"), CASES, ids=str)
-def test_the_answers_are_those_of_profiles_that_are_built_again(
+def test_plans_that_go_on_to_the_last_job_start_the_same_jobs(
     site, monkeypatch, jobs, policy, match, options
 ):
-    """Law: start times and R are the same; only the search differs."""
+    """Law: start times and R are the same, however many jobs are planned that cannot start."""
     workload = jobs(len(str(options)))
     quick = outcome(site, workload, policy, match, **options)
-    monkeypatch.setattr(graph_supply.GraphSupply, "profile", built_again)
-    monkeypatch.setattr(KeptPass, "follow", lambda _, context, __: KeptPass(context))
+    init = Reach.__init__
+
+    def together(self, context, some, *, apart):
+        init(self, context, some, apart=False)
+
+    monkeypatch.setattr(Reach, "__init__", together)
     monkeypatch.setattr(Reach, "_may_start", lambda self, job, _: self._context.supply.could_start(job))
     assert outcome(site, workload, policy, match, **options) == quick
-
-
-def test_profiles_and_plans_are_kept(site, monkeypatch):
-    """The quick ways are taken: without them, the test above would compare nothing."""
-    made, kept = [], []
-    init, follow = PassRoom.__init__, KeptPass.follow
-
-    def noted(self, *arguments):
-        made.append(self)
-        init(self, *arguments)
-
-    def followed(self, context, jobs):
-        found = follow(self, context, jobs)
-        kept.append(found is self and bool(found.jobs))
-        return found
-
-    monkeypatch.setattr(PassRoom, "__init__", noted)
-    monkeypatch.setattr(KeptPass, "follow", followed)
-    result = simulate(site, on_targets(3), "slurm", queue_options={"interval": 1}, allocations=False)
-    assert np.isfinite(np.asarray(result.jobs["start"], float)).all()
-    assert made
-    assert any(kept)

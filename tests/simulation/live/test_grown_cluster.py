@@ -54,8 +54,8 @@ class Case:
 
     def drop_refused(self):
         """Leave out the jobs that are too large at their submission: those would wait for absent nodes."""
-        engine = self.begin(self.small).engine
-        refused = {job.id for n, job in enumerate(engine.growth.jobs) if n in engine.prepared.rejected}
+        sim = self.begin(self.small)
+        refused = {job.id for n, job in enumerate(sim.growth.jobs) if n in sim.engine.prepared.rejected}
         kept = workload(*(one for one in self.jobs if one.id not in refused))
         self.jobs = without_later_dependencies(kept).jobs
 

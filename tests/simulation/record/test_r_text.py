@@ -12,7 +12,7 @@ from simsched.graph.build.cluster_files import graph_from_document
 from simsched.match.emit import document
 from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
-from simsched.match.state.free_runs import RunSelection, UnitKind
+from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.simulation.record.r_text import PlainText
 
 

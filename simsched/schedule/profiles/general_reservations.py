@@ -1,52 +1,142 @@
-"""Reservations that last from pass to pass, for the resources that the matcher chose."""
+"""Reservations that last where no count decides: on leaf pools, by the matcher.
+
+They answer the questions of `schedule.reservations` for requests within sockets and above targets, for
+ranges, licences and shared claims, under match policies whose order changes with each placement, and beside
+closures.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.match.state.masks import listed
-from simsched.schedule.profiles.gap import Bounds, Gap, end_of
+from simsched.match.state.selection import Selection
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
 from simsched.schedule.profiles.graph_profile import Booking, GraphProfile
 from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
-    from simsched.match.state.selection import Draw, Selection
+    from simsched.match.state.selection import Draw
+    from simsched.schedule.profiles.protocols import Present
+    from simsched.schedule.reservations import Reservations
 
 
-class GraphReservations(GraphProfile):
-    """The free units of each leaf pool over time, beside the running jobs and all reservations.
+class GeneralReservations:
+    """Reservations as units of leaf pools, on a profile that is made anew at each pass."""
 
-    It is built again at each pass. A reservation is for leaf pools and numbers of units. Only where the
-    state knows the units by id (a request or the match policy needs that) is it for these units. Then two
-    reservations that overlap never need the same one.
+    def __init__(self, supply: Present) -> None:
+        self._supply = supply
+        self._gaps: dict[int, Gap] = {}
+        """Job → its reservation."""
+        self._found = Gap(NEVER, None)
+        self._profile = _Rows(supply)
+
+    def open(self, now: float) -> bool:  # noqa: ARG002
+        """Begin from the present; the reservations have to be made again."""
+        self._profile = _Rows(self._supply)
+        return False
+
+    def restore(self, starts: dict[int, float]) -> dict[int, float]:
+        """Keep the reservations of which the resources are still free over all their time."""
+        before, self._gaps = self._gaps, {}
+        for job, start in sorted(starts.items(), key=lambda item: item[1]):
+            if job not in before:
+                continue
+            gap = Gap(max(start, self._supply.now), before[job].selection)
+            if self._profile.fits(job, gap):
+                self._profile.restore(job, gap)
+                self._gaps[job] = gap
+        return {job: gap.start for job, gap in self._gaps.items()}
+
+    def earliest(self, job: int, before: float = NEVER) -> float:
+        """Return the first start before a time, or `NEVER`."""
+        if before < NEVER:
+            could = self._supply.could_start(job)
+            self._found = self._profile.now(job) if could else Gap(NEVER, None)
+        else:
+            self._found = self._profile.earliest(job)
+        return self._found.start
+
+    def reserve(self, job: int, start: float) -> None:
+        """Reserve the resources that were found last."""
+        gap = self._gaps[job] = Gap(start, self._found.selection)
+        self._profile.reserve(job, gap)
+
+    def reserve_targets(self, job: int, start: float, until: float) -> None:
+        """Reserve the targets that were found last as a whole."""
+        self._profile.reserve_targets(job, Gap(start, self._found.selection), until)
+
+    def withdraw(self, job: int) -> None:
+        """Take back a reservation."""
+        self._profile.withdraw(job, self._gaps.pop(job))
+
+    def compress(self, jobs: list[int]) -> Iterator[int]:
+        """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
+        for job in jobs:
+            gap = self._gaps.get(job)
+            if gap is not None and gap.start > self._supply.now:
+                found = self._profile.move(job, gap)
+                if found is None:
+                    continue
+                self._gaps[job] = found
+            yield job
+
+    def start_of(self, job: int) -> float:
+        """Return the start of a reservation."""
+        return self._gaps[job].start
+
+    def could_now(self, job: int) -> bool:
+        """Whether counts, sums, and room on targets do not rule out that a job starts now."""
+        return self._supply.could_start(job) and self._profile.could_now(job)
+
+    def begin(self, job: int) -> Selection | None:
+        """Match again if there was a reservation, or if a job overruns; else take what was reserved."""
+        own = self._gaps.get(job)
+        if own is None:
+            self.reserve(job, self._supply.now)
+        gap = self._gaps[job]
+        found = self._profile.due(job, gap, fresh=own is None)
+        if found is not None:
+            self._gaps[job] = Gap(self._supply.now, found)
+        self.withdraw(job)
+        self._found = Gap(self._supply.now, found)
+        return found
+
+    def started(self, job: int) -> None:
+        """Take the resources until the pass is over; then the running jobs are looked at anew."""
+        self._profile.reserve(job, self._found)
+
+    def places(self) -> dict[int, Any]:
+        """Return job → the selection that is reserved."""
+        return {job: gap.selection for job, gap in self._gaps.items()}
+
+    def put(self, job: int, start: float, place: Any) -> bool:
+        """Reserve a selection, which may not be free any more."""
+        if not isinstance(place, Selection):
+            return False
+        self._gaps[job] = Gap(start, place)
+        self._profile.restore(job, self._gaps[job])
+        return True
+
+    def adopt(self, plan: Reservations) -> None:
+        """Go on with a plan."""
+        assert isinstance(plan, GeneralReservations)
+        self._profile, self._gaps = plan._profile, plan._gaps
+
+
+class _Rows(GraphProfile):
+    """The free units of each leaf pool over time, beside the running jobs and all reservations, of one pass.
+
+    A reservation is for leaf pools and numbers of units. Only where a request or the match policy needs units
+    by id is it for these units. Then two reservations that overlap never need the same one.
     """
-
-    # -- from pass to pass --------------------------------------------------------------------
-
-    def follow(self, due: Iterable[int], *, moved: bool) -> bool:  # noqa: ARG002
-        """Return False: it is valid for one pass."""
-        return False
-
-    def postpone(self, jobs: Iterable[int]) -> bool:  # noqa: ARG002
-        """Return False, too."""
-        return False
-
-    def close(self, *, changed: bool) -> None:
-        """Do nothing at the end of a pass."""
-
-    def compressed(self) -> None:
-        """Do nothing after a compression."""
-
-    def turns(self, jobs: Sequence[int], starts: Mapping[int, float]) -> Iterable[int]:  # noqa: ARG002
-        """Return all jobs: the units freed since the last pass are not known."""
-        return jobs
 
     # -- one job --------------------------------------------------------------------------------
 
@@ -123,7 +213,7 @@ class GraphReservations(GraphProfile):
         reserved = [booking.selection for booking in self._within(begin, end)]
         if not reserved:
             return state
-        if state.partial is None:
+        if self._present.plan.counts_only:
             left = super().left_of(state, begin, end, least)
         else:
             keep = {name: least[banks] for name, banks in self._banks.items()}

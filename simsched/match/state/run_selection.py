@@ -1,0 +1,156 @@
+"""`RunSelection`: an allocation of a flat machine as runs of consecutive units.
+
+Unit ``n`` is unit ``n % each`` of target ``n // each``. Runs are one ascending list of numbers: the first
+unit of a run, the unit behind its last one, the first unit of the next run, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+import numpy as np
+
+from simsched.match.state.free_runs import touched
+from simsched.match.state.selection import Draw, Hold, Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.graph.index.types import Ints
+    from simsched.match.requests.request import Request
+
+
+class UnitKind(NamedTuple):
+    """What one unit is.
+
+    Attributes
+    ----------
+    type : the pool type, or the type of the targets.
+    each : units on a target; 1 where units are whole targets.
+    content : pool type → units of it in one unit.
+    whole : whether a unit is a whole target, which is claimed with all that it has.
+    """
+
+    type: str
+    each: int
+    content: Mapping[str, int]
+    whole: bool
+
+
+class RunSelection(msgspec.Struct, eq=False, gc=False):
+    """The lowest free units for a request; the arrays of a `Selection` are made when they are asked for.
+
+    Attributes
+    ----------
+    kind : what one unit is.
+    request : the request that it was selected for.
+    runs : the units.
+    units : how many there are.
+    """
+
+    kind: UnitKind
+    request: Request
+    runs: list[int]
+    units: int
+    made: Selection | None = None
+
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many nodes, cores, gpus and slots there are."""
+        _, each, content, _ = self.kind
+        runs, units = self.runs, self.units
+        nodes = units if each == 1 else touched(runs, each)
+        return nodes, content.get("core", 0) * units, content.get("gpu", 0) * units, self.request.slots
+
+    def pieces(self) -> Iterator[tuple[int, int, int]]:
+        """Yield first and last target of each stretch of targets, and the mask of the units on each of them.
+
+        There is one stretch for a target of which only some units are selected.
+        """
+        each = self.kind.each
+        full = (1 << each) - 1
+        part, mask = -1, 0  # the target whose units are being collected
+        runs = iter(self.runs)
+        for low, high in zip(runs, runs, strict=True):
+            first, last = low // each, high // each
+            skipped, more = low - first * each, high - last * each
+            if part >= 0 and first != part:
+                yield part, part, mask
+                part, mask = -1, 0
+            if first == last:
+                part, mask = first, mask | ((1 << more) - (1 << skipped))
+                continue
+            if skipped:
+                yield first, first, mask | (full + 1 - (1 << skipped))
+                first += 1
+            if first < last:
+                yield first, last - 1, full
+            part, mask = (last, (1 << more) - 1) if more else (-1, 0)
+        if part >= 0:
+            yield part, part, mask
+
+    def full(self) -> Selection:
+        """Return the same as a selection with arrays, as the matcher would make it."""
+        if self.made is None:
+            self.made = self._full()
+        return self.made
+
+    def _full(self) -> Selection:
+        type_, each, content, whole = self.kind
+        runs, wanted, slots = self.runs, self.units, self.request.slots
+        if each == 1:
+            targets = _joined([np.arange(*pair) for pair in zip(runs[::2], runs[1::2], strict=True)])
+            draws = tuple(Draw(name, targets, units, units * wanted) for name, units in content.items())
+            holds = (Hold(type_, targets, exclusive=True),) if whole else ()
+            return Selection(self.request, targets, draws, draws, holds, (), slots)
+        stretches = list(self.pieces())
+        targets = _joined([np.arange(first, last + 1) for first, last, _ in stretches])
+        lengths = [last - first + 1 for first, last, _ in stretches]
+        words = np.array([mask for *_, mask in stretches], dtype=np.uint64).repeat(lengths)
+        numbers = np.array([mask.bit_count() for *_, mask in stretches]).repeat(lengths)
+        one = len(targets) == wanted
+        masks = None if wanted == each * len(targets) else words
+        held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)
+        return Selection(self.request, targets, held, held, (), (), slots)
+
+    # The attributes of a selection, for policies that look at what they were given.
+
+    @property
+    def targets(self) -> Ints:
+        """Ordinals of the targets, ascending."""
+        return self.full().targets
+
+    @property
+    def held(self) -> tuple[Draw, ...]:
+        """The units, all claimed exclusively."""
+        return self.full().held
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        """The targets that are claimed whole."""
+        return self.full().holds
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units claimed of each pool type."""
+        return self.full().counts
+
+    @property
+    def slots(self) -> int:
+        """Copies of slots."""
+        return self.request.slots
+
+    named = held
+    listed = targets
+    shared = ()
+    unlisted = None
+    counted = False
+
+
+def with_arrays(selection: Selection | RunSelection) -> Selection:
+    """Return a selection with arrays."""
+    return selection.full() if isinstance(selection, RunSelection) else selection
+
+
+def _joined(parts: list[Ints]) -> Ints:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

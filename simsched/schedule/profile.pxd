@@ -1,0 +1,140 @@
+# The types with which `profile.py` is compiled; without a compiler nothing reads this file.
+cimport cython
+
+from simsched.match.kernel cimport Kernel
+
+cdef double NEVER
+cdef unsigned long long FULL
+cdef unsigned long long[::1] BIT
+cdef long long[::1] PLACE
+
+@cython.locals(end=cython.double)
+cdef double _end(double start, double seconds) except -1
+
+cdef class TimedClaim:
+    cdef readonly double begin
+    cdef public double end
+    cdef readonly long long[::1] rows
+
+cdef class Profile:
+    cdef readonly Kernel kernel
+    cdef readonly double now
+    cdef readonly Py_ssize_t targets, demands
+    cdef long long words, types, width, spare, room, left, count
+    cdef long long[::1] order, rank, need, idle, whole, most, demand, amount, by, users, low, high, home
+    cdef readonly dict running, reserved
+    cdef list ends
+    cdef long long[::1] slot, first, next, free, copies
+    cdef double[::1] time, at, since, until
+    cdef long long[::1] begin, stop, total, rise, change, row, unused
+    cdef unsigned long long[::1] bits, word, mine
+    cdef long long[::1] found, number, draft, was, new, turned
+    cdef TimedClaim own
+    cdef public bint short
+    cdef double[::1] gained, round
+
+    cdef void _give_back(self, long long a) noexcept
+    @cython.locals(size=cython.longlong, i=cython.longlong, b=cython.longlong)
+    cdef long long _split(self, long long a, double time) except -2
+    @cython.locals(i=cython.longlong)
+    cdef void _join(self, long long a, long long b) noexcept
+    @cython.locals(a=cython.longlong, b=cython.longlong)
+    cdef long long _head(self, long long n) noexcept
+    @cython.locals(base=cython.longlong, low=cython.longlong, high=cython.longlong, middle=cython.longlong)
+    cdef long long _step(self, long long d, double time) noexcept
+    cpdef become(self, Profile other)
+    @cython.locals(d=cython.longlong, base=cython.longlong, claim=TimedClaim)
+    cpdef advance(self, double now)
+    @cython.locals(claim=TimedClaim)
+    cpdef start(self, job, double end)
+    cdef double _later(self, double end)
+    @cython.locals(claim=TimedClaim)
+    cpdef end(self, job)
+    @cython.locals(claim=TimedClaim, before=cython.double)
+    cpdef move_end(self, job, double end)
+    @cython.locals(
+        targets=cython.longlong[::1], whole=cython.longlong[::1], cells=cython.longlong[::1],
+        units=cython.longlong[::1], rows=cython.longlong[::1], size=cython.longlong, to=cython.longlong,
+        i=cython.longlong, touches=cython.bint, n=cython.longlong, home=cython.longlong,
+    )
+    cdef _rows_of(self, job)
+    @cython.locals(rows=cython.longlong[::1])
+    cpdef reserve(self, job, long long kind, double begin, double end)
+    @cython.locals(claim=TimedClaim)
+    cpdef withdraw(self, job)
+    cpdef take(self, long long kind, double begin, double end)
+    cpdef take_targets(self, double begin, double end)
+    @cython.locals(to=cython.longlong, i=cython.longlong, t=cython.longlong)
+    cdef void _write(self, long long d) noexcept
+    @cython.locals(at=cython.longlong, d=cython.longlong, size=cython.longlong)
+    cdef _shift(self, long long[::1] rows, double begin, double end, long long sign)
+    @cython.locals(
+        n=cython.longlong, low=cython.longlong, high=cython.longlong, a=cython.longlong, b=cython.longlong,
+        before=cython.longlong, i=cython.longlong, d=cython.longlong, start=cython.longlong,
+        last=cython.longlong, turned=cython.bint, was=cython.longlong, new=cython.longlong,
+        copies=cython.longlong,
+    )
+    cdef _shift_target(self, long long[::1] rows, long long at, double begin, double end, long long sign)
+    @cython.locals(base=cython.longlong, t=cython.longlong, shut=cython.longlong)
+    cdef bint _lacks(self, long long a) noexcept
+    @cython.locals(
+        base=cython.longlong, copies=cython.longlong, t=cython.longlong, per=cython.longlong, units=cython.longlong
+    )
+    cdef long long _hosts(self, long long a, long long d) noexcept
+    @cython.locals(i=cython.longlong, rises=cython.longlong, rose=cython.longlong)
+    cdef _note(self, long long d, double time, long long was, long long new)
+    @cython.locals(at=cython.longlong)
+    cdef void _add(self, long long d, long long i, long long more) noexcept
+    @cython.locals(
+        size=cython.longlong, k=cython.longlong, base=cython.longlong, at=cython.longlong, row=cython.longlong,
+        old=cython.longlong, w=cython.longlong,
+    )
+    cdef long long _insert(self, long long d, long long i, double time) except -1
+    @cython.locals(back=cython.longlong, room=cython.longlong, k=cython.longlong)
+    cdef long long _make_room(self, long long d) except -1
+    @cython.locals(
+        base=cython.longlong, i=cython.longlong, stop=cython.longlong, last=cython.double, more=cython.longlong,
+        to=cython.longlong, k=cython.longlong, j=cython.longlong, drop=cython.bint,
+    )
+    cdef void _settle(self, long long d) noexcept
+    @cython.locals(
+        base=cython.longlong, i=cython.longlong, word=cython.longlong, bit=cython.ulonglong, cell=cython.longlong
+    )
+    cdef void _turn(self, long long n, long long d, long long a, double begin, double end) noexcept
+    @cython.locals(d=cython.longlong)
+    cpdef long long copies_now(self, long long kind) except -1
+    cpdef bint fits_now(self, long long kind) except -1
+    @cython.locals(
+        d=cython.longlong, amount=cython.longlong, base=cython.longlong, i=cython.longlong, end=cython.double
+    )
+    cpdef bint may_now(self, long long kind, double seconds) except -1
+    cpdef double earliest(self, long long kind, double seconds, double begin, double before) except -1
+    @cython.locals(
+        base=cython.longlong, stop=cython.longlong, start=cython.double, owned=cython.double, i=cython.longlong,
+        j=cython.longlong, end=cython.double, limit=cython.double, missing=cython.longlong,
+    )
+    cdef double _search(self, long long d, long long amount, double seconds, double begin, double before) except -1
+    @cython.locals(
+        base=cython.longlong, low=cython.longlong, high=cython.longlong, owned=cython.double, row=cython.longlong,
+        w=cython.longlong, left=cython.longlong, to=cython.longlong, word=cython.ulonglong, bit=cython.ulonglong,
+        n=cython.longlong, copies=cython.longlong,
+    )
+    cdef bint _fits(self, long long d, long long amount, long long i, double start, double end) noexcept
+    @cython.locals(
+        a=cython.longlong, b=cython.longlong, copies=cython.longlong, mine=cython.bint, here=cython.longlong
+    )
+    cdef long long _least(self, long long n, long long d, double start, double end) noexcept
+    @cython.locals(
+        own=TimedClaim, b=cython.longlong, at=cython.longlong, rows=cython.longlong[::1], i=cython.longlong,
+        copies=cython.longlong,
+    )
+    cdef long long _hosts_beside(self, long long a, long long d, long long n, double end) noexcept
+    @cython.locals(
+        claim=TimedClaim, rows=cython.longlong[::1], size=cython.longlong, at=cython.longlong, n=cython.longlong,
+        start=cython.double,
+    )
+    cpdef double move(self, job, long long kind, double seconds, double before) except -1
+    @cython.locals(job=cython.longlong, claim=TimedClaim, d=cython.longlong)
+    cpdef Py_ssize_t next_turn(
+        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
+    ) except -1

@@ -1,0 +1,226 @@
+"""Reservations that last from pass to pass, job by job: on counts where these decide, and in general.
+
+A policy whose reservations last asks the same questions in both cases:
+
+- When could a job start beside all others (`earliest`), and may its reservation move earlier (`move`)?
+- On which resources does a job start now (`begin`)? These are chosen when it starts: until then a reservation
+  is so many copies on each target.
+
+`CountedReservations` are those of the `Profile`. Requests that no count decides have `GeneralReservations`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from simsched.schedule.profiles.gap import NEVER, end_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simsched.match.kernel import Kernel
+    from simsched.match.requests.request import Request
+    from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.profile import Profile
+    from simsched.schedule.profiles.plan import Plan
+
+
+class Reservations(Protocol):
+    """The running jobs over time, and the reservations of waiting jobs beside them. Times are in seconds."""
+
+    def open(self, now: float) -> bool:
+        """Come to the present; return False if a reservation may no longer have what it was made for."""
+
+    def restore(self, starts: dict[int, float]) -> dict[int, float]:
+        """Make the reservations again, in the order of their starts; return the starts of those that hold."""
+
+    def earliest(self, job: int, before: float = NEVER) -> float:
+        """Return the first start before a time, from which the job could run to its end, or `NEVER`."""
+
+    def reserve(self, job: int, start: float) -> None:
+        """Reserve for a job what was found last, for this start."""
+
+    def reserve_targets(self, job: int, start: float, until: float) -> None:
+        """Take the targets found last for a job as a whole, for good, from its start until a time."""
+
+    def withdraw(self, job: int) -> None:
+        """Take back a reservation."""
+
+    def compress(self, jobs: list[int]) -> Iterator[int]:
+        """Move the reservations of jobs, in turn, to the earliest starts before their own.
+
+        Yield each job that has moved, is due, or has no reservation, when it is its turn.
+        """
+
+    def start_of(self, job: int) -> float:
+        """Return the start of a reservation."""
+
+    def could_now(self, job: int) -> bool:
+        """Whether nothing that is quickly seen rules out that a job starts now.
+
+        Once it is ruled out, it stays so while nothing is freed.
+        """
+
+    def begin(self, job: int) -> Selection | None:
+        """Return resources with which a job may start now, or None; its reservation, if it has one, is gone.
+
+        Without a reservation these are what was found last. With one they are chosen again, since more may be
+        free than was expected.
+        """
+
+    def started(self, job: int) -> None:
+        """Note that a job has started on these resources."""
+
+    def places(self) -> dict[int, Any]:
+        """Return job → what is reserved, as plain values."""
+
+    def put(self, job: int, start: float, place: Any) -> bool:
+        """Reserve what was reserved for a job on the same machine before; return whether that is possible."""
+
+    def adopt(self, plan: Reservations) -> None:
+        """Take over the reservations of a plan that was tried, in place of all others."""
+
+
+class PlannedSupply(Protocol):
+    """The free resources as far as reservations need them (see `supply`)."""
+
+    table: JobTable
+    plan: Plan
+    now: float
+    kinds: Any  # `CountedKinds` or `FlatKinds`
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def seek(self, request: Request, available: Availability) -> Selection | None:
+        """Match a request in a state."""
+
+    def could_start(self, job: int) -> bool:
+        """Whether sums do not rule out that a job starts now."""
+
+
+class CountedReservations:
+    """Reservations as copies on targets, on a profile that follows the running jobs.
+
+    A given profile of the present is for a plan of one pass, and does not follow them.
+    """
+
+    def __init__(self, supply: PlannedSupply, profile: Profile | None = None) -> None:
+        self._supply, table = supply, supply.table
+        self._kinds, self._kind, self._seconds = supply.kinds, table.kinds, table.durations
+        kinds: Any = supply.kinds
+        self._kernel: Kernel = kinds.kernel
+        self._follows = profile is None
+        self._profile = profile or supply.plan.follow(self._kernel, supply.now)
+
+    def open(self, now: float) -> bool:
+        """Come to the present; return False if something else took what was reserved."""
+        plan = self._supply.plan
+        if self._profile not in plan.profiles:  # other targets are up
+            self._profile = plan.follow(self._kernel, now)
+            return False
+        self._profile.advance(now)
+        return not self._profile.short
+
+    def restore(self, starts: dict[int, float]) -> dict[int, float]:
+        """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun."""
+        profile, now = self._profile, self._supply.now
+        for job in list(profile.reserved):
+            profile.withdraw(job)
+        kept = {}
+        for job, start in sorted(starts.items(), key=lambda item: item[1]):
+            begin = max(start, now)
+            before = end_of(end_of(begin, 0), 0)
+            found = profile.earliest(self._kind[job], self._seconds[job], begin, before)
+            if found < NEVER:
+                self.reserve(job, found)
+                kept[job] = found
+        profile.short = False
+        return kept
+
+    def earliest(self, job: int, before: float = NEVER) -> float:
+        """Return the first start before a time, or `NEVER`."""
+        return self._profile.earliest(self._kind[job], self._seconds[job], self._supply.now, before)
+
+    def reserve(self, job: int, start: float) -> None:
+        """Reserve the placement that was found last.
+
+        A start a moment after now is behind a job that is about to end; it will be now, and so is the end.
+        """
+        now = self._supply.now
+        begin = now if start == end_of(now, 0) else start
+        end = max(end_of(begin, self._seconds[job]), end_of(start, 0))
+        self._profile.reserve(job, self._kind[job], start, end)
+
+    def reserve_targets(self, job: int, start: float, until: float) -> None:
+        """Shut the targets of the placement that was found last."""
+        if self._kinds.on_targets:
+            self._profile.take_targets(start, until)
+        else:  # where counts decide for `slurm`, an execution target has one unit at most
+            self._profile.take(self._kind[job], start, until)
+
+    def withdraw(self, job: int) -> None:
+        """Take back a reservation."""
+        self._profile.withdraw(job)
+
+    def compress(self, jobs: list[int]) -> Iterator[int]:
+        """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
+        turns, table, at = np.array(jobs, dtype=np.int64), self._supply.table, 0
+        while True:
+            at = self._profile.next_turn(turns, at, table.kinds_array, table.durations_array)
+            if at == len(jobs):
+                return
+            yield jobs[at]
+            at += 1
+
+    def start_of(self, job: int) -> float:
+        """Return the start of a reservation."""
+        start: float = self._profile.reserved[job].begin
+        return start
+
+    def could_now(self, job: int) -> bool:
+        """Whether totals do not rule out that a job starts now."""
+        return self._profile.may_now(self._kind[job], self._seconds[job])
+
+    def begin(self, job: int) -> Selection | None:
+        """Choose targets again if there was a reservation, and draw units on them."""
+        profile, kind, now = self._profile, self._kind[job], self._supply.now
+        if job in profile.reserved:
+            profile.withdraw(job)
+            if self.earliest(job, end_of(now, 0)) > now:
+                return None
+        if self._kinds.placed[kind]:
+            found = self._kernel.place_on(kind, *profile.placement())
+            return self._kinds.selection(kind) if found else None
+        # There are copies enough, and the matcher chooses among all that no reservation needs.
+        least = profile.least(now, end_of(now, self._seconds[job]))
+        return self._supply.seek(self._supply.request(job), self._kinds.less(least))
+
+    def started(self, job: int) -> None:
+        """Take what the job has claimed, unless the profile follows the claims."""
+        if not self._follows:
+            self._profile.start(job, end_of(self._supply.now, self._seconds[job]))
+
+    def places(self) -> dict[int, Any]:
+        """Return job → targets, and copies on each."""
+        profile = self._profile
+        return {job: profile.place_of(job, self._kind[job]) for job in profile.reserved}
+
+    def put(self, job: int, start: float, place: Any) -> bool:
+        """Reserve copies on given targets."""
+        if not isinstance(place, tuple):
+            return False
+        self._profile.put(*place)
+        self.reserve(job, start)
+        return True
+
+    def adopt(self, plan: Reservations) -> None:
+        """Reserve what a plan reserves, and nothing else."""
+        for job in list(self._profile.reserved):
+            self.withdraw(job)
+        for job, place in plan.places().items():
+            self.put(job, plan.start_of(job), place)

@@ -1,0 +1,289 @@
+"""The profile against the plain definition, compiled and interpreted."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from math import inf, nextafter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simsched._version import kernel_is_compiled
+from simsched.match import kernel
+from simsched.schedule import profile
+from tests.reference.plain_profile import IDLE, OPEN, UP, Demand, PlainProfile
+
+MANY = 1 << 40
+
+
+def interpreted(module):
+    """A module as its source is interpreted."""
+    path = Path(module.__file__).parent / f"{module.__name__.rpartition('.')[2]}.py"
+    spec = spec_from_file_location(f"{module.__name__}_as_it_is", path)
+    made = module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+BUILDS = {"interpreted": (interpreted(kernel).Kernel, interpreted(profile).Profile)}
+if kernel_is_compiled():
+    BUILDS["compiled"] = kernel.Kernel, profile.Profile
+
+
+class Case:
+    """A machine, a kernel, running jobs and a profile, all drawn at random, beside the plain definition."""
+
+    def __init__(self, seed, build, targets=None):
+        self.rng = r = np.random.default_rng(seed)
+        kernel_class, profile_class = BUILDS[build]
+        n = targets or int(r.choice([1, 2, 3, 5, 6, 70]))
+        widths = r.integers(1, 4, int(r.integers(1, 4)))
+        self.columns = np.concatenate([[0], np.cumsum(widths)])
+        width, types = self.columns[-1], len(widths)
+        leaves = np.arange(n * width).reshape(n, width)
+        leaves[r.random(leaves.shape) < 0.2] = -1
+        self.units = r.integers(0, 9, n * width)
+        self.leaves, self.order = leaves, r.permutation(n)
+        self.demands, rows, draws = [], [], []
+        for _ in range(r.integers(1, 5)):
+            gate, whole = int(r.choice([UP, OPEN, IDLE])), r.random() < 0.25
+            need = np.where(r.random(types) < 0.6, r.integers(0, 5, types), 0)
+            if whole:
+                gate = IDLE
+            elif gate == UP and not need.any():
+                need[0] = 1  # as units of no target are not asked for
+            most = 1 if whole or r.random() < 0.3 else MANY
+            if not need.any() and not whole:
+                most = 1
+            may = r.random(n) < 0.8
+            self.demands.append(Demand(need, gate, most, whole, may))
+            rows.append((gate, most, whole))
+            draws.append([(t, int(each)) for t, each in enumerate(need) if each or whole])
+        self.kinds = [
+            (int(r.integers(len(self.demands))), int(r.choice([1, 1, 2, 3, 5, 12]))) for _ in range(6)
+        ]
+        self.use, self.held = np.zeros(n, np.int64), np.zeros(n, np.uint8)
+        free = self.units.copy()
+        self.kernel = kernel_class(
+            leaves,
+            self.columns.tolist(),
+            rows,
+            draws,
+            np.array([d.may for d in self.demands], dtype=np.uint8),
+            self.order,
+            self.kinds,
+            (free, self.use, self.held),
+            last=bool(r.random() < 0.5),
+            places={},
+            target_type="node",
+        )
+        self.free = free
+        sums = [
+            np.where(leaves >= 0, self.units[leaves], 0)[:, low:high].sum(axis=1)
+            for low, high in zip(self.columns[:-1], self.columns[1:], strict=True)
+        ]
+        self.capacity = np.column_stack(sums)
+        plain = [Demand(d.need, d.gate, d.most, d.whole, d.may[self.order]) for d in self.demands]
+        self.plain = PlainProfile(self.capacity[self.order], plain)
+        self.running, self.number = {}, 0
+        for _ in range(r.integers(0, 6)):
+            self.start_somewhere()
+        self.profile = profile_class(self.kernel)
+        self.profile.advance(0)
+        for job, end in self.running.items():
+            self.profile.start(job, end)
+        self.compare()
+
+    def seconds(self):
+        return float(self.rng.choice([0, 1, 2, 3, 5, 8, 20, 50, inf]))
+
+    def start_somewhere(self):
+        """Start a job on the first places, in the kernel only; return it, or None if nothing fits."""
+        kind = int(self.rng.integers(len(self.kinds)))
+        if not self.kernel.place(kind):
+            return None
+        return self.claim(kind, self.plain.now + self.seconds())
+
+    def claim(self, kind, end):
+        """Claim the last placement of the kernel for a job."""
+        targets, cells, units = (np.array(row) for row in self.kernel.placement())
+        d = self.demands[self.kinds[kind][0]]
+        self.free[cells] -= units
+        self.use[targets] += 1
+        self.held[targets] |= d.whole
+        self.kernel.recount(targets)
+        job = self.number = self.number + 1
+
+        class Made:
+            shared = ()
+
+        self.kernel.draft = made = Made()
+        self.kernel.start(job, made)
+        taken = np.zeros_like(self.capacity)
+        where, columns = np.nonzero(np.isin(self.leaves, cells) & (self.leaves >= 0))
+        for n, column in zip(where, columns, strict=True):
+            type_ = np.searchsorted(self.columns, column, side="right") - 1
+            taken[n, type_] += units[cells == self.leaves[n, column]].sum()
+        touched = np.zeros(len(self.leaves), bool)
+        touched[targets] = True
+        at = self.order
+        self.plain.take(f"running {job}", self.plain.now, end, units=taken[at])
+        found = self.plain.claims[f"running {job}"]
+        found.touches, found.shuts = touched[at], touched[at] & d.whole
+        self.running[job] = end
+        return job
+
+    def release(self, job):
+        claims = self.kernel.claim(job)
+        targets, whole, cells, units = (np.array(row) for row in claims)
+        self.free[cells] += units
+        self.use[targets] -= 1
+        self.held[whole] = 0
+        self.kernel.end(job)
+        self.kernel.recount(targets)
+        del self.running[job], self.plain.claims[f"running {job}"]
+
+    def compare(self):
+        """Compare the copies at each time, and look for a few kinds."""
+        self.profile.check()
+        for target in range(len(self.capacity)):
+            n = self.order.tolist().index(target)
+            times = self.profile.segments(target)
+            for time, _, copies in times:
+                assert copies == [self.plain.copies(d, time)[n] for d in range(len(self.demands))]
+        for kind, (d, amount) in enumerate(self.kinds):
+            now = self.plain.copies(d, self.plain.now).sum()
+            assert self.profile.copies_now(kind) == now
+            assert self.profile.fits_now(kind) == (now >= amount)
+
+    def look(self, kind, seconds, begin, before):
+        """Search, compare, and return the start."""
+        d, amount = self.kinds[kind]
+        expected, place = self.plain.earliest(d, amount, seconds, begin, before)
+        found = self.profile.earliest(kind, seconds, begin, before)
+        assert found == expected
+        if found < inf:
+            self.is_place(place)
+        if expected == self.plain.now:
+            assert self.profile.may_now(kind, seconds)
+        return found, place
+
+    def is_place(self, place):
+        targets, copies = self.profile.placement()
+        assert [(self.order[n], place[n]) for n in place.nonzero()[0]] == list(
+            zip(targets, copies, strict=True)
+        )
+
+    def act(self):
+        """One change at random, in both."""
+        r, plain, profile = self.rng, self.plain, self.profile
+        what = int(r.integers(10))
+        kind = int(r.integers(len(self.kinds)))
+        d, amount = self.kinds[kind]
+        reserved = [name for name in plain.claims if str(name).startswith("job")]
+        if what < 4:
+            begin = plain.now + float(r.choice([0, 0, 0, 1, 4]))
+            before = float(r.choice([inf, inf, begin + 1, begin + 9, nextafter(begin, inf)]))
+            seconds = self.seconds()
+            start, place = self.look(kind, seconds, begin, before)
+            if start < inf:
+                end = max(start + seconds, nextafter(start, inf))
+                if r.random() < 0.4:
+                    end = np.ceil(end / 7) * 7
+                name = f"job {self.number}"
+                self.number += 1
+                if r.random() < 0.25:
+                    plain.take(f"shut {name}", start, end, targets=place.nonzero()[0])
+                    profile.take_targets(start, end)
+                elif r.random() < 0.15:
+                    plain.take(f"taken {name}", start, end, d, place)
+                    profile.take(kind, start, end)
+                else:
+                    plain.take(name, start, end, d, place)
+                    plain.claims[name].kind = kind
+                    profile.reserve(name, kind, start, end)
+        elif what == 4 and reserved:
+            name = str(r.choice(reserved))
+            profile.withdraw(name)
+            del plain.claims[name]
+        elif what == 5 and reserved:
+            name = str(r.choice(reserved))
+            claim = plain.claims[name]
+            kind, seconds = claim.kind, self.seconds()
+            d, amount = self.kinds[kind]
+            before = float(r.choice([inf, claim.begin]))
+            start, place = plain.earliest(
+                d, amount, seconds, plain.now, min(before, claim.begin), beside=name
+            )
+            assert profile.move(name, kind, seconds, before) == start
+            if start < inf:
+                end = max(start + seconds, nextafter(start, inf))
+                plain.take(name, start, end, d, place)
+                plain.claims[name].kind = kind
+                self.is_place(place)
+        elif what == 6:
+            targets = r.choice(len(self.capacity), int(r.integers(1, 3)))
+            begin, end = sorted(plain.now + r.integers(0, 20, 2))
+            places = [self.order.tolist().index(target) for target in targets]
+            plain.take(f"closed {self.number}", begin, max(end, begin), targets=places)
+            self.number += 1
+            profile.shut(np.unique(targets), begin, end)
+        elif what == 7:
+            now = plain.now + float(r.choice([0, 1, 2, 5]))
+            for job in list(self.running):
+                if r.random() < (0.7 if self.running[job] <= now else 0.2):
+                    self.release(job)
+                    profile.end(job)
+            plain.now = now
+            profile.advance(now)
+        elif what == 8 and self.running:
+            job = int(r.choice(list(self.running)))
+            self.running[job] = end = plain.now + float(r.integers(-2, 30))
+            plain.claims[f"running {job}"].end = end
+            profile.move_end(job, end)
+        elif what == 9:
+            seconds = self.seconds()
+            start, _ = self.look(kind, seconds, plain.now, nextafter(plain.now, inf))
+            if start == plain.now:
+                targets, copies = profile.placement()
+                assert self.kernel.place_on(kind, targets, copies)
+                took = dict(zip(targets.tolist(), copies.tolist(), strict=True))
+                on = np.array(self.kernel.placement()[0]).tolist()
+                assert on == targets.tolist()
+                job = self.claim(kind, plain.now + seconds)
+                if not self.demands[d].whole:
+                    need = np.array([took.get(n, 0) for n in self.order])
+                    units = plain.claims[f"running {job}"].units
+                    assert (units == np.outer(need, self.demands[d].need)).all()
+                profile.start(job, plain.now + seconds)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("seed", range(40))
+def test_a_profile_equals_the_plain_definition(seed, build):
+    case = Case(seed, build)
+    for _ in range(60):
+        case.act()
+        case.compare()
+
+
+@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_a_copy_has_the_same_answers_and_leaves_the_first_alone(seed, build):
+    case = Case(seed, build)
+    twin = BUILDS[build][1](case.kernel)
+    for _ in range(20):
+        case.act()
+        twin.become(case.profile)
+        twin.check()
+        for kind in range(len(case.kinds)):
+            seconds = case.seconds()
+            start = case.profile.earliest(kind, seconds, 0, inf)
+            assert twin.earliest(kind, seconds, 0, inf) == start
+        if start < inf:
+            twin.take(kind, start, start + seconds)
+        twin.check()
+        case.compare()
