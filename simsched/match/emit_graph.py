@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
-from simsched.errors import ClusterError
-from simsched.graph.build.assemble import add_contained, add_vertices, finish, new_graph
+from simsched.graph.build.assemble import part_of
 from simsched.graph.inspect.view import tree_lines
-from simsched.graph.resource_graph import ResourceGraph, containment_root, parents, pool_of
+from simsched.graph.resource_graph import ResourceGraph, pool_of
 from simsched.graph.write.jgf import to_jgf
 from simsched.match.emit import ids_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import PoolType
@@ -108,36 +106,3 @@ def _shrunk(vertex: Pool, pool: PoolType, leaf: int, mask: int, units: int) -> P
         return vertex
     ids = ids_of(pool, leaf, mask) if vertex.ids is not None and mask else None
     return vertex.replace(size=max(1, units * vertex.size // int(pool.size[leaf])), ids=ids)
-
-
-def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
-    """Return the containment graph of some vertices, and of the vertices that contain them.
-
-    `wanted` maps keys, in containment order, to the pools that represent them: a pool may be
-    smaller than the graph's own.  Vertices of other subsystems only are left out; the root is always in.
-    O(vertices wanted × depth).
-    """
-    found = new_graph(str(graph.graph.get("name") or "part"), source="part")
-    root = containment_root(graph)
-    above: dict[str, str | None] = {root: None}
-    for key in wanted:
-        way = _way_up(graph, key)
-        if way[-1][0] == root:
-            above.update(reversed(way))
-    add_vertices(found, ((key, wanted.get(key) or pool_of(graph, key)) for key in above))
-    add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
-    try:
-        return finish(found)
-    except ClusterError:  # without an execution target it is a graph but not a cluster
-        return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
-
-
-def _way_up(graph: ResourceGraph, key: str) -> list[tuple[str, str | None]]:
-    """Return (vertex, what contains it) from a vertex up to the root."""
-    found: list[tuple[str, str | None]] = []
-    here: str | None = key
-    while here is not None:
-        up = parents(graph, here)
-        found.append((here, up[0] if up else None))
-        here = found[-1][1]
-    return found

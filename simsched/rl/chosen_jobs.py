@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Shadow
 
     Bools = npt.NDArray[np.bool_]
     Integers = npt.NDArray[np.int64]

@@ -16,8 +16,7 @@ from simsched.match.state.masks import WORD
 from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.schedule.reservations import CountedReservations
-from simsched.schedule.shadow import FixedShadow
-from simsched.schedule.supply import Supply
+from simsched.schedule.supply import FixedShadow, Supply
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.profiles.plan import Plan
     from simsched.schedule.reservations import Reservations
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Shadow
 
 
 class CountSupply(Supply):

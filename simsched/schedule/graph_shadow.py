@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from simsched.schedule.profiles.plan import units_in
 from simsched.schedule.profiles.remainder import beside, has_free_units
-from simsched.schedule.shadow import NO_LIMITS
+from simsched.schedule.supply import NO_LIMITS
 
 if TYPE_CHECKING:
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.earliest import EarliestStart
-    from simsched.schedule.shadow import Limits
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.supply import Limits, Supply
 
 
 class GraphShadow:

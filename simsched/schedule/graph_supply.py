@@ -10,8 +10,7 @@ from simsched.schedule.kernel_shadow import KernelShadow
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
 from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.schedule.reservations import CountedReservations
-from simsched.schedule.shadow import NoShadow
-from simsched.schedule.supply import Supply
+from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.earliest import EarliestStart
     from simsched.schedule.reservations import Reservations
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Shadow
 
     Integers = npt.NDArray[np.int64]
 

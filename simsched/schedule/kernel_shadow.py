@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.profiles.earliest import EarliestStart
 from simsched.schedule.profiles.gap import NEVER
-from simsched.schedule.shadow import ANY, NoShadow
+from simsched.schedule.supply import ANY, NoShadow
 
 if TYPE_CHECKING:
     from simsched.match.kernel import Kernel
     from simsched.match.state.selection import Selection
-    from simsched.schedule.shadow import Limits, Shadow
-    from simsched.schedule.supply import Supply
+    from simsched.schedule.supply import Limits, Shadow, Supply
 
 
 class KernelShadow:

@@ -11,7 +11,7 @@ A policy whose reservations last asks the same questions in both cases:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -20,13 +20,10 @@ from simsched.schedule.profiles.gap import NEVER, end_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.match.counted_kinds import CountedKinds
     from simsched.match.kernel import Kernel
-    from simsched.match.requests.request import Request
-    from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Selection
-    from simsched.schedule.job_table import JobTable
     from simsched.schedule.profile import Profile
-    from simsched.schedule.profiles.plan import Plan
 
 
 class Reservations(Protocol):
@@ -85,43 +82,29 @@ class Reservations(Protocol):
         """Take over the reservations of a plan that was tried, in place of all others."""
 
 
-class PlannedSupply(Protocol):
-    """The free resources as far as reservations need them (see `supply`)."""
-
-    table: JobTable
-    plan: Plan
-    now: float
-    kinds: Any  # `CountedKinds` or `FlatKinds`
-
-    def request(self, job: int) -> Request:
-        """Return the compiled request of a job."""
-
-    def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match a request in a state."""
-
-    def could_start(self, job: int) -> bool:
-        """Whether sums do not rule out that a job starts now."""
-
-
 class CountedReservations:
     """Reservations as copies on targets, on a profile that follows the running jobs.
 
     A given profile of the present is for a plan of one pass, and does not follow them.
     """
 
-    def __init__(self, supply: PlannedSupply, profile: Profile | None = None) -> None:
-        self._supply, table = supply, supply.table
-        self._kinds, self._kind, self._seconds = supply.kinds, table.kinds, table.durations
-        kinds: Any = supply.kinds
-        self._kernel: Kernel = kinds.kernel
+    def __init__(self, supply: Any, profile: Profile | None = None) -> None:
+        self._supply = supply
         self._follows = profile is None
+        self._begin(profile)
+
+    def _begin(self, profile: Profile | None = None) -> None:
+        """Begin on the present kinds and targets."""
+        supply, table = self._supply, self._supply.table
+        kinds: Any = supply.kinds
+        self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
+        self._kernel: Kernel = kinds.kernel
         self._profile = profile or supply.plan.follow(self._kernel, supply.now)
 
     def open(self, now: float) -> bool:
         """Come to the present; return False if something else took what was reserved."""
-        plan = self._supply.plan
-        if self._profile not in plan.profiles:  # other targets are up
-            self._profile = plan.follow(self._kernel, now)
+        if self._profile not in self._supply.plan.profiles:  # other targets are up, or there are more kinds
+            self._begin()
             return False
         self._profile.advance(now)
         return not self._profile.short
@@ -198,7 +181,9 @@ class CountedReservations:
             return self._kinds.selection(kind) if found else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
         least = profile.least(now, end_of(now, self._seconds[job]))
-        return self._supply.seek(self._supply.request(job), self._kinds.less(least))
+        left = cast("CountedKinds", self._kinds).less(least)
+        selection: Selection | None = self._supply.seek(self._supply.request(job), left)
+        return selection
 
     def started(self, job: int) -> None:
         """Take what the job has claimed, unless the profile follows the claims."""

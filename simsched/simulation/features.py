@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.formats.rfc.duration import MAX_SECONDS
-from simsched.simulation.jobs.dependencies import Dependencies
+from simsched.simulation.jobs.conditions import Dependencies
 from simsched.simulation.jobs.epilogs import Epilogs
+from simsched.simulation.jobs.lifecycle import ENDED
+from simsched.simulation.listeners import Listener
 from simsched.simulation.outages.disruption import Disruption, refuse_endless_failures
 from simsched.simulation.preemption.job_attempts import JobAttempts
 from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.queue_hours import QueueHours
-from simsched.simulation.record.event_log import LoggedEvents
 from simsched.simulation.reservations.reservation_book import ReservationBook
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.record.event_log import EventLog
     from simsched.workload.job import Job
 
 
@@ -110,3 +112,51 @@ def _horizon(prepared: Prepared, config: RunConfig) -> float:
     ]
     longest = max((seconds for seconds in prepared.runtimes if seconds < MAX_SECONDS), default=0)
     return max((time for time in fixed if time < never), default=0) + longest + config.epilog[1]
+
+
+class LoggedEvents(Listener):
+    """Writes the events of the jobs of a run into its log."""
+
+    def __init__(self, engine: Engine, log: EventLog) -> None:
+        self._engine = engine
+        self._note, self._tell = log.note, log.tell
+
+    def submitted(self, job: int, now: float) -> None:
+        """Note that a job is taken in."""
+        self._note(job, now, "submit", "validate")
+
+    def eligible(self, job: int, now: float) -> None:
+        """Note that a job waits for nothing but resources."""
+        self._note(job, now, "depend", "priority")
+
+    def runs(self, job: int, now: float) -> None:
+        """Note a start."""
+        self._note(job, now, "alloc", "start")
+
+    def suspended(self, job: int, now: float, reason: str) -> None:
+        """Note a suspension."""
+        self._tell(job, now, "suspend", {"note": reason})
+
+    def resumed(self, job: int, now: float) -> None:
+        """Note that a suspended job goes on."""
+        self._note(job, now, "resume")
+
+    def requeued(self, job: int, now: float, reason: str) -> None:
+        """Note that a job waits again."""
+        self._tell(job, now, "requeue", {"note": reason})
+
+    def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
+        """Note an end; a job whose targets clean up releases them later."""
+        start = self._engine.recorder.start[job]
+        if reason is None:
+            self._note(job, now, "finish")
+        else:
+            self._tell(job, now, "exception", {"type": "fatal", "severity": 0, "note": reason})
+        if start != start:  # noqa: PLR0124 (NaN: it never started)
+            self._note(job, now, "clean")
+        elif self._engine.progress.states[job] is ENDED:
+            self._note(job, now, "release", "free", "clean")
+
+    def cleaned(self, job: int, now: float, *, last: bool) -> None:
+        """Note that targets of a job are free again."""
+        self._note(job, now, "release", *(("free", "clean") if last else ()))

@@ -22,9 +22,9 @@ from simsched.formats.jobspec.validation_rules import system_faults
 from simsched.formats.jobspec.vertex import ResourceVertex
 from simsched.formats.rfc.count import MAX_COUNT, Count
 from simsched.formats.text.immutable import EMPTY, freeze
+from simsched.formats.text.json_text import certain_json
 
 _CACHED = 100_000
-_MAX_LINE = 10_000_000
 
 Positive = Annotated[int, Meta(ge=1, le=MAX_COUNT)]
 Seconds = Annotated[float, Meta(ge=0)]
@@ -96,6 +96,7 @@ class SystemRecord(Struct, rename="kebab"):
     files: dict[str, Any] | UnsetType = UNSET
     dependencies: msgspec.Raw | UnsetType = UNSET
     constraints: msgspec.Raw | UnsetType = UNSET
+    resource_parts: msgspec.Raw | UnsetType = UNSET
 
 
 class AttributesRecord(Struct, forbid_unknown_fields=True):
@@ -118,13 +119,7 @@ class _Doubt(Exception):  # noqa: N818 - not an error: the detailed validator de
     """Raised for a text that the fast reader does not decide."""
 
 
-_UNSETTLED = (_Doubt, msgspec.MsgspecError, FormatError, UnicodeDecodeError, RecursionError)
-
-
-_DECEIVING = (b'" :', b"\t", b"\r", b"\n", b"\\u0022")
-"""Blanks between a key and its colon, and an escaped quote, which msgspec writes with other bytes.
-
-Each of them makes the count of ``":`` in `Reader._decode` unreliable."""
+_UNSETTLED = (_Doubt, msgspec.MsgspecError, FormatError, ValueError, RecursionError)
 
 
 class Reader:
@@ -144,7 +139,14 @@ class Reader:
     def read(self, text: bytes) -> Jobspec | None:
         """Return the jobspec, or None where the detailed validator has to decide."""
         try:
-            plain, record = self._decode(text)
+            return self.jobspec(certain_json(text), text)
+        except ValueError:
+            return None
+
+    def jobspec(self, plain: Any, text: bytes | str) -> Jobspec | None:
+        """Return the jobspec of a value of strict JSON and its text, or None as `read`."""
+        try:
+            record = self._document.decode(text)
             resources = self._resources_of(bytes(record.resources))
             tasks = tuple([_task(task) for task in self._tasks_of(resources, record.tasks)])
             self._check_system(record.attributes)
@@ -155,7 +157,8 @@ class Reader:
     def passes(self, text: bytes, *, v1: bool | None = False) -> bool:
         """Whether the jobspec is certainly valid: by RFC 14, by RFC 25 (`v1`), or (None) by its version."""
         try:
-            _, record = self._decode(text)
+            certain_json(text)
+            record = self._document.decode(text)
             resources = self._resources_of(bytes(record.resources))
             tasks = self._tasks_of(resources, record.tasks)
             self._check_system(record.attributes)
@@ -171,20 +174,6 @@ class Reader:
             return self.passes(msgspec.json.encode(document), v1=v1)
         except (TypeError, ValueError, RecursionError):  # not JSON
             return False
-
-    def _decode(self, text: bytes) -> tuple[dict[str, Any], JobspecRecord]:
-        """Decode a text that is certainly strict JSON.
-
-        Of a duplicate key msgspec keeps the last, so its output has fewer ``":`` than the text.  Texts in
-        which this count is unreliable (`_DECEIVING`) are left to the strict reader.
-        """
-        text = text.rstrip()
-        if len(text) > _MAX_LINE or any(mark in text for mark in _DECEIVING):
-            raise _Doubt
-        plain = msgspec.json.decode(text)
-        if msgspec.json.encode(plain).count(b'":') != text.count(b'":'):
-            raise _Doubt
-        return plain, self._document.decode(text)
 
     def _resources_of(self, raw: bytes) -> _Resources:
         known = self._known.get(raw)
@@ -205,6 +194,8 @@ class Reader:
 
     def _check_system(self, attributes: AttributesRecord | None) -> None:
         system = UNSET if attributes is None else attributes.system
+        if system is not UNSET and system.resource_parts is not UNSET:
+            raise _Doubt
         if system is UNSET or (system.constraints is UNSET and system.dependencies is UNSET):
             return
         for key, raw in (("constraints", system.constraints), ("dependencies", system.dependencies)):

@@ -64,9 +64,44 @@ def load_json_line(text: str, where: str | None, number: int) -> Any:
     simsched.errors.FormatError: jobs.jsonl:7:4: not JSON: found the end (expected value)
     """
     try:
-        return load_json(text)
-    except FormatError:
+        return certain_json(text.encode())
+    except ValueError:  # also half of a surrogate pair, which is not UTF-8
         return load_json("\n" * (number - 1) + text.removeprefix("\ufeff"), where)
+
+
+def certain_json(text: bytes) -> Any:
+    """Return the value of a text that `load_json` reads without doubt, several times faster.
+
+    It may doubt a correct text, which costs time only.  Of a duplicate key msgspec keeps the last, so its
+    output has fewer ``":`` than the text; texts in which this count is unreliable are doubtful, too.
+
+    Raises
+    ------
+    ValueError
+        if `load_json` has to decide.
+    """
+    import msgspec
+
+    text = text.rstrip(b" \t\r\n")
+    if any(map(text.__contains__, _DECEIVING)):
+        raise ValueError
+    if len(text) > MAX_DIGITS and _LONG in text.translate(_DIGITS):
+        raise ValueError
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _too_deep(text.decode()):
+        raise ValueError
+    try:
+        value = msgspec.json.decode(text)
+        if msgspec.json.encode(value).count(b'":') == text.count(b'":'):
+            return value
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    raise ValueError
+
+
+_DECEIVING = (b'" :', b"\t", b"\r", b"\n", b"\\u0022")
+"""Blanks between a key and its colon, and an escaped quote, which msgspec writes with other bytes.
+
+Each of them makes the count of ``":`` in `certain_json` unreliable."""
 
 
 def _check_surrogates(text: str, value: Any, where: str | None) -> None:

@@ -15,8 +15,10 @@ from simsched.graph.resource_graph import (
     KEPT,
     Survey,
     children_map,
+    containment_root,
     execution_targets,
     mark_finished,
+    parents,
     pool_of,
     pools,
     survey_of,
@@ -284,3 +286,38 @@ def _count_below(root: str, below: Mapping[str, list[str]]) -> int:
         count += sum(map(len, rows))
         layer = [child for child in chain.from_iterable(rows) if child in below]
     return count
+
+
+def part_of(graph: ResourceGraph, wanted: Mapping[str, Pool]) -> ResourceGraph:
+    """Return the containment graph of some vertices, and of the vertices that contain them.
+
+    `wanted` maps keys, in containment order, to the pools that represent them: a pool may be
+    smaller than the graph's own.  Vertices of other subsystems only are left out; the root is always in.
+    O(vertices wanted × depth).
+    """
+    import networkx as nx
+
+    found = new_graph(str(graph.graph.get("name") or "part"), source="part")
+    root = containment_root(graph)
+    above: dict[str, str | None] = {root: None}
+    for key in wanted:
+        way = _way_up(graph, key)
+        if way[-1][0] == root:
+            above.update(reversed(way))
+    add_vertices(found, ((key, wanted.get(key) or pool_of(graph, key)) for key in above))
+    add_contained(found, ((parent, key) for key, parent in above.items() if parent is not None))
+    try:
+        return finish(found)
+    except ClusterError:  # without an execution target it is a graph but not a cluster
+        return nx.freeze(found)  # type: ignore[no-any-return,unused-ignore]
+
+
+def _way_up(graph: ResourceGraph, key: str) -> list[tuple[str, str | None]]:
+    """Return (vertex, what contains it) from a vertex up to the root."""
+    found: list[tuple[str, str | None]] = []
+    here: str | None = key
+    while here is not None:
+        up = parents(graph, here)
+        found.append((here, up[0] if up else None))
+        here = found[-1][1]
+    return found

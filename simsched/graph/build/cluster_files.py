@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 BULK = 8 * 2**20
 """Larger JSON texts (bytes) are decoded straight into structs, and duplicate keys are not looked for."""
+
+_RECIPE = re.compile(r"^groups:", re.MULTILINE)
 
 KINDS = (
     "R, R with a graph, JGF, TreePool, GRUG, GraphML, a cluster recipe, or a site's own file: slurm.conf, "
@@ -79,9 +82,9 @@ def _from_text(
 ) -> ResourceGraph:
     """Build from a text that begins with `start`: XML, JSON (braces), or else YAML.
 
-    Files of sites come first: none of them is GRUG, and none is the YAML of a recipe.
+    Files of sites come first: none of them is GRUG, and none has the line of a recipe.
     """
-    if start != b"{":  # TOML begins with a bracket
+    if start != b"{" and not _RECIPE.search(text):  # TOML begins with a bracket
         from simsched.graph.build.machines import from_machine_text
 
         graph = from_machine_text(text, name=name, where=where, open_file=open_file)

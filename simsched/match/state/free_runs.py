@@ -10,14 +10,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import pairwise
 from sys import maxsize
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from typing import Protocol
 
-    from simsched.match.state.run_selection import RunSelection, UnitKind
+    class Runs(Protocol):
+        """An allocation (`run_selection.RunSelection`)."""
+
+        runs: list[int]
+        units: int
 
 
 class FreeRuns:
@@ -25,12 +30,12 @@ class FreeRuns:
 
     Attributes
     ----------
-    kind : what one unit is.
+    kind : what one unit is (`run_selection.UnitKind`).
     total : pool type → free units; other types stay as they are.
     runs : the free units, in the form of `RunSelection.runs`.
     """
 
-    def __init__(self, kind: UnitKind, targets: int, total: dict[str, int]) -> None:
+    def __init__(self, kind: Any, targets: int, total: dict[str, int]) -> None:
         self.kind = kind
         self.total = total
         self.each = kind.each
@@ -52,7 +57,7 @@ class FreeRuns:
         found[at + 1] = found[at] + left
         return found
 
-    def claim(self, selection: RunSelection, alone: bool = False) -> int:  # noqa: ARG002
+    def claim(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
         """Claim the `lowest` units of this very state; return how many idle targets they touch."""
         runs, found = self.runs, selection.runs
         last = len(found) - 1
@@ -71,7 +76,7 @@ class FreeRuns:
         self._count(-selection.units)
         return lost
 
-    def release(self, selection: RunSelection, alone: bool = False) -> int:  # noqa: ARG002
+    def release(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
         """Release the units of a claim; return how many targets are idle thereby."""
         runs, found, each = self.runs, selection.runs, self.each
         gained = selection.units if each == 1 else 0
@@ -101,7 +106,7 @@ class FreeRuns:
         for type_, number in self.content:
             self.total[type_] += number * units
 
-    def check(self, claims: Iterable[RunSelection], targets: int) -> int:
+    def check(self, claims: Iterable[Runs], targets: int) -> int:
         """Assert that each unit of the machine is free or claimed once; return how many targets are idle."""
         runs = self.runs[: len(self.runs) - 1]
         assert not [low for low, high in pairwise(self.runs) if low >= high]

@@ -69,7 +69,7 @@ class Conservative:
             if job not in context.barred:  # its reservation, if it has one, is withdrawn at the next pass
                 self._visit(context, profile, job)
         # A reservation behind a job of zero seconds begins a moment after now. The job may have ended.
-        for job in self._due(end_of(now, 0)):
+        for job in self._due(_soon(context)):
             if job not in context.barred:
                 self._start(context, profile, job)
         if self.next_start <= now or early:
@@ -105,7 +105,7 @@ class Conservative:
 
         A reservation behind a moment waits for the end of a job: one of zero seconds, or one that overruns.
         """
-        moment = end_of(context.now, 0)
+        moment = _soon(context)
         if self.next_start > moment and self.starts.keys().isdisjoint(context.barred):
             return self.next_start
         later = (start for job, start in self.starts.items() if start > moment and job not in context.barred)
@@ -185,3 +185,11 @@ class Conservative:
                 self._reserve(context, profile, job)
         elif context.start(job, selection, backfilled=context.queue.first != job):
             profile.started(job)
+
+
+def _soon(context: PassContext) -> float:
+    """Return the time up to which a reservation is behind a moment, and not behind an event of its own.
+
+    Behind a job that overruns, jobs of zero seconds may wait for one another, moment by moment.
+    """
+    return context.now + 1e-6 if context.plan.overrun(context.now) else end_of(context.now, 0)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from simsched.schedule.orders.order import candidate_order
 from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
-from simsched.schedule.shadow import NoShadow
+from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
     from array import array
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.schedule.pass_context import PassContext
-    from simsched.schedule.shadow import Shadow
+    from simsched.schedule.supply import Shadow
 
     Integers = npt.NDArray[np.int64]
 

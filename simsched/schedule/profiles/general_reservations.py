@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
     from simsched.match.state.selection import Draw
-    from simsched.schedule.profiles.protocols import Present
     from simsched.schedule.reservations import Reservations
 
 
 class GeneralReservations:
     """Reservations as units of leaf pools, on a profile that is made anew at each pass."""
 
-    def __init__(self, supply: Present) -> None:
+    def __init__(self, supply: Any) -> None:
         self._supply = supply
         self._gaps: dict[int, Gap] = {}
         """Job → its reservation."""
         self._found = Gap(NEVER, None)
-        self._profile = _Rows(supply)
+        self._profile = GraphRows(supply)
 
     def open(self, now: float) -> bool:  # noqa: ARG002
         """Begin from the present; the reservations have to be made again."""
-        self._profile = _Rows(self._supply)
+        self._profile = GraphRows(self._supply)
         return False
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
@@ -131,7 +130,7 @@ class GeneralReservations:
         self._profile, self._gaps = plan._profile, plan._gaps
 
 
-class _Rows(GraphProfile):
+class GraphRows(GraphProfile):
     """The free units of each leaf pool over time, beside the running jobs and all reservations, of one pass.
 
     A reservation is for leaf pools and numbers of units. Only where a request or the match policy needs units

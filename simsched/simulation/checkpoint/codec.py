@@ -21,7 +21,7 @@ from simsched.match.state.availability import Availability
 from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
-from simsched.schedule.shadow import FixedShadow, NoShadow
+from simsched.schedule.supply import FixedShadow, NoShadow
 from simsched.simulation.engine_state import EngineState
 from simsched.simulation.memory import attributes_of
 from simsched.simulation.run_progress import RunProgress

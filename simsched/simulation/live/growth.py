@@ -20,8 +20,7 @@ from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import admit, partition_numbers
-from simsched.simulation.jobs.conditions import Conditions
-from simsched.simulation.jobs.dependencies import Dependencies
+from simsched.simulation.jobs.conditions import Conditions, Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
     HELD,

@@ -154,8 +154,8 @@ class AllocationLog:
                     text = self._document(job, selections[at], now, ends[at])
                 else:
                     text = (
-                        f'{{"version":1,"execution":{{{plain},"starttime":{time},"expiration":{expirations[at]}}}'
-                        f',"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
+                        f'{{"version":1,"execution":{{{plain.text},"starttime":{time},"expiration":{expirations[at]}'
+                        f'{plain.properties}}},"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
                     )
                 name, texts[job] = "alloc", text
             elif kind == DROP:

@@ -32,7 +32,7 @@ import msgspec
 from simsched.arguments import wrong
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.formats.rfc.duration import whole
+from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration, whole
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import (
     MAX_JOBS,
@@ -49,6 +49,7 @@ from simsched.workload.mapping import ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.formats.jobspec.fast import Reader
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
 
@@ -159,8 +160,10 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     FormatError, WorkloadError
         As `read_jobs_yaml`, with the number of the line.
     """
+    from simsched.formats.jobspec.fast import Reader
+
     reading = reading or ReadOptions(source="jobs.jsonl")
-    return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl")
+    return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl", Reader())
 
 
 def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
@@ -197,9 +200,13 @@ def refuse_unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) 
 
 
 def _workload(
-    entries: Iterable[tuple[str, Any]], defaults: dict[str, Any], reading: ReadOptions, kind: str
+    entries: Iterable[tuple[str, Any]],
+    defaults: dict[str, Any],
+    reading: ReadOptions,
+    kind: str,
+    jobspecs: Reader | None = None,
 ) -> Workload:
-    maker = Maker(reading.folder)
+    maker = Maker(reading.folder, jobspecs)
     drafts: list[tuple[str, Job, Any]] = []
     for place, entry in entries:
         if reading.limit is not None and len(drafts) >= reading.limit:
@@ -216,10 +223,14 @@ def _workload(
 
 @dataclass(slots=True)
 class Maker:
-    """Turns entries into jobs; equal requests share one jobspec."""
+    """Turns entries into jobs; equal requests share one jobspec.
+
+    `jobspecs` reads those of entries that strict JSON gave; None: all are validated in detail.
+    """
 
     folder: Path | None
-    made: dict[str, Jobspec] = field(default_factory=dict)
+    jobspecs: Reader | None = None
+    made: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
 
@@ -230,43 +241,43 @@ class Maker:
         """
         entry = {**_defaults_for(said, defaults), **said}
         refuse_unknown(entry, KEYS, place)
-        seconds = {key: seconds_of(entry, key, place) for key in _SECONDS}
-        counts = {key: _whole(entry, key, place) for key in _COUNTS}
-        texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS}
+        seconds = {key: seconds_of(entry, key, place) for key in _SECONDS if key in entry}.get
+        counts = {key: _whole(entry, key, place) for key in _COUNTS if key in entry}.get
+        texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS if key in entry}
         jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
         own = None if "duration" in said else _limit_of(jobspec)
-        duration = seconds["duration"] if own is None else own
-        if duration is None and seconds["runtime"] is None:
+        duration = seconds("duration") if own is None else own
+        if duration is None and seconds("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         indices, most = _array_of(entry, jobspec, place)
-        count = 1 if counts["count"] is None else counts["count"]
+        count = 1 if (given := counts("count")) is None else given
         if count * max(len(indices), 1) > MAX_COPIES:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
         if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
-        texts["name"] = texts["name"] or jobspec.name
+        texts["name"] = texts.get("name") or jobspec.name
         if "parts" in entry:  # they name queues of their own, or have that of the entry
-            texts["queue"] = _queue_of(jobspec) or texts["queue"]
-        texts["queue"] = texts["queue"] or _queue_of(jobspec)
+            texts["queue"] = _queue_of(jobspec) or texts.get("queue")
+        texts["queue"] = texts.get("queue") or _queue_of(jobspec)
         for index in range(count):
             job = Job(
                 id=self._id(entry, index, count, place),
-                submit=(seconds["submit"] or 0) + index * (seconds["every"] or 0),
+                submit=(seconds("submit") or 0) + index * (seconds("every") or 0),
                 jobspec=jobspec,
                 duration=None if duration == float("inf") else duration,
-                runtime=seconds["runtime"],
-                urgency=_urgency(counts["urgency"], place),
-                priority=counts["priority"],
+                runtime=seconds("runtime"),
+                urgency=_urgency(counts("urgency"), place),
+                priority=counts("priority"),
                 hold=_flag(entry, "hold", place),
                 preceding=_preceding(entry, place),
-                think_time=seconds["think_time"],
-                cancel_at=seconds["cancel_at"],
-                deadline=seconds["deadline"],
-                procs=counts["procs"],
-                nodes=counts["nodes"],
-                memory=counts["memory"],
-                energy=counts["energy"],
-                wait=seconds["wait"],
+                think_time=seconds("think_time"),
+                cancel_at=seconds("cancel_at"),
+                deadline=seconds("deadline"),
+                procs=counts("procs"),
+                nodes=counts("nodes"),
+                memory=counts("memory"),
+                energy=counts("energy"),
+                wait=seconds("wait"),
                 array_task=_task_of(entry, place),
                 **texts,
             )
@@ -307,11 +318,12 @@ class Maker:
         key, value = given[0], entry[given[0]]
         if key == "parts":
             return self._joined(value, entry, place)
-        cached = f"{key}\0{value!r}\0{entry.get('constraint')!r}\0{entry.get('command')!r}"
+        text = repr(value) if self.jobspecs is None else msgspec.json.encode(value)
+        cached = key, text, repr(entry.get("constraint")), repr(entry.get("command"))
         made = self.made.get(cached)
         if made is None:
             try:
-                made = self.made[cached] = self._make(key, value, entry)
+                made = self.made[cached] = self._make(key, value, text, entry)
             except SimschedError as error:
                 raise error.at(f"{place}.{key}") from None
         return made
@@ -326,7 +338,7 @@ class Maker:
                 raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected=expected)
         if not given:
             return jobspec
-        cached = f"attributes\0{id(jobspec)}\0{given!r}"
+        cached = "attributes", id(jobspec), repr(given)
         if cached not in self.made:
             self.made[cached] = jobspec.with_system(**given)
         return self.made[cached]
@@ -338,7 +350,7 @@ class Maker:
                 "parts is not a list of requests", where=f"{place}.parts", expected="one mapping per part"
             )
         common = [entry.get(key) for key in ("constraint", "command", "queue")]
-        cached = f"parts\0{parts!r}\0{common!r}"
+        cached = "parts", repr(parts), repr(common)
         if cached in self.made:
             return self.made[cached]
         specs, queues = [], []
@@ -356,7 +368,7 @@ class Maker:
         made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
         return made
 
-    def _make(self, key: str, value: Any, entry: dict[str, Any]) -> Jobspec:
+    def _make(self, key: str, value: Any, text: str | bytes, entry: dict[str, Any]) -> Jobspec:
         from simsched.formats.jobspec.jobspec import Jobspec
         from simsched.formats.request_files import load_jobspec
 
@@ -366,7 +378,8 @@ class Maker:
                 raise WorkloadError(f"{value!r} is not a shape", expected="RFC 46 text such as 'slot=4/core'")
             return Jobspec.from_shape(value, constraint=constraint, command=_command(entry.get("command")))
         if key == "jobspec":
-            return constrained(Jobspec.from_dict(value), constraint)
+            read = None if self.jobspecs is None else self.jobspecs.jobspec(value, text)
+            return constrained(read or Jobspec.from_dict(value), constraint)
         if not isinstance(value, str):
             raise WorkloadError(f"{value!r} is not a file name")
         if self.folder is None:
@@ -423,7 +436,7 @@ def _queue_of(jobspec: Jobspec) -> str | None:
 
 def _defaults_for(said: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """Return the defaults, without their request where the entry brings its own."""
-    if not any(key in said for key in _REQUESTS):
+    if said.keys().isdisjoint(_REQUESTS):
         return defaults
     return {key: value for key, value in defaults.items() if key not in _REQUESTS}
 
@@ -466,8 +479,6 @@ def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
     value = entry.get(key)
     if value is None:
         return None
-    from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
-
     where = f"{place}.{key}"
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise WorkloadError(

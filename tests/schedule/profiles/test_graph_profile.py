@@ -9,9 +9,9 @@ import pytest
 
 import simsched as ss
 from simsched.formats.rfc.idset import Idset
-from simsched.schedule import graph_supply
+from simsched.schedule.graph_supply import GraphSupply
+from simsched.schedule.profiles import general_reservations
 from simsched.schedule.profiles.gap import NEVER, Gap
-from simsched.schedule.profiles.graph_profile import GraphProfile
 from simsched.simulation.outages.outages import DRAIN, MAINTENANCE, Outage
 
 SHAPES = {
@@ -47,7 +47,7 @@ def crowd(name, seed, jobs=60):
     return ss.Workload(jobs=tuple(made), name="crowd")
 
 
-class Patient(GraphProfile):
+class Patient(general_reservations.GraphRows):
     """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
@@ -97,9 +97,10 @@ class Patient(GraphProfile):
 )
 def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, options, monkeypatch):
     machine, workload = ss.load_cluster(cluster), crowd(cluster, 1)
+    monkeypatch.setattr(GraphSupply, "_counts_all", lambda _: False)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
-    monkeypatch.setattr(graph_supply, "GraphProfile", Patient)
+    monkeypatch.setattr(general_reservations, "GraphRows", Patient)
     again = ss.simulate(machine, workload, **options)
     assert Patient.booked > 50
     assert run.jobs.equals(again.jobs)

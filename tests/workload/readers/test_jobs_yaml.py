@@ -281,3 +281,52 @@ def test_a_task_of_an_array_by_the_name_of_the_array(tmp_path):
         assert [str(item) for item in found.jobs[-1].dependencies] == ["afterok:7_2"]
     with pytest.raises(WorkloadError, match="depends on 'sim_4', which is not a"):
         load_workload(tmp_path / "sim_4.yaml")
+
+
+SPEC = Jobspec.from_shape("slot=2/[core=2;gpu]", duration=60, queue="batch", constraint="ssd").to_dict()
+CHANGES = [
+    ("attributes", "system", "resource-parts", 3),
+    ("attributes", "system", "resource-parts", [{"resources": 2}]),
+    ("attributes", "system", "constraints", {"nor": []}),
+    ("attributes", "system", "dependencies", [{"scheme": 1}]),
+    ("attributes", "system", "duration", -1),
+    ("attributes", "system", "environment", {"A": 1}),
+    ("attributes", "system", "cwd", None),
+    ("attributes", "system", "anything", {"else": [1, None]}),
+    ("attributes", "user", {"deep": {"er": 1}}),
+    ("attributes", None),
+    ("resources", 0, "count", 0),
+    ("resources", 0, "count", "2-9:3"),
+    ("resources", 0, "count", {"min": 2, "max": 1}),
+    ("resources", 0, "label", None),
+    ("resources", 0, "with", []),
+    ("resources", 0, "with", 0, "with", []),
+    ("resources", 0, "with", 0, "count", True),
+    ("resources", 0, "with", 0, "colour", 1),
+    ("tasks", 0, "slot", "other"),
+    ("tasks", 0, "count", {"per_slot": 1, "total": 2}),
+    ("tasks", 0, "count", {"per_resource": {"type": "node", "count": 1}}),
+    ("tasks", 0, "command", "app"),
+    ("version", 2.0),
+    ("version", 7),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_a_jobspec_in_json_lines_is_judged_as_in_a_document(change):
+    spec = json.loads(json.dumps(SPEC))
+    *way, key, value = change
+    inside = spec
+    for step in way:
+        inside = inside[step]
+    inside[key] = value
+
+    def outcome(read, text, place):
+        try:
+            (job,) = read(text, ReadOptions(source="f")).jobs
+        except SimschedError as error:
+            return str(error).replace(place, "f:", 1)
+        return job
+
+    entry = json.dumps({"runtime": 5, "jobspec": spec})
+    assert outcome(read_jsonl, [entry], "f:1") == outcome(read_jobs_yaml, f"[{entry}]", "f: jobs[0]")
