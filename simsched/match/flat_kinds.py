@@ -8,7 +8,7 @@ copy of the demand is one unit. What the first job leaves to others are the "ext
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.index.types import Ints
+    from simsched.match.state.run_selection import RunSelection
     from simsched.match.state.selection import Selection
 
     Bools = npt.NDArray[np.bool_]
@@ -48,7 +49,7 @@ class FlatKinds:
         target_type: str,
         units: Sequence[int],
         free: Callable[[], int],
-        place: Callable[[int], Selection],
+        place: Callable[[int], Selection | RunSelection],
     ) -> None:
         one = np.zeros(1, dtype=np.int64)
         self.kernel = Kernel(
@@ -83,8 +84,9 @@ class FlatKinds:
 
     def selection(self, kind: int) -> Selection:
         """Return free units for a kind that the kernel has just placed."""
-        made = self.kernel.draft = self._place(kind)
-        return made
+        made: Any = self._place(kind)  # a `RunSelection` has what policies look at
+        self.kernel.draft = made
+        return made  # type: ignore[no-any-return]
 
 
 def _written(single: str, target_type: str, selection: Selection) -> Ints:

@@ -6,7 +6,7 @@ fits does not depend on where its units are. So the machine is one target of the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from simsched.match.flat_kinds import FlatKinds
 from simsched.match.policies.policy import fixed_order
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 class CountSupply(Supply):
     """Free units of one type; there are no closures, since those are in particular places."""
 
-    __slots__ = ()
     kinds: FlatKinds
 
     def __init__(self, *facts: Any) -> None:
@@ -53,13 +52,12 @@ class CountSupply(Supply):
         def free() -> int:
             return plan.free(single) if content is None else capacity(content, plan.available).total
 
-        def place(kind: int) -> Selection:
+        def place(kind: int) -> Selection | RunSelection:
             request = requests[kind]
             assert request is not None
             runs = plan.runs
             if runs is not None:
-                lowest = runs.lowest(units[kind])
-                return cast("Selection", RunSelection(runs.kind, request, lowest, units[kind]))
+                return RunSelection(runs.kind, request, runs.lowest(units[kind]), units[kind])
             # Not `seek`: these requests need no exact search, which could give up.
             selection = select(request, plan.available, policy, rng)
             assert selection is not None, "the counts promised more than the matcher found"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 class GraphSupply(Supply):
     """The resources of the graph, with closures of the calendar."""
 
-    __slots__ = ()
     kinds: CountedKinds
 
     def _count(self) -> CountedKinds:

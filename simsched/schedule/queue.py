@@ -130,14 +130,13 @@ class WaitingQueue:
             return jobs[keys.argsort(kind="stable")]
         return jobs[np.lexsort((keys, -tiers[jobs]))]
 
-    def behind_first(self, chosen: Callable[[Integers], Bools]) -> Integers:
+    def behind(self, first: int, chosen: Callable[[Integers], Bools]) -> Integers:
         """Return in order the jobs behind the first that `chosen` (jobs → whether each counts) lets pass.
 
         Only these jobs are sorted.
         """
         jobs = self.unordered()
-        jobs = self.ordered(jobs[chosen(jobs)])
-        return jobs[1:] if len(jobs) and jobs[0] == self.first else jobs
+        return self.ordered(jobs[chosen(jobs) & (jobs != first)])
 
     @property
     def _tiers(self) -> Integers | None:

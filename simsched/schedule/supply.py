@@ -17,7 +17,7 @@ type, the machine is one target of the kernel (`count_supply`); elsewhere it is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterator
 
     import numpy.typing as npt
@@ -71,12 +72,6 @@ class Supply(ABC):
     kinds : the kinds of requests in a kernel, made when they are first asked for.
     """
 
-    __slots__ = (
-        *("_policy", "_rng", "_running", "_trial", "calendar", "failed"),
-        *("kinds", "now", "plan", "table"),
-    )
-    kinds: CountedKinds | FlatKinds
-
     def __init__(
         self,
         table: JobTable,
@@ -100,19 +95,14 @@ class Supply(ABC):
     def _count(self) -> CountedKinds | FlatKinds:
         """Count the kinds of requests in a kernel that follows the claims."""
 
-    if not TYPE_CHECKING:  # else any name would be an attribute for the type checker
-
-        def __getattr__(self, name: str) -> CountedKinds | FlatKinds:
-            """Make `kinds`; from then on it is an attribute like others, which is faster than a property."""
-            if name != "kinds":
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            self.kinds = self._count()
-            return self.kinds
+    @cached_property
+    def kinds(self) -> CountedKinds | FlatKinds:
+        """See above."""
+        return self._count()
 
     def forget_counts(self) -> None:
         """Count the kinds of requests again: there is another one."""
-        with suppress(AttributeError):  # they were not asked for yet
-            del self.kinds
+        vars(self).pop("kinds", None)
 
     # -- now ------------------------------------------------------------------------------------
 
@@ -197,17 +187,27 @@ class Supply(ABC):
     def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
         """Return the shadow by the general search on the states of later times."""
 
-    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
-        """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
-        kernel, now, many = self.kinds.kernel, self.now, len(jobs)
+    def rules_out(self, jobs: array[int]) -> bool:
+        """Whether the kernel alone tells that none of some jobs fits now."""
+        table = self.table
+        some = self.kinds.kernel.next(jobs, 0, table.kinds_array, table.judged_array, self.now, *NO_LIMITS)
+        return some == len(jobs) and not self.calendar
+
+    def candidates(self, jobs: Integers | array[int], shadow: Shadow, begin: int = 0) -> Iterator[int]:
+        """Yield those of some jobs that the kernel does not rule out when it is their turn.
+
+        The jobs are in order, and count from the `begin`-th on. They may be the array of the queue itself.
+        """
+        kernel, now = self.kinds.kernel, self.now
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at = kernel.next(jobs, 0, kinds, judged, now, *NO_LIMITS)
-        while at < many:  # the shadow is not computed before a job could start
-            time, most = shadow.limits(self)
-            at = kernel.next(jobs, at, kinds, judged, now, time, most)
-            if at < many:
-                yield jobs.item(at)
-                at += 1
+        at = kernel.next(jobs, begin, kinds, judged, now, *NO_LIMITS)
+        if at == len(jobs):  # the shadow is not computed before a job could start
+            return
+        at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
+        jobs, at = jobs[at:], 0  # a slice of an array of the queue is a copy: jobs that start leave the queue
+        while at < len(jobs):
+            yield int(jobs[at])
+            at = kernel.next(jobs, at + 1, kinds, judged, now, *shadow.limits(self))
 
     # -- over time ------------------------------------------------------------------------------
 

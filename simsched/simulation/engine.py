@@ -390,7 +390,7 @@ class Engine:
                     self._enter_wake(context.wake)
         if self.recorder.later is None:
             self.recorder.tick(now, self.plan, queues.waiting + queues.barred, queues.queued_cores)
-        if begun and any(repeats() for repeats in on.repeats):
+        if begun and on.repeats and any(repeats() for repeats in on.repeats):
             self._pass(now)
         else:
             progress.passes = passes = progress.passes + 1

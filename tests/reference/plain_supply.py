@@ -30,5 +30,8 @@ class PlainSupply(GraphSupply):
     def shadow(self, job, *, extra=True, fixed=False):
         return self.shadow_of_states(job, extra=extra, fixed=fixed)
 
-    def candidates(self, jobs, shadow):
-        yield from filter(self.could_start, jobs.tolist())
+    def rules_out(self, jobs):
+        return False
+
+    def candidates(self, jobs, shadow, begin=0):
+        yield from filter(self.could_start, jobs.tolist()[begin:])

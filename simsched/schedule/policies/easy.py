@@ -21,6 +21,7 @@ from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable
 
     import numpy as np
@@ -73,6 +74,10 @@ class Easy:
 
     def run_pass(self, context: PassContext) -> None:
         """Start jobs in order, reserve for the first that does not fit, and backfill."""
+        queue = context.queue
+        lasts = self.options.refresh != "always" or self.watch is not None
+        if not (queue.static or lasts) and context.supply.rules_out(queue.waiting):
+            return  # the reservation would end with the pass, so that the order need not even be computed
         first = start_in_order(context)
         if first is None:
             self._kept = None
@@ -80,8 +85,8 @@ class Easy:
         if self.watch is not None:
             self.watch(first, context)
         shadow = self._reserve(context, first)
-        if not self._starves(context, first):
-            let_pass(context, shadow, self._behind_first(context))
+        if len(queue.waiting) > 1 and not self._starves(context, first):
+            self._backfill(context, shadow)
 
     def _reserve(self, context: PassContext, job: int) -> Shadow:
         """Return the shadow of the first job."""
@@ -98,14 +103,17 @@ class Easy:
         most = self.options.starvation
         return most is not None and context.now - context.table.submits[job] > most
 
-    def _behind_first(self, context: PassContext) -> Integers:
-        """Return the jobs behind the first in the order in which they are tried."""
+    def _backfill(self, context: PassContext, shadow: Shadow) -> None:
+        """Let the jobs behind the first pass, in the order in which they are tried."""
         queue, could_start = context.queue, context.supply.could_start_each
         if self._order is not None:
             jobs = queue.jobs(1)
-            return ranked(self._order, context.table, jobs[could_start(jobs)], context.now)
-        # An order that changes with time is worked out only for the jobs that could start.
-        return queue.jobs(1) if queue.static else queue.behind_first(could_start)
+            jobs = ranked(self._order, context.table, jobs[could_start(jobs)], context.now)
+            let_pass(context, shadow, jobs)
+        elif queue.static:
+            let_pass(context, shadow, queue.waiting, 1)
+        else:  # an order that changes with time is worked out only for the jobs that could start
+            let_pass(context, shadow, queue.behind(shadow.job, could_start))
 
     def renew(self, *, forget: bool) -> None:
         """Reserve again on another supply; a shadow that is kept on purpose stays, unless `forget`."""
@@ -113,10 +121,10 @@ class Easy:
             self._kept = None
 
 
-def let_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
-    """Start each of some jobs, in order, that fits now and does not delay the first job."""
+def let_pass(context: PassContext, shadow: Shadow, jobs: Integers | array[int], begin: int = 0) -> None:
+    """Start each of some jobs, from the `begin`-th on, that fits now and does not delay the first job."""
     supply, now, judged = context.supply, context.now, context.table.judged
-    for job in supply.candidates(jobs, shadow):
+    for job in supply.candidates(jobs, shadow, begin):
         if job in context.barred:  # a job that started in this pass used up a limit
             continue
         ends_in_time = now + judged[job] <= shadow.time(supply)
