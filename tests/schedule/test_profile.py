@@ -77,8 +77,7 @@ class Case:
             self.kinds,
             (free, self.use, self.held),
             last=bool(r.random() < 0.5),
-            places={},
-            target_type="node",
+            written=None,  # every claim is placed here
         )
         self.free = free
         sums = [
