@@ -31,7 +31,6 @@ cdef class Profile:
     cdef long long[::1] found, number, draft, was, new, turned
     cdef TimedClaim own
     cdef public bint short
-    cdef double[::1] gained, round
 
     cdef void _give_back(self, long long a) noexcept
     @cython.locals(size=cython.longlong, i=cython.longlong, b=cython.longlong)
@@ -134,7 +133,7 @@ cdef class Profile:
         start=cython.double,
     )
     cpdef double move(self, job, long long kind, double seconds, double before) except -1
-    @cython.locals(job=cython.longlong, claim=TimedClaim, d=cython.longlong)
+    @cython.locals(job=cython.longlong, claim=TimedClaim)
     cpdef Py_ssize_t next_turn(
-        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
+        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds, set barred
     ) except -1

@@ -181,8 +181,6 @@ class Profile:
         """The bits of its targets."""
         self.short = False
         """Whether something took more than was free, until that is set back."""
-        self.gained, self.round = _times(self.demands, NEVER), _times(self.demands, NEVER)
-        """Until when copies of each demand have risen since all reservations were tried, or in this round."""
 
     # --- storage --------------------------------------------------------------------------------
 
@@ -428,9 +426,6 @@ class Profile:
                 self.new[d] = new
                 if (was > 0) != (new > 0):
                     self.turned[d] = turned = True
-                if new > was:
-                    self.gained[d] = max(self.gained[d], self.time[b])
-                    self.round[d] = max(self.round[d], self.time[b])
             last = a
             a = b
         for i in range(low, high):
@@ -763,24 +758,21 @@ class Profile:
             found[self.order[n]] = np.min(rows, axis=0)
         return found
 
-    def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any) -> int:
+    def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any, barred: set[int]) -> int:
         """Return the place of the first job, from a place on, that moves, is due, or has no reservation.
 
-        Without such a job: their number. `kinds` and `seconds` are those of each job by its number. A round
-        over the jobs begins at place 0.
+        Without such a job: their number. `kinds` and `seconds` are those of each job by its number; `barred`
+        jobs do not get a turn.
         """
-        for d in range(self.demands if at == 0 else 0):
-            self.round[d] = -NEVER
         while at < len(jobs):
             job = jobs[at]
-            claim = self.reserved.get(job)
-            if claim is None or claim.begin <= self.now:
-                return at
-            if self.move(job, kinds[job], seconds[job], NEVER) < NEVER:
-                return at
+            if job not in barred:
+                claim = self.reserved.get(job)
+                if claim is None or claim.begin <= self.now:
+                    return at
+                if self.move(job, kinds[job], seconds[job], NEVER) < NEVER:
+                    return at
             at += 1
-        for d in range(self.demands):
-            self.gained[d] = self.round[d]
         return at
 
     def placement(self) -> tuple[Integers, Integers]:

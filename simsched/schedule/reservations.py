@@ -47,10 +47,11 @@ class Reservations(Protocol):
     def withdraw(self, job: int) -> None:
         """Take back a reservation."""
 
-    def compress(self, jobs: list[int]) -> Iterator[int]:
+    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
         """Move the reservations of jobs, in turn, to the earliest starts before their own.
 
-        Yield each job that has moved, is due, or has no reservation, when it is its turn.
+        Yield each job that has moved, is due, or has no reservation, when it is its turn; a job that is
+        `barred` by then gets none.
         """
 
     def start_of(self, job: int) -> float:
@@ -110,12 +111,15 @@ class CountedReservations:
         return not self._profile.short
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
-        """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun."""
+        """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun.
+
+        Those to come are kept first, as they were promised; a start that was missed gives way to them.
+        """
         profile, now = self._profile, self._supply.now
         for job in list(profile.reserved):
             profile.withdraw(job)
         kept = {}
-        for job, start in sorted(starts.items(), key=lambda item: item[1]):
+        for job, start in sorted(starts.items(), key=lambda item: (item[1] < now, item[1])):
             begin = max(start, now)
             before = end_of(end_of(begin, 0), 0)
             found = profile.earliest(self._kind[job], self._seconds[job], begin, before)
@@ -150,11 +154,11 @@ class CountedReservations:
         """Take back a reservation."""
         self._profile.withdraw(job)
 
-    def compress(self, jobs: list[int]) -> Iterator[int]:
+    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
         """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
         turns, table, at = np.array(jobs, dtype=np.int64), self._supply.table, 0
         while True:
-            at = self._profile.next_turn(turns, at, table.kinds_array, table.durations_array)
+            at = self._profile.next_turn(turns, at, table.kinds_array, table.durations_array, barred)
             if at == len(jobs):
                 return
             yield jobs[at]

@@ -63,7 +63,7 @@ class Conservative:
 
     def run_pass(self, context: PassContext) -> None:
         """Reserve for new jobs, compress after early releases, and start the jobs that are due."""
-        now, early = context.now, context.moved
+        early = context.moved
         profile = self.profile(context)
         for job in self._turns(context, profile):
             if job not in context.barred:  # its reservation, if it has one, is withdrawn at the next pass
@@ -72,7 +72,7 @@ class Conservative:
         for job in self._due(_soon(context)):
             if job not in context.barred:
                 self._start(context, profile, job)
-        if self.next_start <= now or early:
+        if self.next_start <= _soon(context) or early:
             self.next_start = min(self.starts.values(), default=NEVER)
         context.wake = self._next_wake(context)
 
@@ -124,15 +124,16 @@ class Conservative:
         compresses = context.moved and self.compress != "none"
         if not compresses and len(self.starts) + len(new) == len(queue):
             # Every job but the new ones has a reservation, and none of these moves.
-            return [job for job in queue if self.starts.get(job, now) <= now] if due else new
+            jobs = [job for job in queue if self.starts.get(job, now) <= now] if due else new
+            return self._arranged(context, jobs)
         full = self.depth is not None and len(self.starts) >= self.depth
         if full and not (due or context.moved or context.released or context.plan.overrun(now)):
-            return new  # a job that did not fit beside the reservations then does not fit now
+            return self._arranged(context, new)  # a job that did not fit then does not fit now
         jobs = queue.listed()
         if self.compress == "start":
             jobs.sort(key=lambda job: self.starts.get(job, NEVER))
         jobs = self._arranged(context, jobs)
-        return profile.compress(jobs) if compresses else jobs
+        return profile.compress(jobs, context.barred) if compresses else jobs
 
     def _arranged(self, context: PassContext, jobs: list[int]) -> list[int]:  # noqa: ARG002
         """Return the jobs to look at in the order in which they get their turns."""

@@ -76,9 +76,11 @@ class GeneralReservations:
         """Take back a reservation."""
         self._profile.withdraw(job, self._gaps.pop(job))
 
-    def compress(self, jobs: list[int]) -> Iterator[int]:
+    def compress(self, jobs: list[int], barred: set[int]) -> Iterator[int]:
         """Move reservations, in turn; yield jobs that have moved, are due, or have none."""
         for job in jobs:
+            if job in barred:
+                continue
             gap = self._gaps.get(job)
             if gap is not None and gap.start > self._supply.now:
                 found = self._profile.move(job, gap)
