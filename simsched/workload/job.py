@@ -22,14 +22,16 @@ import msgspec
 
 from simsched.arguments import check, wrong
 from simsched.errors import WorkloadError
+
+# A Struct's own signature evaluates its annotations, so these are imported at run time.
+from simsched.formats.jobspec.jobspec import Jobspec  # noqa: TC001
 from simsched.formats.rfc.clock import clock_of
+from simsched.formats.rfc.dependency import Dependency  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.clock import Clock
-    from simsched.formats.rfc.dependency import Dependency
 
 
 MOST_INDEX = 4_000_000
