@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -158,9 +159,12 @@ def process(python: str, arguments: list[str], folder: Path) -> dict[str, Any]:
         "print(done.stderr[-400:], file=sys.stderr) if done.returncode else None"
     )
     command = [python, "-m", "simsched", "run", *arguments, "-o", str(folder / "run"), "--quiet"]
+    # As in daily use, modules are compiled to bytecode once.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-c", script, *command], capture_output=True, text=True, check=True, cwd=folder
-    )
+        [sys.executable, "-c", script, *command],
+        capture_output=True, text=True, check=True, cwd=folder, env=environment,
+    )  # fmt: skip
     seconds, peak, status = done.stdout.split()
     if status != "0":
         sys.exit(f"{' '.join(command)}: {done.stderr}")
