@@ -31,34 +31,6 @@ class EarliestStart(NamedTuple):
     selection: Selection
 
 
-def earliest_by_counts(
-    plan: Plan, units: Sequence[int], free: int, need: int, now: float
-) -> tuple[float, int]:
-    """Return when `need` units of the counted type are free, and how many units are left over then.
-
-    `units` are the units of each job by its number, `free` the free units of now. The answer is (inf, 0)
-    if all ends together do not free enough. O(running jobs); most often the first few ends suffice.
-    """
-    left = free - need
-    if left >= 0:
-        return now, left
-    ends, jobs = plan.ends()
-    for at, job in enumerate(jobs):  # noqa: B007 - the place is used below
-        left += units[job]
-        if left >= 0:
-            break
-    else:
-        return NEVER, 0
-    start = max(now, ends[at])
-    # All jobs that end by the start are counted, not only the first that suffice: what they free is left
-    # over, too.
-    behind = at + 1
-    while behind < len(ends) and ends[behind] <= start:
-        left += units[jobs[behind]]
-        behind += 1
-    return start, left
-
-
 def earliest_by_bisection(plan: Plan, request: Request, now: float, seek: Seek) -> EarliestStart | None:
     """Return the earliest start of a request, or None if it does not fit even when all jobs have ended.
 

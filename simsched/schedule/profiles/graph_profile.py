@@ -5,15 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from simsched.match.search.counts import beneath
-from simsched.match.state.selection import Draw, changed
+from simsched.match.state.masks import listed
+from simsched.match.state.selection import Draw, Selection, changed
 from simsched.schedule.profiles.free_steps import FreeSteps
 from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
-from simsched.schedule.profiles.remainder import set_aside
+from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
     from simsched.match.state.availability import Availability
-    from simsched.match.state.selection import Selection
-    from simsched.schedule.profiles.plan import Moment
-    from simsched.schedule.profiles.protocols import Present
+    from simsched.schedule.job_table import JobTable
+    from simsched.schedule.maintenance import Calendar
+    from simsched.schedule.profiles.plan import Moment, Plan
 
 
 class Booking(NamedTuple):
@@ -103,6 +104,27 @@ def whole_targets(
         yield first, behind, changed(selection, held=tuple(draws))
 
 
+class Present(Protocol):
+    """The cluster at the present instant, from which a profile begins; a `Supply` is one."""
+
+    table: JobTable
+    plan: Plan
+    calendar: Calendar
+    now: float
+
+    def request(self, job: int) -> Request:
+        """Return the compiled request of a job."""
+
+    def could_start(self, job: int) -> bool:
+        """Whether sums do not rule out that a job starts now."""
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+
+    def seek_at(self, job: int, available: Availability, time: float) -> Selection | None:
+        """Match a job that would start at a time (seconds) on the state of that time."""
+
+
 class GraphProfile:
     """The free units of every leaf pool as a step function: row i from `times[i]` to `times[i + 1]`.
 
@@ -113,6 +135,9 @@ class GraphProfile:
     2. where a request is copies of plain units, or whole targets, the least rows of the window must have
        room for it, target by target;
     3. the matcher decides, on the state at the start with the reservations of the window set aside.
+
+    A reservation is for leaf pools and numbers of units. Only where a request or the match policy needs units
+    by id is it for these units. Then two reservations that overlap never need the same one.
     """
 
     def __init__(self, present: Present) -> None:
@@ -241,20 +266,59 @@ class GraphProfile:
         return has_room(self._present.request(job), units, self._present.plan.available.index)
 
     def left_of(self, state: Availability, begin: float, end: float, least: Ints) -> Availability:
-        """Return the part of a state that the reservations from `begin` to `end` leave."""
-        within = self._within(begin, end)
-        if not within:
+        """Return the part of a state that reservations leave; by ids of units if the state has them."""
+        reserved = [booking.selection for booking in overlapping(self._bookings, begin, end)]
+        if not reserved:
             return state
         keep = {name: least[banks] for name, banks in self._banks.items()}
-        counts_only = self._present.plan.counts_only
-        return set_aside(state, [booking.selection for booking in within], keep, counts_only=counts_only)
+        if self._present.plan.counts_only:
+            left = set_aside(state, reserved, keep, counts_only=True)
+        else:
+            left = set_aside(state, reserved, keep, units=self._units(reserved))
+        for selection in reserved:
+            self._unshare(left, selection)
+        return left
 
-    def _within(self, begin: float, end: float) -> list[Booking]:
-        """Return the reservations that overlap a window."""
-        return overlapping(self._bookings, begin, end)
+    def _units(self, reserved: Iterable[Selection]) -> dict[str, dict[int, int]]:
+        """Return pool type → leaf pool → mask of the units that selections name."""
+        units: dict[str, dict[int, int]] = {}
+        for selection in reserved:
+            for draw in (*selection.held, *selection.shared):
+                masks = units.setdefault(draw.type, {})
+                for bank, mask in self._masks(draw):
+                    masks[bank] = masks.get(bank, 0) | mask
+        return units
+
+    def _unshare(self, left: Availability, selection: Selection) -> None:
+        """Keep a reservation apart from claims that are shared.
+
+        A unit that running jobs share is not free, but another job could share it, also beyond the start of
+        a reservation that takes it. A vertex that a reservation shares looks idle, and another job could
+        claim it alone.
+        """
+        if left.sharers:
+            for draw in selection.held:
+                for bank, mask in self._masks(draw):
+                    for key in [k for k in left.sharers if k[:2] == (draw.type, bank) and mask >> k[2] & 1]:
+                        del left.sharers[key]
+        for hold in selection.holds:
+            if not hold.exclusive:
+                left.shared[hold.type][hold.ordinals] += 1
+
+    def _masks(self, draw: Draw) -> Iterator[tuple[int, int]]:
+        """Yield leaf pool and mask of the units of a draw, where units have ids."""
+        pool = self._present.plan.available.index.pool_types[draw.type]
+        if pool.named:
+            banks = draw.pools.tolist()
+            masks = [pool.full[bank] for bank in banks] if draw.masks is None else listed(draw.masks)
+            yield from zip(banks, masks, strict=True)
 
     def state_at(self, time: float) -> Availability:
-        """Return the state at a time without the reservations; maintenance that has ended is over."""
+        """Return the state at a time without the reservations; maintenance that has ended is over.
+
+        A reservation does not share units with a running job: reservations are kept as numbers of free
+        units, and these do not show whether that job still has its units.
+        """
         plan = self._present.plan
         number = bisect_right(self._moments, time, key=itemgetter(0))
         if number not in self._states:
@@ -262,7 +326,79 @@ class GraphProfile:
             state = self._states[nearest].copy(counts_only=plan.counts_only)
             plan.release_moments(state, self._moments[nearest:number])
             self._states[number] = state
-        return self._present.calendar.opened(self._states[number], self._now, time, plan.outages)
+        state = self._present.calendar.opened(self._states[number], self._now, time, plan.outages)
+        if state.sharers:
+            state = state.copy(counts_only=plan.counts_only)
+            state.sharers.clear()
+        return state
+
+    # -- one reservation --------------------------------------------------------------------------------
+
+    def move(self, job: int, gap: Gap) -> Gap | None:
+        """Move a job's reservation to an earlier gap and return that; without one, change nothing."""
+        if not self._may_be_earlier(job, gap.start):
+            return None
+        self.withdraw(job, gap)
+        found = self._first_gap(job, 0, gap.start)
+        # Without one, the old reservation again, with its very units: at its start the matcher could choose
+        # others.
+        self.reserve(job, gap if found is None else found)
+        return found
+
+    def _may_be_earlier(self, job: int, start: float) -> bool:
+        """Whether the sums of free units do not rule out a start before the present one."""
+        demand = self._present.table.demand[:, job].tolist()
+        stop = bisect_left(self.times, start)
+        return all(
+            max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)
+        )
+
+    def due(self, job: int, gap: Gap, *, fresh: bool) -> Selection | None:
+        """Return resources for a job whose reservation begins now; None if they are not actually free.
+
+        The matcher is run again, since more may be free than the plan expected. If it finds nothing,
+        the reserved resources are taken.
+        """
+        present, reserved = self._present, gap.selection
+        assert reserved is not None
+        if fresh and not present.plan.overrun(present.now):
+            return reserved
+        self.withdraw(job, gap)
+        found = self.fit_now(job)
+        available, until = present.plan.available, present.now + present.table.limits[job]
+        if found is None and is_free(available, reserved):
+            closes = present.calendar.closes(reserved, present.now, until, available.free)
+            found = None if closes else reserved
+        self.reserve(job, gap if found is None else Gap(present.now, found))
+        return found
+
+    def fits(self, job: int, gap: Gap) -> bool:
+        """Whether the units of an old reservation are free over all its time, and no target of it closes."""
+        selection = gap.selection
+        assert selection is not None
+        duration, limit = self._present.table.durations[job], self._present.table.limits[job]
+        at = bisect_right(self.times, gap.start) - 1
+        stop = bisect_left(self.times, end_of(gap.start, duration))
+        least = np.minimum.reduce(self._rows[at:stop])
+        free = {type_: least[banks] for type_, banks in self._banks.items()}
+        if self._present.calendar.closes(selection, gap.start, gap.start + limit, free):
+            return False
+        return all(
+            bool((free[type_][banks] >= units).all()) for type_, banks, units in self.units_of(selection)
+        )
+
+    def restore(self, job: int, gap: Gap) -> None:
+        """Reserve again a gap that need not begin at a step."""
+        self._step(gap.start)
+        self.reserve(job, gap)
+
+    def withdraw(self, job: int, gap: Gap) -> None:
+        """Take back a reservation."""
+        assert gap.selection is not None
+        end = end_of(gap.start, self._present.table.durations[job])
+        self._bookings.remove(Booking(gap.start, end, gap.selection))
+        self._shift(gap.selection, gap.start, end, 1)
+        self._soonest = Bounds()
 
     # -- reservations -----------------------------------------------------------------------
 
@@ -301,9 +437,15 @@ class GraphProfile:
                 sums.free[step] += sign * total
 
     def units_of(self, selection: Selection) -> Iterator[tuple[str, Ints, Ints | int]]:
-        """Yield pool type, leaf pools and units that a selection takes from other jobs."""
+        """Yield pool type, leaf pools and units that a selection takes from other jobs.
+
+        In the plan a shared unit is taken as if claimed alone.
+        """
         for draw in selection.held:
             yield draw.type, draw.pools, draw.units
+        for draw in selection.shared:
+            if draw.masks is not None:
+                yield draw.type, draw.pools, np.array([mask.bit_count() for mask in listed(draw.masks)])
 
     def _step(self, time: float) -> int:
         """Return the step that begins at a time; insert it if it does not exist."""

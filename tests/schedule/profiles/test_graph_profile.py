@@ -47,7 +47,7 @@ def crowd(name, seed, jobs=60):
     return ss.Workload(jobs=tuple(made), name="crowd")
 
 
-class Patient(general_reservations.GraphRows):
+class Patient(general_reservations.GraphProfile):
     """Asks the matcher at every time, and checks each row after each reservation."""
 
     booked = 0
@@ -100,7 +100,7 @@ def test_sums_and_room_rule_out_nothing_that_the_matcher_would_find(cluster, opt
     monkeypatch.setattr(GraphSupply, "_counts_all", lambda _: False)
     run = ss.simulate(machine, workload, **options)
     Patient.booked = 0
-    monkeypatch.setattr(general_reservations, "GraphRows", Patient)
+    monkeypatch.setattr(general_reservations, "GraphProfile", Patient)
     again = ss.simulate(machine, workload, **options)
     assert Patient.booked > 50
     assert run.jobs.equals(again.jobs)
