@@ -72,7 +72,6 @@ class CountedKinds:
     counted : for each kind whether the kernel counts it.
     placed : for each kind whether the kernel places it, too.
     all_counted, all_placed : whether it counts, or places, all kinds that can run at all.
-    all_take_units : whether each that it counts takes units, or its targets as a whole.
     """
 
     on_targets = True
@@ -132,7 +131,6 @@ class CountedKinds:
         self.all_counted = all(
             number >= 0 or request is None for request, (number, _) in zip(requests, kinds, strict=True)
         )
-        self.all_take_units = all(content.flat or content.exclusive for content in contents)
         self.placed = [
             demand >= 0 and places and request is not None and request.simple is not None
             for request, (demand, _) in zip(requests, kinds, strict=True)

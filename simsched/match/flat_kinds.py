@@ -39,7 +39,7 @@ class FlatKinds:
     place : kind → a selection of free units; it is asked for kinds that fit.
     """
 
-    all_counted = all_take_units = True
+    all_counted = True
     on_targets = False
     """The one target of the kernel is the whole machine."""
 

@@ -86,48 +86,48 @@ class Kernel:
     ) -> None:
         self.written, self.owned = written, owned
         self.targets, self.width = leaves.shape
-        self.leaf = _row(leaves)
-        self.column = _row(columns)
-        self.shut = _row([gate != UP for gate, _, _ in demands])
-        self.idle = _row([gate == IDLE for gate, _, _ in demands])
-        self.most = _row([most for _, most, _ in demands])
-        self.whole = _row([whole for _, _, whole in demands])
-        self.begin = _row(np.cumsum([0, *map(len, draws)]))
-        self.type = _row([type_ for each in draws for type_, _ in each])
-        self.per = _row([units for each in draws for _, units in each])
-        self.may = _view(np.ascontiguousarray(may).reshape(-1))
-        self.order = _row(order)
+        self.leaf = integers(leaves)
+        self.column = integers(columns)
+        self.shut = integers([gate != UP for gate, _, _ in demands])
+        self.idle = integers([gate == IDLE for gate, _, _ in demands])
+        self.most = integers([most for _, most, _ in demands])
+        self.whole = integers([whole for _, _, whole in demands])
+        self.begin = integers(np.cumsum([0, *map(len, draws)]))
+        self.type = integers([type_ for each in draws for type_, _ in each])
+        self.per = integers([units for each in draws for _, units in each])
+        self.may = view(np.ascontiguousarray(may).reshape(-1))
+        self.order = integers(order)
         self.last = last
         self.demands = len(demands)
-        self.demand = _row([demand for demand, _ in kinds])
-        self.amount = _row([amount for _, amount in kinds])
+        self.demand = integers([demand for demand, _ in kinds])
+        self.amount = integers([amount for _, amount in kinds])
         units, use, held = state
-        self.units, self.use, self.held = _view(units), _view(use), _view(held)
-        self.number, self.given = _zeros(self.targets), _zeros(self.targets * self.width)
+        self.units, self.use, self.held = view(units), view(use), view(held)
+        self.number, self.given = zeros(self.targets), zeros(self.targets * self.width)
         self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
-        self.copies = _view(self.table.reshape(-1))
+        self.copies = view(self.table.reshape(-1))
         self.totals = np.zeros(self.demands + 1, dtype=np.int64)
         self.totals[self.demands] = 1 << 62  # of the demand -1: the kinds that are not counted always fit
-        self.total = _view(self.totals)
+        self.total = view(self.totals)
         self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
-        self.part = _view(self.parts)
+        self.part = view(self.parts)
         self.claims: dict[int, int] = {}
         """Running job → the place of its claim in `store`; -1: it shares units, which no numbers describe."""
         self.all_claims, self.top = np.zeros(1024, dtype=np.int64), 0
-        self.store = _view(self.all_claims)
+        self.store = view(self.all_claims)
         """Claims, one behind the other, and the place behind the last one, where the next one is written: the
         numbers that `HEAD` tells, these targets, those taken whole, leaf pools, and the units of each."""
         self.draft: object = None
         """The selection that was made of the claim at `top`; None: there is no such claim."""
         self.first = self.spare = 0
         """The kind of the first job, and by how much its copies at the shadow time exceed those it needs."""
-        self.then, self.use_then = _zeros(len(units)), _zeros(self.targets)
-        self.held_then = _view(np.zeros(self.targets, dtype=np.uint8))
-        self.row = _zeros(self.targets)
+        self.then, self.use_then = zeros(len(units)), zeros(self.targets)
+        self.held_then = view(np.zeros(self.targets, dtype=np.uint8))
+        self.row = zeros(self.targets)
         """The copies of the first job's demand on each target at the shadow time."""
-        self.mine, self.mark = _zeros(len(units)), _zeros(self.targets)
+        self.mine, self.mark = zeros(len(units)), zeros(self.targets)
         """The units of the first job at the shadow time, and its targets (1; 2: it takes them whole)."""
-        self.no_units, self.no_targets = _zeros(len(units)), _zeros(self.targets)
+        self.no_units, self.no_targets = zeros(len(units)), zeros(self.targets)
         self.bare = False
         """Whether the first job takes no units."""
         self.epoch = 1
@@ -136,9 +136,9 @@ class Kernel:
         """The epoch for which `mine` and `mark` hold."""
         self.kinds = self.seconds = None
         """The arrays of `next`: the kind and the seconds of each job."""
-        self.refused = _zeros(len(kinds))
+        self.refused = zeros(len(kinds))
         """The epoch in which each kind was in the first job's way."""
-        self.recount(_row(range(self.targets)))
+        self.recount(integers(range(self.targets)))
 
     # --- copies ---------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class Kernel:
         old = self.store
         used = size + sum([old[at] for at in self.claims.values() if at >= 0])
         self.all_claims, self.top = np.zeros(max(len(old), 2 * used), dtype=np.int64), 0
-        self.store = _view(self.all_claims)
+        self.store = view(self.all_claims)
         for job, at in self.claims.items():
             if at >= 0:
                 self.claims[job] = self.top
@@ -368,7 +368,7 @@ class Kernel:
         claim = self.written(selection)
         self.draft = None
         self._make_room(len(claim))
-        self._move(_view(claim), 0, len(claim), self.top)
+        self._move(view(claim), 0, len(claim), self.top)
 
     def end(self, job: int) -> None:
         """Forget the claim of a job that ends."""
@@ -549,14 +549,16 @@ def shift(numbers: Any, places: Any, amounts: Any, sign: int) -> None:
         numbers[places[i]] += sign * amounts[i]
 
 
-def _view(array: Any) -> memoryview[int]:
+def view(array: Any) -> memoryview[int]:
     """Return an array as single numbers of Python."""
     return memoryview(array)
 
 
-def _row(numbers: Any) -> memoryview[int]:
-    return _view(np.array(numbers, dtype=np.int64).reshape(-1))
+def integers(numbers: Any) -> memoryview[int]:
+    """Return numbers as one row of integers."""
+    return view(np.array(numbers, dtype=np.int64).reshape(-1))
 
 
-def _zeros(size: int) -> memoryview[int]:
-    return _view(np.zeros(size, dtype=np.int64))
+def zeros(size: int) -> memoryview[int]:
+    """Return a row of zeros."""
+    return view(np.zeros(size, dtype=np.int64))

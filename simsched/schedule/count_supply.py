@@ -70,11 +70,6 @@ class CountSupply(Supply):
         kinds, kind = self.kinds, self.table.kinds[job]
         return kinds.selection(kind) if kinds.kernel.place(kind) else None
 
-    def free_units(self) -> int:
-        """Return the free units of the counted type."""
-        free: int = self.kinds.kernel.totals.item(0)
-        return free
-
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""
         shadow = KernelShadow(job, extra=extra)

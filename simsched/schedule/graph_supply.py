@@ -34,10 +34,6 @@ class GraphSupply(Supply):
         plan, requests = self.plan, self.table.by_kind
         return plan.count(lambda: CountedKinds(requests, plan.available, self._policy))
 
-    def free_units(self) -> int:
-        """Return the idle execution targets."""
-        return self.plan.idle
-
     # -- the first job of the queue -----------------------------------------------------------------
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:

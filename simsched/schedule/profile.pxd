@@ -100,9 +100,6 @@ cdef class Profile:
         base=cython.longlong, i=cython.longlong, word=cython.longlong, bit=cython.ulonglong, cell=cython.longlong
     )
     cdef void _turn(self, long long n, long long d, long long a, double begin, double end) noexcept
-    @cython.locals(d=cython.longlong)
-    cpdef long long copies_now(self, long long kind) except -1
-    cpdef bint fits_now(self, long long kind) except -1
     @cython.locals(
         d=cython.longlong, amount=cython.longlong, base=cython.longlong, i=cython.longlong, end=cython.double
     )

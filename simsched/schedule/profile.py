@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.match.kernel import integers, view, zeros
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -43,16 +45,11 @@ if TYPE_CHECKING:
 NEVER = float("inf")
 
 
-def _view(array: Any) -> memoryview[int]:
-    """Return an array as single numbers of Python."""
-    return memoryview(array)
-
-
 FULL = 0xFFFFFFFFFFFFFFFF
 """A word with all of its 64 bits."""
 
-BIT = _view(np.array([1 << place for place in range(64)], dtype=np.uint64))
-PLACE = _view(np.zeros(67, dtype=np.int64))
+BIT = view(np.array([1 << place for place in range(64)], dtype=np.uint64))
+PLACE = view(np.zeros(67, dtype=np.int64))
 """The place of the one bit of a word, by the remainder of the word modulo 67, which differs for all."""
 for _place in range(64):
     PLACE[(1 << _place) % 67] = _place
@@ -93,25 +90,25 @@ class Profile:
         order = np.asarray(kernel.order)
         rank = np.empty(self.targets, dtype=np.int64)
         rank[order] = np.arange(self.targets)
-        self.rank = _view(rank)
+        self.rank = view(rank)
         self.types = len(columns) - 1
         self.width = self.types + 2
         """Behind the types are the claims that touch a target, and those that shut it."""
-        self.need = _zeros(self.demands * self.types)
+        self.need = zeros(self.demands * self.types)
         for d in range(self.demands):
             for i in range(kernel.begin[d], kernel.begin[d + 1]):
                 self.need[d * self.types + kernel.type[i]] += kernel.per[i]
         self.idle, self.whole, self.most = kernel.idle, kernel.whole, kernel.most
         self.demand, self.amount = kernel.demand, kernel.amount
         may = np.asarray(kernel.may).reshape(self.demands, self.targets)[:, order] > 0
-        self.by = _row(np.concatenate([[0], may.sum(axis=0).cumsum()]))
-        self.users = _row(may.T.nonzero()[1])
+        self.by = integers(np.concatenate([[0], may.sum(axis=0).cumsum()]))
+        self.users = integers(may.T.nonzero()[1])
         """The demands that target n may host: from `by[n]` to `by[n + 1]`."""
         some = [row.nonzero()[0] for row in may]
-        self.low = _row([row[0] // 64 if len(row) else 0 for row in some])
-        self.high = _row([row.max() // 64 + 1 if len(row) else 0 for row in some])
+        self.low = integers([row[0] // 64 if len(row) else 0 for row in some])
+        self.high = integers([row.max() // 64 + 1 if len(row) else 0 for row in some])
         """The words of the rows of bits that may have any."""
-        self.home = _row(np.full(len(kernel.units), -1))
+        self.home = integers(np.full(len(kernel.units), -1))
         """Leaf pool → number of its target and its type (`target * types + type`); -1: on no target."""
         leaf = np.asarray(kernel.leaf).reshape(self.targets, -1)
         sums = np.zeros((self.targets, self.width), dtype=np.int64)
@@ -126,20 +123,20 @@ class Profile:
         self.reserved: dict[int, TimedClaim] = {}
         self.ends: list[tuple[float, int]] = []
         """A heap of the expected ends of the running jobs; also those that have been moved."""
-        self.slot = _zeros(self.targets)
+        self.slot = zeros(self.targets)
         for job in kernel.claims:  # their units are free later
             rows = np.asarray(self._rows_of(job)).reshape(-1, 1 + self.width)
             sums[rows[:, 0], : self.types] += rows[:, 1 : self.types + 1]
 
         # Segments: a list for each target; those that no list has are a list, too, from `spare` on.
         size = 4 * self.targets + 64
-        self.first = _row(range(self.targets))
-        self.next = _row(np.full(size, -1))
+        self.first = integers(range(self.targets))
+        self.next = integers(np.full(size, -1))
         self.time = _times(size, -NEVER)
-        self.free = _zeros(size * self.width)
+        self.free = zeros(size * self.width)
         """What is free of each type; less one for each claim that touches the target, and that shuts it."""
         np.asarray(self.free)[: sums.size] = sums.reshape(-1)
-        self.copies = _zeros(size * self.demands)
+        self.copies = zeros(size * self.demands)
         self.spare = -1
         for a in range(size - 1, self.targets - 1, -1):
             self._give_back(a)
@@ -149,17 +146,17 @@ class Profile:
 
         # Steps: those of demand d are from `begin[d]` to `stop[d]` of its `room` places.
         self.room = STEPS
-        self.begin, self.stop = _zeros(self.demands), _row(np.ones(self.demands))
+        self.begin, self.stop = zeros(self.demands), integers(np.ones(self.demands))
         self.at = _times(self.demands * self.room, -NEVER)
-        self.total, self.rise = _zeros(self.demands * self.room), _zeros(self.demands * self.room)
-        self.change = _zeros(self.demands * self.room)
+        self.total, self.rise = zeros(self.demands * self.room), zeros(self.demands * self.room)
+        self.change = zeros(self.demands * self.room)
         """By how much the total rises more at a step than it did, until the totals are summed up again."""
         self.since, self.until = _times(self.demands, NEVER), _times(self.demands, -NEVER)
         """The times between which there are such changes."""
-        self.row = _zeros(self.demands * self.room)
+        self.row = zeros(self.demands * self.room)
         """The row of bits of each step."""
-        self.bits = _view(np.zeros((2 * self.demands + 64) * self.words, dtype=np.uint64))
-        self.unused = _row(range(2 * self.demands + 63, -1, -1))
+        self.bits = view(np.zeros((2 * self.demands + 64) * self.words, dtype=np.uint64))
+        self.unused = integers(range(2 * self.demands + 63, -1, -1))
         self.left = self.demands + 64
         """How many of the rows in `unused` are free."""
         copies = np.asarray(self.copies)[: self.targets * self.demands].reshape(self.targets, self.demands)
@@ -169,15 +166,15 @@ class Profile:
             for n in copies[:, d].nonzero()[0].tolist():
                 self.bits[d * self.words + (n >> 6)] |= BIT[n & 63]
 
-        self.word = _view(np.zeros(self.words, dtype=np.uint64))
-        self.found, self.number, self.count = _zeros(self.targets), _zeros(self.targets), 0
+        self.word = view(np.zeros(self.words, dtype=np.uint64))
+        self.found, self.number, self.count = zeros(self.targets), zeros(self.targets), 0
         """Of the last search: targets, the copies on each, and the number of targets; without: all copies."""
-        self.draft = _zeros(self.targets * (1 + self.width))
-        self.was, self.new = _zeros(self.demands), _zeros(self.demands)
-        self.turned = _zeros(self.demands)
+        self.draft = zeros(self.targets * (1 + self.width))
+        self.was, self.new = zeros(self.demands), zeros(self.demands)
+        self.turned = zeros(self.demands)
         self.own: TimedClaim | None = None
         """The reservation that the search takes as free, since it is to be moved."""
-        self.mine = _view(np.zeros(self.words, dtype=np.uint64))
+        self.mine = view(np.zeros(self.words, dtype=np.uint64))
         """The bits of its targets."""
         self.short = False
         """Whether something took more than was free, until that is set back."""
@@ -315,7 +312,7 @@ class Profile:
         """Return the rows of a claim of the kernel."""
         targets, whole, cells, units = self.kernel.claim(job)
         size = 1 + self.width
-        rows = _zeros((len(targets) + len(whole)) * size)
+        rows = zeros((len(targets) + len(whole)) * size)
         to = 0
         for i in range(len(targets) + len(whole)):
             touches = i < len(targets)
@@ -336,7 +333,7 @@ class Profile:
     def reserve(self, job: int, kind: int, begin: float, end: float) -> None:
         """Book the placement that was found last for a job, from `begin` until `end` (seconds)."""
         self._write(self.demand[kind])
-        rows = _zeros(self.count * (1 + self.width))
+        rows = zeros(self.count * (1 + self.width))
         rows[:] = self.draft[: len(rows)]
         self.reserved[job] = TimedClaim(begin, end, rows)
         self._shift(rows, begin, end, -1)
@@ -360,7 +357,7 @@ class Profile:
         """Shut some targets to all jobs from `begin` until `end` (seconds)."""
         rows = np.zeros((len(targets), 1 + self.width), dtype=np.int64)
         rows[:, 0], rows[:, self.width] = np.asarray(self.rank)[targets], 1
-        self._shift(_view(rows.reshape(-1)), begin, end, -1)
+        self._shift(view(rows.reshape(-1)), begin, end, -1)
 
     def _write(self, d: int) -> None:
         """Write the rows of the last placement to `draft`; of demand -1 they shut the targets."""
@@ -579,15 +576,6 @@ class Profile:
             i += 1
 
     # --- searches -------------------------------------------------------------------------------
-
-    def copies_now(self, kind: int) -> int:
-        """Return the copies of the demand of a kind that fit now, though perhaps not for long."""
-        d = self.demand[kind]
-        return self.total[d * self.room + self.begin[d]]
-
-    def fits_now(self, kind: int) -> bool:
-        """Whether a kind fits now, though perhaps not for long."""
-        return self.copies_now(kind) >= self.amount[kind]
 
     def may_now(self, kind: int, seconds: float) -> bool:
         """Whether totals do not rule out that a kind fits from now on for some seconds."""
@@ -857,28 +845,20 @@ def _end(start: float, seconds: float) -> float:
     return end if end > start else nextafter(start, NEVER)
 
 
-def _row(numbers: Any) -> memoryview[int]:
-    return _view(np.array(numbers, dtype=np.int64).reshape(-1))
-
-
-def _zeros(size: int) -> memoryview[int]:
-    return _view(np.zeros(size, dtype=np.int64))
-
-
 def _times(size: int, time: float) -> Any:
-    return _view(np.full(size, time))
+    return view(np.full(size, time))
 
 
 def _like(row: Any) -> Any:
-    return _view(np.zeros_like(np.asarray(row)))
+    return view(np.zeros_like(np.asarray(row)))
 
 
 def _longer(row: Any) -> Any:
     """Return a row of twice the length that begins with these numbers."""
-    return _view(np.concatenate([np.asarray(row), np.zeros_like(np.asarray(row))]))
+    return view(np.concatenate([np.asarray(row), np.zeros_like(np.asarray(row))]))
 
 
 def _wider(table: Any, room: int) -> Any:
     """Return a table with rows of twice the length, which was `room`."""
     found = np.asarray(table).reshape(-1, room)
-    return _view(np.concatenate([found, np.zeros_like(found)], axis=1).reshape(-1))
+    return view(np.concatenate([found, np.zeros_like(found)], axis=1).reshape(-1))

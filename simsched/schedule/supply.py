@@ -106,10 +106,6 @@ class Supply(ABC):
 
     # -- now ------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def free_units(self) -> int:
-        """Return the free units of the counted type; without one, the idle execution targets."""
-
     def could_start(self, job: int) -> bool:
         """Whether counts and sums of free units do not rule out that the job starts now."""
         kinds, kind = self.kinds, self.table.kinds[job]

@@ -148,15 +148,17 @@ class Case:
     def compare(self):
         """Compare the copies at each time, and look for a few kinds."""
         self.profile.check()
+        present = np.zeros(len(self.demands), np.int64)
         for target in range(len(self.capacity)):
             n = self.order.tolist().index(target)
             times = self.profile.segments(target)
+            present += times[0][2]
             for time, _, copies in times:
                 assert copies == [self.plain.copies(d, time)[n] for d in range(len(self.demands))]
         for kind, (d, amount) in enumerate(self.kinds):
             now = self.plain.copies(d, self.plain.now).sum()
-            assert self.profile.copies_now(kind) == now
-            assert self.profile.fits_now(kind) == (now >= amount)
+            assert present[d] == now
+            assert self.profile.may_now(kind, 0) == (now >= amount)
 
     def look(self, kind, seconds, begin, before):
         """Search, compare, and return the start."""
