@@ -37,13 +37,12 @@ if TYPE_CHECKING:
     from simsched.site.site import Site
 
 SEED = 18
-SLURM_CONF = """
+RULES = """
 ClusterName=made-up
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=30,bf_window=2880,bf_resolution=300,bf_max_job_test=500
 PriorityType=priority/multifactor
 PriorityDecayHalfLife=7-0
 PriorityMaxAge=7-0
@@ -51,6 +50,10 @@ PriorityWeightAge=1000
 PriorityWeightFairshare=10000
 PriorityWeightJobSize=500
 PriorityWeightPartition=1000
+"""
+"""What sites have in common: cores, memory and gpus are counted, and multifactor priority with fair tree."""
+SLURM_CONF = f"""{RULES}
+SchedulerParameters=bf_interval=30,bf_window=2880,bf_resolution=300,bf_max_job_test=500
 NodeName=c[001-144] Sockets=2 CoresPerSocket=32 RealMemory=256000
 NodeName=g[01-16] Sockets=2 CoresPerSocket=32 RealMemory=512000 Gres=gpu:a100:4
 PartitionName=batch Nodes=ALL Default=YES MaxTime=2-00:00:00 PriorityJobFactor=1

@@ -29,24 +29,13 @@ import numpy as np
 import simsched as ss
 from analysis.benchmarks import bench_mixed
 from analysis.benchmarks.bare_loop import bare_loop
+from analysis.benchmarks.bench_production import RULES
 from analysis.benchmarks.bench_run import CURIE, HPC2N, KTH, SDSC, TRACES, machine
 from simsched.workload.save import save_workload
 
 SEED = 33
-SLURM_CONF = """
-ClusterName=generated
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core_Memory
-GresTypes=gpu
-SchedulerType=sched/backfill
+SLURM_CONF = f"""{RULES}
 SchedulerParameters=bf_interval=60,bf_window=2880,bf_resolution=300,bf_max_job_test=1000
-PriorityType=priority/multifactor
-PriorityDecayHalfLife=7-0
-PriorityMaxAge=7-0
-PriorityWeightAge=1000
-PriorityWeightFairshare=10000
-PriorityWeightJobSize=500
-PriorityWeightPartition=1000
 NodeName=c[001-384] Sockets=2 CoresPerSocket=32 RealMemory=256000
 NodeName=m[01-96] Sockets=2 CoresPerSocket=32 RealMemory=1024000
 NodeName=g[01-48] Sockets=2 CoresPerSocket=32 RealMemory=512000 Gres=gpu:a100:4
