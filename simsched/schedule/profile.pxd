@@ -9,7 +9,7 @@ cdef unsigned long long[::1] BIT
 cdef long long[::1] PLACE
 
 @cython.locals(end=cython.double)
-cdef double _end(double start, double seconds) except -1
+cpdef double end_of(double start, double seconds) except -1
 
 cdef class TimedClaim:
     cdef readonly double begin

@@ -606,7 +606,7 @@ class Profile:
                 i -= 1
         j = i  # no step of the window before j has too few copies in total
         while start < before:
-            end = _end(start, seconds)
+            end = end_of(start, seconds)
             # A target hosts at most what it hosts at any time of the window, so no total may be too small.
             limit = min(end, owned)
             while j < stop and self.at[base + j] < limit and self.total[base + j] >= amount:
@@ -725,7 +725,7 @@ class Profile:
         self.own = None
         if start < NEVER:
             self.withdraw(job)
-            self.reserve(job, kind, start, _end(start, seconds))
+            self.reserve(job, kind, start, end_of(start, seconds))
         return start
 
     def least(self, begin: float, end: float) -> Integers:
@@ -839,7 +839,7 @@ class Profile:
         assert used == [1] * len(self.unused)
 
 
-def _end(start: float, seconds: float) -> float:
+def end_of(start: float, seconds: float) -> float:
     """Return the end of a window; a job of zero seconds needs its resources for a moment."""
     end = start + seconds
     return end if end > start else nextafter(start, NEVER)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

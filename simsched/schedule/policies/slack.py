@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.schedule.policies.conservative import Conservative
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
     from simsched.schedule.pass_context import PassContext

@@ -26,7 +26,8 @@ import numpy as np
 
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.policies.replanning import Reach, Replanning
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from simsched.schedule.profiles.gap import end_of
+from simsched.schedule.profile import end_of
 
 
 class FreeSteps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from math import nextafter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -19,14 +18,6 @@ class Gap(NamedTuple):
 
     start: float
     selection: Selection | None
-
-
-def end_of(start: float, duration: float) -> float:
-    """Return the end of a reservation in seconds.
-
-    A job of zero seconds needs its resources for a moment, so its reservation is not empty.
-    """
-    return start + duration if duration else nextafter(start, NEVER)
 
 
 class Bounds:

@@ -12,8 +12,9 @@ import numpy as np
 from simsched.match.search.counts import beneath
 from simsched.match.state.masks import listed
 from simsched.match.state.selection import Draw, Selection, changed
+from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.free_steps import FreeSteps
-from simsched.schedule.profiles.gap import NEVER, Bounds, Gap, end_of
+from simsched.schedule.profiles.gap import NEVER, Bounds, Gap
 from simsched.schedule.profiles.remainder import is_free, set_aside
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ import numpy as np
 
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 from simsched.simulation.environment import LAST
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from simsched.errors import ConfigError
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
-from simsched.schedule.profiles.gap import NEVER, end_of
+from simsched.schedule.profile import end_of
+from simsched.schedule.profiles.gap import NEVER
 from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
 from simsched.simulation.forecast.past_forecasts import ForecastSampler
 from simsched.simulation.options.dated_times import time_of_run
