@@ -34,7 +34,7 @@ class Reservations(Protocol):
         """Come to the present; return False if a reservation may no longer have what it was made for."""
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
-        """Make the reservations again, in the order of their starts; return the starts of those that hold."""
+        """Make the reservations again, the oldest first; return the starts of those that hold."""
 
     def earliest(self, job: int, before: float = NEVER) -> float:
         """Return the first start before a time, from which the job could run to its end, or `NEVER`."""
@@ -65,8 +65,9 @@ class Reservations(Protocol):
         """
 
     def begin(self, job: int) -> Selection | None:
-        """Return resources with which a job may start now, or None; its reservation, if it has one, is gone.
+        """Return resources with which a job may start now, or None.
 
+        Its reservation, if it has one, is gone, unless it begins later and the job may not start.
         Without a reservation these are what was found last. With one they are chosen again, since more may be
         free than was expected.
         """
@@ -114,13 +115,13 @@ class CountedReservations:
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
         """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun.
 
-        Those to come are kept first, as they were promised; a start that was missed gives way to them.
+        They are kept in the order in which they were made: an older promise counts more.
         """
         profile, now = self._profile, self._supply.now
         for job in list(profile.reserved):
             profile.withdraw(job)
         kept = {}
-        for job, start in sorted(starts.items(), key=lambda item: (item[1] < now, item[1])):
+        for job, start in starts.items():
             begin = max(start, now)
             before = end_of(end_of(begin, 0), 0)
             found = profile.earliest(self._kind[job], self._seconds[job], begin, before)
@@ -177,7 +178,10 @@ class CountedReservations:
     def begin(self, job: int) -> Selection | None:
         """Choose targets again if there was a reservation, and draw units on them."""
         profile, kind, now = self._profile, self._kind[job], self._supply.now
-        if job in profile.reserved:
+        mine = profile.reserved.get(job)
+        if mine is not None:
+            if mine.begin > now and profile.move(job, kind, self._seconds[job], end_of(now, 0)) == NEVER:
+                return None
             profile.withdraw(job)
             if self.earliest(job, end_of(now, 0)) > now:
                 return None

@@ -15,7 +15,7 @@ A reservation is so many copies on each target. Where a job runs is decided when
 free then.
 
 Announced maintenance is planned around. A failure, a drain, an overrun, a preemption or a stopped queue may
-break a promise. Then the reservations that still hold are kept in the order of their starts, and the others
+break a promise. Then the reservations that still hold are kept, the oldest first, and the others
 are made again.
 """
 
@@ -179,8 +179,11 @@ class Conservative:
         """Start a job for which there are resources now, in the present beside all reservations.
 
         If they are not actually free, for a reason that the plan did not know, it gets another reservation.
+        One that is still behind a moment stays.
         """
         selection = profile.begin(job)
+        if selection is None and self.starts.get(job, NEVER) > context.now:
+            return
         reserved = self.starts.pop(job, None) is not None
         if selection is None:
             if reserved:

@@ -10,12 +10,12 @@ from simsched.schedule.profile import end_of
 class FreeSteps:
     """`free[i]` units are free from `times[i]` to `times[i + 1]` seconds; the last step has no end.
 
-    >>> steps = FreeSteps([0, 10, 20], [2, 3, 8])
-    >>> steps.find(3, 15), steps.find(9, 1)
+    >>> steps = FreeSteps([0.0, 10.0, 20.0], [2, 3, 8])
+    >>> steps.find(3, 15.0), steps.find(9, 1.0)
     (1, None)
-    >>> steps.take(1, 3, 15)
+    >>> steps.take(1, 3, 15.0)
     >>> steps.times, steps.free
-    ([0, 10, 20, 25], [2, 0, 5, 8])
+    ([0.0, 10.0, 20.0, 25.0], [2, 0, 5, 8])
     """
 
     __slots__ = ("free", "times")

@@ -37,11 +37,11 @@ class GeneralReservations:
 
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
         """Keep the reservations of which the resources are still free over all their time."""
-        before, self._gaps = self._gaps, {}
-        for job, start in sorted(starts.items(), key=lambda item: item[1]):
+        before, self._gaps, now = self._gaps, {}, self._supply.now
+        for job, start in starts.items():
             if job not in before:
                 continue
-            gap = Gap(max(start, self._supply.now), before[job].selection)
+            gap = Gap(max(start, now), before[job].selection)
             if self._profile.fits(job, gap):
                 self._profile.restore(job, gap)
                 self._gaps[job] = gap
@@ -99,6 +99,8 @@ class GeneralReservations:
         found = self._profile.due(job, gap, fresh=own is None)
         if found is not None:
             self._gaps[job] = Gap(self._supply.now, found)
+        elif gap.start > self._supply.now:
+            return None
         self.withdraw(job)
         self._found = Gap(self._supply.now, found)
         return found
