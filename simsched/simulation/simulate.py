@@ -262,11 +262,11 @@ def engine_of(
     needed = conditions if conditions.conditional else None
     limited = None
     if config.limits or (not config.plays_log and has_array_limits(jobs)):
-        from simsched.simulation.limits.limited_jobs import limit_jobs
+        from simsched.simulation.limits.limited_jobs import LimitedJobs
 
         groups = None if admission is None else admission.groups
         whole = find_policy(config.match_policy).whole_nodes
-        limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
+        limited = LimitedJobs(config.limits, prepared, index, groups, jobs, whole=whole)
     engine = Engine(prepared, index, config, recorder, admission=admission, closures=closures, env=env)
     add_features(
         engine, index, jobs, admission=admission, closures=closures, conditions=needed, limited=limited

@@ -12,7 +12,8 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on, memory_in
+from simsched.simulation.limits.limit_kinds import memory_in
+from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -22,7 +22,7 @@ from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -70,7 +70,7 @@ class Prepared:
     takes_whole_targets: bool
     holds: dict[int, str]
     cancels: dict[int, float]
-    special: Set[int]
+    special: set[int]
     recorded: RecordedStarts | None = None
     priority: PriorityColumns | None = None
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Request
     from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limited_jobs import GrowingLimits
+    from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Job
 
@@ -109,7 +109,7 @@ class Growth:
         *,
         admission: Admission | None,
         expected: Sequence[Job],
-        limits: GrowingLimits | None = None,
+        limits: LimitedJobs | None = None,
     ) -> None:
         self._limits = limits
         self._engine, self._index = engine, index
@@ -185,7 +185,7 @@ class Growth:
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
         ))  # fmt: skip
         if self._limits is not None:
-            self._limits.add(number, job)
+            self._limits.add(job)
         for hear in engine.on.joined:
             hear(number, job, queue)
         engine.progress.states.append(JobState.NEW)

@@ -27,7 +27,7 @@ from simsched.simulation.engine import Engine
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
 from simsched.simulation.features import add_features
-from simsched.simulation.limits.limited_jobs import GrowingLimits
+from simsched.simulation.limits.limited_jobs import LimitedJobs
 from simsched.simulation.live.arrivals import Arrivals
 from simsched.simulation.live.grown_run import grow
 from simsched.simulation.live.growth import Growth, nothing_prepared
@@ -136,7 +136,7 @@ class OpenSimulation(NodeCommands, RunSession):
         limits = None
         if config.limits:
             groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
-            limits = GrowingLimits(config.limits, prepared, index, groups, whole=whole)
+            limits = LimitedJobs(config.limits, prepared, index, groups, whole=whole)
         self.engine = engine = Engine(
             prepared, index, config, recorder, admission=admission, closures=closures, env=env
         )
@@ -149,7 +149,7 @@ class OpenSimulation(NodeCommands, RunSession):
             growth.jobs,
             admission=admission,
             closures=closures,
-            limited=None if limits is None else limits.limited,
+            limited=limits,
             open_=True,
         )
         disruption: Any = engine.parts["disruption"]
