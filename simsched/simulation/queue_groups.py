@@ -207,18 +207,15 @@ class QueueGroups:
                 if isinstance(order, FairShare):  # an open simulation refuses the other
                     order.enlarge(table)
 
-    def merge(self, apart: int = 0) -> None:
-        """Put all jobs into one group, because a job that is in no queue may run anywhere.
-
-        The last groups are kept `apart`: those of advance reservations.
-        """
+    def merge(self) -> None:
+        """Put the jobs of all queues into one group, because a job that is in no queue may run anywhere."""
         assert self._admission is not None
-        ordinary = len(self.groups) - apart
+        ordinary = self._admission.ordinary
         first, *others = self.groups[:ordinary]
         for group in others:
             for job in sorted(group.queue):
                 first.queue.add(job)
-        self._admission.groups[:] = [max(0, group - ordinary + 1) for group in self._admission.groups]
+        self._admission.merge()
         self.groups = [first, *self.groups[ordinary:]]
         self.shares = self.shares[:1]
         self.touch(released=True)

@@ -14,7 +14,7 @@ from simsched.garbage import collector_paused
 from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.admission import admit
+from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
 from simsched.simulation.features import add_features
 from simsched.simulation.jobs.conditions import Conditions
@@ -32,7 +32,6 @@ from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
-from simsched.simulation.reservations.reservation_book import admit_reserved
 from simsched.simulation.unread_units import forget_units
 from simsched.workload.job import has_array_limits
 
@@ -236,14 +235,10 @@ def engine_of(
     index = cluster.index
     config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
-    admission = None
-    if config.queues is not None:
-        together = config.schedules_as_slurm
-        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit, together=together)
-        workload = replace(workload, jobs=admission.jobs)
+    admission = admission_to(config, index, workload.jobs)
+    if config.queues is not None and admission is not None:
+        workload = replace(workload, jobs=tuple(admission.jobs))
     jobs = workload.jobs
-    if config.reservations:
-        admission = admit_reserved(jobs, config.reservations, admission)
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
     requested, never = with_requests(jobs, config.licenses)

@@ -21,7 +21,7 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import seldom_collected
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.admission import admit
+from simsched.simulation.admission import admission_to
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine import Engine
 from simsched.simulation.engine_state import capture, restore
@@ -44,7 +44,6 @@ from simsched.simulation.outages.disruption import closures_of
 from simsched.simulation.outages.outages import DRAIN
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.reservations.reservation_book import admit_reserved
 from simsched.simulation.simulate import RunSession, log_of, pools_of
 from simsched.workload.job import Job, Workload
 
@@ -117,13 +116,7 @@ class OpenSimulation(NodeCommands, RunSession):
         """Make the engine of a run without jobs."""
         cluster, config = self.cluster, self.config
         index = cluster.index
-        admission: Any = None
-        if config.queues is not None:
-            together = config.schedules_as_slurm
-            admission = admit((), config.queues, index, no_limit=config.no_limit, together=together)
-            admission = replace(admission, rejected={})
-        if config.reservations:
-            admission = admit_reserved((), config.reservations, admission)
+        admission = admission_to(config, index)
         self.prepared = prepared = nothing_prepared(config, index, admission)
         ids: list[int | str] = []
         log = events = None
@@ -135,7 +128,8 @@ class OpenSimulation(NodeCommands, RunSession):
         closures = closures_of(config.outages, index)
         limits = None
         if config.limits:
-            groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
+            groups = None if admission is None else admission.groups
+            whole = find_policy(config.match_policy).whole_nodes
             limits = LimitedJobs(config.limits, prepared, index, groups, whole=whole)
         self.engine = engine = Engine(
             prepared, index, config, recorder, admission=admission, closures=closures, env=env
