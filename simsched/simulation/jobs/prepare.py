@@ -75,14 +75,21 @@ class Prepared:
     recorded: RecordedStarts | None = None
     priority: PriorityColumns | None = None
 
-    def note(self, at: int, job: Job, *, dependent: bool) -> None:
-        """Note whether a job is held, is cancelled, or may not be queued at once for another reason."""
-        if job.hold or job.urgency == 0:
-            self.holds[at] = HELD
-        if job.cancel_at is not None:
-            self.cancels[at] = job.cancel_at
-        if dependent or at in self.rejected or at in self.holds or at in self.cancels:
-            self.special.add(at)
+    def note(self, jobs: Sequence[Job], first: int, dependent: Collection[int]) -> None:
+        """Note which jobs are held, are cancelled, or may not be queued at once for another reason.
+
+        The first of them has the number `first`.
+        """
+        rejected = self.rejected
+        for at, job in enumerate(jobs, first):
+            if job.hold or job.urgency == 0:
+                self.holds[at] = HELD
+                self.special.add(at)
+            if job.cancel_at is not None:
+                self.cancels[at] = job.cancel_at
+                self.special.add(at)
+            if at in rejected or at in dependent:
+                self.special.add(at)
 
 
 def prepare(
@@ -107,7 +114,7 @@ def prepare(
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
     grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
     times = [times_of(job.runtime, duration, grace) for job, duration in zip(jobs, durations, strict=True)]
-    runtimes, timeouts = [runtime for runtime, _ in times], bytearray(timeout for _, timeout in times)
+    runtimes, timeouts = [runtime for runtime, _ in times], bytearray([timeout for _, timeout in times])
     recorded = recorded_starts(jobs, index) if config.plays_log else None
     judge = Judge(kinds, admission, recorded)
     never = never or {}
@@ -129,16 +136,15 @@ def prepare(
         more["tiers"] = np.array(admission.tiers, dtype=np.int64)
         if config.schedules_as_slurm:
             more["partition_targets"] = partition_targets(config.queues, index)
-    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide, **more)
     submits = [job.submit for job in jobs]
+    table = _table(jobs, kinds, numbers, submits, durations, judged, counts_decide=counts_decide, **more)
     whole = _takes_whole_targets(table.single, index)
     sizes = table.sizes.tolist()
     priority = _priority(config, jobs, table, index, kinds)
     made = Prepared(
         table, submits, runtimes, timeouts, rejected, sizes, whole, {}, {}, set(), recorded, priority
     )
-    for at, job in enumerate(jobs):
-        made.note(at, job, dependent=at in dependent)
+    made.note(jobs, 0, dependent)
     return made
 
 
@@ -234,12 +240,16 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        specs = [job.jobspec for job in jobs]
-        ids = list(map(id, specs))
-        for key, spec in dict(zip(ids, specs, strict=True)).items():
-            if key not in known:
-                known[key] = self._compile(spec)
-        return list(map(known.__getitem__, ids))
+        for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
+            self.number(spec)
+        return [known[id(job.jobspec)] for job in jobs]
+
+    def number(self, jobspec: Jobspec) -> int:
+        """Return the number of a request that is kept, so that no other has its id."""
+        found = self._by_spec.get(id(jobspec))
+        if found is None:
+            found = self._by_spec[id(jobspec)] = self._compile(jobspec)
+        return found
 
     def _compile(self, jobspec: Jobspec) -> int:
         try:
@@ -309,6 +319,7 @@ def _table(
     jobs: Sequence[Job],
     kinds: Kinds,
     numbers: list[int],
+    submits: list[float],
     durations: list[float],
     judged: list[float],
     *,
@@ -320,7 +331,7 @@ def _table(
         kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
         counting=counting_of(kinds, counts_decide=counts_decide),
         kinds=numbers,
-        submits=np.array([job.submit for job in jobs], dtype=np.float64),
+        submits=np.array(submits, dtype=np.float64),
         durations=durations,
         judged=judged,
         priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),

@@ -162,7 +162,7 @@ class Growth:
         self.jobs.append(job)
         requested, never = with_requests((job,), self._config.licenses)
         self._requested += requested
-        (kind,) = self._kinds.numbers(requested)
+        kind = self._kinds.number(requested[0].jobspec)
         if kind >= len(self._table.kind_sizes):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
@@ -177,7 +177,7 @@ class Growth:
                 self._refused[number] = refusal
         if number in self._refused:
             prepared.rejected[number] = self._refused[number]
-        prepared.note(number, job, dependent=self._concerns(job))
+        prepared.note((job,), number, (number,) if self._concerns(job) else ())
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
