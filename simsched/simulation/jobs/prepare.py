@@ -19,6 +19,7 @@ from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import partition_targets, size_fault
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
+from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
@@ -157,6 +158,12 @@ def _priority(
     from simsched.simulation.jobs.priority_columns import priority_columns
 
     return priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
+
+
+def counts_suffice(config: RunConfig) -> bool:
+    """Whether counts may decide matches: no target is closed at known times or for some jobs."""
+    only_failures = all(outage.kind == FAILURE for outage in config.outages)
+    return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
 
 
 class Judge:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
+    from simsched.simulation.queues import Queue
+    from simsched.workload.job import Job
 
 
 class LimitKeeper(Listener):
@@ -57,6 +59,10 @@ class LimitKeeper(Listener):
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
         engine.queues.limit(self)
+
+    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
+        """Take in a job that arrives during the run."""
+        self._jobs.add(job)
 
     # -- submission ---------------------------------------------------------------------------
 

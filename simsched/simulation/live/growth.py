@@ -28,13 +28,12 @@ from simsched.simulation.jobs.prepare import (
     Kinds,
     Prepared,
     counting_of,
-    prepare,
+    counts_suffice,
     times_of,
 )
 from simsched.simulation.jobs.priority_columns import priority_columns, refuse_job
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
-from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
@@ -44,20 +43,13 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig, index: Index, admission: Admission | None) -> Prepared:
-    """Return the columns of a run whose jobs will be added.
-
-    Raises
-    ------
-    ConfigError
-        for an option that needs all jobs of a run at its beginning.
-    """
+def refuse_closed(config: RunConfig) -> None:
+    """Raise a ConfigError for an option that needs all jobs of a run at its beginning."""
     if config.plays_log:
         text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
         raise ConfigError(text, expected="simulate")
@@ -68,7 +60,6 @@ def nothing_prepared(config: RunConfig, index: Index, admission: Admission | Non
             "an open simulation does not make the accounts of fair share from its jobs",
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
-    return prepare((), index, config, admission=admission)
 
 
 class GrowthRecord(NamedTuple):
@@ -98,31 +89,20 @@ class Growth:
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        index: Index,
-        *,
-        admission: Admission | None,
-        expected: Sequence[Job],
-        limits: LimitedJobs | None = None,
-    ) -> None:
-        self._limits = limits
+    def __init__(self, engine: Engine, index: Index, jobs: list[Job], expected: Sequence[Job]) -> None:
         self._engine, self._index = engine, index
         self._config = engine.config
-        self._admission = admission
+        self._admission = admission = engine.queues.admission
         self._prepared: Any = engine.prepared
         self._table: Any = engine.prepared.table
         by_target = self._config.schedules_as_slurm
         self._kinds = Kinds(index, find_policy(self._config.match_policy), by_target=by_target)
         self._judge = Judge(self._kinds, admission)
-        drained = any(outage.kind != FAILURE for outage in self._config.outages)
         self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
-        by_graph = drained or self._config.epilog[1] or self._config.reservations or self._config.suspends
-        self._counts_decide = not by_graph
+        self._counts_decide = counts_suffice(self._config)
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
-        self.jobs: list[Job] = []
+        self.jobs = jobs
         self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
@@ -182,8 +162,6 @@ class Growth:
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
         ))  # fmt: skip
-        if self._limits is not None:
-            self._limits.add(job)
         for hear in engine.on.joined:
             hear(number, job, queue)
         engine.progress.states.append(JobState.NEW)
