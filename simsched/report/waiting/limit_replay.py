@@ -224,7 +224,7 @@ class LimitReplay:
         The tables do not have it, so it is that of R.
         """
         found: dict[str, float] = {}
-        if not any("memory" in dict(rule.most) for rule in self.rules):
+        if not any(KINDS[quantity].unit == "memory" for rule in self.rules for quantity, _ in rule.most):
             return found
         causes = self._causes
         assert causes.cluster is not None
