@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Prepared:
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
+    kinds : the distinct requests.
+    judge : finds the jobs that can never run.
     recorded : the starts of the log, if the run plays them.
     priority : the columns of the order ``multifactor``; None under any other order.
     """
@@ -70,11 +72,13 @@ class Prepared:
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
     takes_whole_targets: bool
-    holds: dict[int, str]
-    cancels: dict[int, float]
-    special: set[int]
-    recorded: RecordedStarts | None = None
-    priority: PriorityColumns | None = None
+    kinds: Kinds
+    judge: Judge
+    recorded: RecordedStarts | None
+    priority: PriorityColumns | None
+    holds: dict[int, str] = field(default_factory=dict)
+    cancels: dict[int, float] = field(default_factory=dict)
+    special: set[int] = field(default_factory=set)
 
     def note(self, jobs: Sequence[Job], first: int, dependent: Collection[int]) -> None:
         """Note which jobs are held, are cancelled, or may not be queued at once for another reason.
@@ -143,7 +147,7 @@ def prepare(
     sizes = table.sizes.tolist()
     priority = _priority(config, jobs, table, index, kinds)
     made = Prepared(
-        table, submits, runtimes, timeouts, rejected, sizes, whole, {}, {}, set(), recorded, priority
+        table, submits, runtimes, timeouts, rejected, sizes, whole, kinds, judge, recorded, priority
     )
     made.note(jobs, 0, dependent)
     return made
@@ -334,7 +338,7 @@ def _table(
     **more: Any,
 ) -> JobTable:
     return JobTable(
-        by_kind=kinds.requests,
+        by_kind=list(kinds.requests),
         kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
         counting=counting_of(kinds, counts_decide=counts_decide),
         kinds=numbers,

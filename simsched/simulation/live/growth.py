@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from simsched.errors import ConfigError
-from simsched.match.policies.policy import find_policy
 from simsched.match.state.availability import Availability
 from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.job_table import NewJob
@@ -24,7 +23,6 @@ from simsched.simulation.jobs.conditions import Conditions, Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
     UNLIMITED,
-    Judge,
     Kinds,
     Prepared,
     counting_of,
@@ -92,12 +90,10 @@ class Growth:
     def __init__(self, engine: Engine, index: Index, jobs: list[Job], expected: Sequence[Job]) -> None:
         self._engine, self._index = engine, index
         self._config = engine.config
-        self._admission = admission = engine.queues.admission
+        self._admission = engine.queues.admission
         self._prepared: Any = engine.prepared
         self._table: Any = engine.prepared.table
-        by_target = self._config.schedules_as_slurm
-        self._kinds = Kinds(index, find_policy(self._config.match_policy), by_target=by_target)
-        self._judge = Judge(self._kinds, admission)
+        self._kinds: Kinds = engine.prepared.kinds
         self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
         self._counts_decide = counts_suffice(self._config)
@@ -152,7 +148,7 @@ class Growth:
         prepared.timeouts.append(timeout)
         prepared.sizes.append(self._table.kind_sizes[kind])
         if number >= self._repeats:  # a job is not judged again when the cluster grows
-            refusal = self._judge.refusal(number, kind, runtime, never.get(0) or self._why_never(kind))
+            refusal = prepared.judge.refusal(number, kind, runtime, never.get(0) or self._why_never(kind))
             if refusal is not None:
                 self._refused[number] = refusal
         if number in self._refused:
