@@ -81,7 +81,8 @@ class LimitedJobs:
         if number in prepared.rejected:
             self.of.append(None)
             return
-        verdict = self._verdict(number, self._limits.names_of(job))
+        names = self._limits.names_of(job)
+        verdict = self._verdicts.get(names) or self._verdict(number, names)
         self.of.append(verdict.cohort)
         if verdict.submitted:
             self.submitted[number] = verdict.submitted
@@ -99,7 +100,7 @@ class LimitedJobs:
         if reads is None:
             kinds = (one.limit.kind.reads for one in self._limits.of(names))
             reads = self._reads[names] = max(kinds, default=NAMES)
-        key: object = names
+        key: object = names  # of the jobs of one queue of which only the names count
         if reads:
             table = self._prepared.table
             key = (names, table.kinds[number], table.durations[number] if reads == TIME else None)
