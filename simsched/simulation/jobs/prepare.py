@@ -123,10 +123,14 @@ def prepare(
     recorded = recorded_starts(jobs, index) if config.plays_log else None
     judge = Judge(kinds, admission, recorded)
     never = never or {}
+    # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
+    each = admission is not None or recorded is not None or bool(never)
+    odd = [each or request is None for request in kinds.requests]
     rejected = {
         at: found
         for at, (kind, runtime) in enumerate(zip(numbers, runtimes, strict=True))
-        if (found := judge.refusal(at, kind, runtime, never.get(at))) is not None
+        if (odd[kind] or runtime == UNLIMITED)
+        and (found := judge.refusal(at, kind, runtime, never.get(at))) is not None
     }
     # Counts do not know which targets the log names.
     counts_decide = counts_decide and not (recorded is not None and recorded.places)
