@@ -864,7 +864,7 @@ class Profile:
 
 def end_of(start: float, seconds: float) -> float:
     """Return the end of a window; a job of zero seconds needs its resources for a moment."""
-    end = start + seconds
+    end = float(start + seconds)  # as it is where this is compiled, so that the same bytes are written
     return end if end > start else nextafter(start, NEVER)
 
 
