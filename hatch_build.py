@@ -20,7 +20,11 @@ ROOT = Path(__file__).resolve().parent
 SOURCES = [
     Path("simsched/match/kernel.py"),
     Path("simsched/match/state/free_runs.py"),
+    Path("simsched/schedule/kernel_shadow.py"),
+    Path("simsched/schedule/pass_context.py"),
     Path("simsched/schedule/profile.py"),
+    Path("simsched/schedule/profiles/plan.py"),
+    Path("simsched/schedule/queue.py"),
 ]
 DIRECTIVES = {
     "language_level": 3,

@@ -125,11 +125,6 @@ class Recorder:
                 self.promised[job] = start
         promised.clear()
 
-    def finish(self, job: int, now: float, result: int) -> None:
-        """Record the end of a job."""
-        self.end[job] = now
-        self.result[job] = result
-
     def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Record that a job released a part of its resources."""
         if self.log is not None:
