@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.match.kernel import view
 from simsched.plugins.plugin_errors import is_ours
 from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
 
@@ -60,7 +61,7 @@ class WaitingQueue:
         self.static = order.static and (isinstance(order, Order) or not is_open)
         self._room = np.empty(LEAST, dtype=np.int64)
         """The waiting jobs, sorted by rank, and place for more."""
-        self._jobs, self._count = memoryview(self._room), 0
+        self._jobs, self._count = view(self._room), 0
         self.fresh: list[int] = []
         self.gone: list[int] = []
         self.barred: set[int] = set()
@@ -106,12 +107,12 @@ class WaitingQueue:
     def _is_before(self, one: int, job: int) -> bool:
         return one < job if self._rank is None else self._rank[one] < self._rank[job]
 
-    def _fill(self, jobs: Sequence[int] | array[int]) -> None:
+    def _fill(self, jobs: Sequence[int] | array[int] | Integers) -> None:
         """Let these jobs wait, which are given by rank, and no others."""
         self._count = len(jobs)
         self._room = np.empty(max(LEAST, 2 * self._count), dtype=np.int64)
         self._room[: self._count] = jobs
-        self._jobs = memoryview(self._room)
+        self._jobs = view(self._room)
 
     # -- the order --------------------------------------------------------------------------------
 
@@ -163,7 +164,9 @@ class WaitingQueue:
         jobs = self.unordered()
         return self.ordered(jobs[chosen(jobs) & (jobs != first)])
 
-    def next(self, kernel: Kernel, at: int, kinds: Any, judged: Any, now: float, time: float, most: int) -> int:
+    def next(
+        self, kernel: Kernel, at: int, kinds: Any, judged: Any, now: float, time: float, most: int
+    ) -> int:
         """Return the place of the first job by rank, from a place on, that may start now (`Kernel.next`)."""
         return kernel.next(self._jobs[: self._count], at, kinds, judged, now, time, most)
 

@@ -179,10 +179,10 @@ class Supply(ABC):
         return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
     def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
-        """Yield those of some jobs, given in order, that the kernel does not rule out when it is their turn."""
+        """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
         kernel, now, count = self.kinds.kernel, self.now, len(jobs)
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at = kernel.next(jobs, 0, kinds, judged, now, *NO_LIMITS)
+        at = kernel.next(jobs, 0, kinds, judged, now, NEVER, ANY)
         if at < count:  # else the shadow need not be computed
             at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
         while at < count:

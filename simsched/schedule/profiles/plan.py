@@ -183,7 +183,7 @@ class Plan:
         """End a job, release its claim and return the selection."""
         selection = self.held.pop(job)
         if self.runs is not None:
-            self.idle += self.runs.release(selection)
+            self.idle += self.runs.release(selection)  # type: ignore[arg-type]
         else:
             self.idle += self._available.release(selection, alone=self._whole)
         end = self.until.pop(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -117,10 +118,11 @@ def prepare(
         if config.schedules_as_slurm:
             more["partition_targets"] = partition_targets(config.queues, index)
     table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide, **more)
-    submits = [job.submit for job in jobs]
+    submits = list(map(attrgetter("submit"), jobs))
     whole = _takes_whole_targets(table.single, index)
-    holds = {at: HELD for at, job in enumerate(jobs) if job.hold or job.urgency == 0}
-    cancels = {at: job.cancel_at for at, job in enumerate(jobs) if job.cancel_at is not None}
+    held = np.fromiter(map(attrgetter("hold"), jobs), np.bool_, len(jobs)) | (table.priorities == 0)
+    holds = dict.fromkeys(held.nonzero()[0].tolist(), HELD)
+    cancels = {at: time for at, time in enumerate(map(attrgetter("cancel_at"), jobs)) if time is not None}
     special = {*holds, *cancels, *rejected, *dependent}
     sizes = table.sizes.tolist()
     return Prepared(
@@ -226,7 +228,7 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        specs = [job.jobspec for job in jobs]
+        specs = list(map(attrgetter("jobspec"), jobs))
         ids = list(map(id, specs))
         for key, spec in dict(zip(ids, specs, strict=True)).items():
             if key not in known:
@@ -270,7 +272,7 @@ class Kinds:
 
 def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> tuple[list[float], bytearray]:
     """Return how long each job will run, and which of them are ended `grace` seconds after their duration."""
-    recorded = [job.runtime for job in jobs]
+    recorded = list(map(attrgetter("runtime"), jobs))
     runtimes = [
         duration if runtime is None else runtime
         for runtime, duration in zip(recorded, durations, strict=True)
@@ -320,13 +322,13 @@ def _table(
         kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
         counting=counting_of(kinds, counts_decide=counts_decide),
         kinds=numbers,
-        submits=np.array([job.submit for job in jobs], dtype=np.float64),
+        submits=np.fromiter(map(attrgetter("submit"), jobs), np.float64, len(jobs)),
         durations=durations,
         judged=judged,
-        priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),
+        priorities=np.fromiter(map(attrgetter("urgency"), jobs), np.int64, len(jobs)),
         deadlines=_deadlines(jobs),
-        users=[job.user for job in jobs],
-        banks=[job.bank for job in jobs],
+        users=list(map(attrgetter("user"), jobs)),
+        banks=list(map(attrgetter("bank"), jobs)),
         **more,
     )
 
@@ -339,7 +341,7 @@ def table_apart(jobs: Sequence[Job], kinds: Kinds) -> JobTable:
 
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
     """Return the deadline of each job, inf where it has none; None if no job has one."""
-    deadlines = [job.deadline for job in jobs]
+    deadlines = list(map(attrgetter("deadline"), jobs))
     if deadlines.count(None) == len(jobs):
         return None
     return np.array([np.inf if one is None else one for one in deadlines], dtype=np.float64)
