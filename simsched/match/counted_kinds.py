@@ -41,6 +41,9 @@ MAX_ENTRIES = 1 << 22
 """Demands times targets that a kernel counts at most; kinds of further demands are for the general search."""
 
 
+_NONE = np.zeros(0, dtype=np.int64)
+
+
 class CountedDemand(NamedTuple):
     """What a kernel counts: copies of a content on targets; `once`: each target hosts one copy at most."""
 
@@ -162,10 +165,22 @@ class CountedKinds:
             return [(name, least.get(name, 0)) for name in self._types]
         return list(content.flat or ())
 
-    def may(self) -> npt.NDArray[np.uint8]:
-        """Return for each demand and target whether the target is up and passes the constraint."""
-        rows = [each.content.eligible & self._available.up for each in self._demands]
+    def may(self, back: Ints = _NONE) -> npt.NDArray[np.uint8]:
+        """Return for each demand and target whether the target is up (or will be `back`) and may serve it."""
+        up = self._available.up.copy()
+        up[back] = True
+        rows = [each.content.eligible & up for each in self._demands]
         return np.array(rows, dtype=np.uint8).reshape(len(rows), len(self._available.up))
+
+    def units(self, back: Ints) -> Ints:
+        """Return the free units of each leaf pool, with those of some targets that are down."""
+        available = self._available
+        units = available.units.copy()
+        for name, hidden in available.hidden.items():
+            pool = available.index.pool_types[name]
+            here = np.flatnonzero(np.isin(pool.target, back) & pool.sound)
+            units[available.places[name] + here] += hidden[here]
+        return units
 
     def follow_status(self) -> None:
         """Note that targets went down or came up; they are counted again by themselves."""

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 from simsched.match.counted_kinds import CountedKinds
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.kernel_shadow import KernelShadow
+from simsched.schedule.profile import Profile, end_of
+from simsched.schedule.profile_shadow import ProfileShadow
 from simsched.schedule.profiles.earliest import earliest_by_bisection, earliest_in_turn
+from simsched.schedule.profiles.gap import NEVER
 from simsched.schedule.profiles.general_reservations import GeneralReservations
 from simsched.schedule.reservations import CountedReservations
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     import numpy.typing as npt
 
@@ -34,12 +39,40 @@ class GraphSupply(Supply):
         plan, requests = self.plan, self.table.by_kind
         return plan.count(lambda: CountedKinds(requests, plan.available, self._policy))
 
+    # -- now ------------------------------------------------------------------------------------
+
+    def fit(self, job: int) -> Selection | None:
+        """Return free resources on which the job may start now, or None."""
+        if not self._counts_beside_closures():
+            return super().fit(job)
+        present = self.present()
+        fits = present.earliest(job, end_of(self.now, 0)) <= self.now
+        return present.begin(job) if fits else None
+
+    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield those of some jobs that fit when it is their turn."""
+        if not self._counts_beside_closures():
+            yield from super().candidates(jobs, shadow)
+            return
+        kinds, seconds = self.table.kinds_array, self.table.durations_array
+        at = self._present().next_now(jobs, 0, kinds, seconds)
+        while at < len(jobs):
+            yield int(jobs[at])
+            at = self._present().next_now(jobs, at + 1, kinds, seconds)
+
+    def present(self) -> CountedReservations:
+        """Return the running jobs over time beside the closures, on which reservations are tried."""
+        return CountedReservations(self, self._present())
+
     # -- the first job of the queue -----------------------------------------------------------------
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""
         if not fixed and self._counts_decide(job):
             return KernelShadow(job, extra=extra)
+        if not fixed and self._counts_beside_closures() and self.table.judged is self.table.durations:
+            start = self.present().earliest(job)
+            return ProfileShadow(job, start, extra=extra) if start < NEVER else NoShadow(job)
         return self.shadow_of_states(job, extra=extra, fixed=fixed)
 
     def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
@@ -86,8 +119,21 @@ class GraphSupply(Supply):
         return self.kinds.components[self.table.kinds_array[jobs]]
 
     def _counts_all(self) -> bool:
-        """Whether the kernel counts all requests, and has all claims."""
-        kinds = self.kinds
+        """Whether the kernel counts all requests, has all claims, and closures are of whole targets."""
+        kinds, calendar, table = self.kinds, self.calendar, self.table
         # Of a kind that it counts and does not place, the matcher chooses numbers of units.
         decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
-        return self.is_steady and decides and -1 not in kinds.kernel.claims.values()
+        if not self._chooses_steadily or not decides or -1 in kinds.kernel.claims.values():
+            return False
+        # By its limit, and not by a prediction, a job has to end before its targets close.
+        return not calendar or (calendar.of_targets and table.durations is table.limits)
+
+    def _counts_beside_closures(self) -> bool:
+        """Whether there are closures, and counts decide nevertheless."""
+        return bool(self.calendar) and self._counts_all()
+
+    def _profile(self) -> Profile:
+        """Return a profile without closures and running jobs, with targets that are down and will be up."""
+        kinds, plan = self.kinds, self.plan
+        back = self.calendar.back(plan.available, self.now, NEVER, plan.outages)
+        return Profile(kinds.kernel, kinds.may(back), kinds.units(back))

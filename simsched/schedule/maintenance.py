@@ -52,6 +52,15 @@ class Calendar:
     def __bool__(self) -> bool:
         return bool(self._closures) or self._always
 
+    @property
+    def of_targets(self) -> bool:
+        """Whether only targets close, and to all windows that meet a closure."""
+        return all(not closure.units and closure.longer < 0 for closure in self._closures)
+
+    def lasting(self, now: float) -> Iterator[Closure]:
+        """Yield the closures that end after now (seconds)."""
+        return (closure for closure in self._closures if now < closure.end)
+
     def closed(self, begin: float, end: float) -> Ints | None:
         """Return the targets that are closed at some time from `begin` until `end` seconds; None if none are.
 
@@ -87,8 +96,8 @@ class Calendar:
         """Return the times in seconds after `after` at which targets open again."""
         return [closure.end for closure in self._closures if after < closure.end < float("inf")]
 
-    def opened(self, state: Availability, now: float, time: float, outages: Ints) -> Availability:
-        """Return `state` with the targets up whose maintenance has begun by `now` and will be over by `time`.
+    def back(self, state: Availability, now: float, time: float, outages: Ints) -> Ints:
+        """Return the targets that are down, and whose maintenance has begun by `now` and is over by `time`.
 
         `outages` is how many outages each target is in now. The end of a failure or a drain is not announced:
         a target that is also in one of these stays down.
@@ -97,7 +106,11 @@ class Calendar:
         for closure in self._closures:
             if closure.down and closure.start <= now < closure.end <= time:
                 over[closure.targets] += 1
-        back = np.flatnonzero((over > 0) & (over >= outages) & state.index.up & ~state.up)
+        return np.flatnonzero((over > 0) & (over >= outages) & state.index.up & ~state.up)
+
+    def opened(self, state: Availability, now: float, time: float, outages: Ints) -> Availability:
+        """Return `state` with the targets up that are down now and will be up by `time`."""
+        back = self.back(state, now, time, outages)
         if not len(back):
             return state
         state = state.copy(counts_only=state.partial is None)

@@ -130,6 +130,10 @@ cdef class Profile:
         start=cython.double,
     )
     cpdef double move(self, job, long long kind, double seconds, double before) except -1
+    @cython.locals(job=cython.longlong, kind=cython.longlong, before=cython.double)
+    cpdef Py_ssize_t next_now(
+        self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds
+    ) except -1
     @cython.locals(job=cython.longlong, claim=TimedClaim)
     cpdef Py_ssize_t next_turn(
         self, const long long[:] jobs, Py_ssize_t at, const long long[:] kinds, const double[:] seconds, set barred

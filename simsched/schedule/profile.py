@@ -79,9 +79,12 @@ class Profile:
         targets another one is to be made.
     running : the claims of the running jobs.
     reserved : the claims of the jobs with reservations.
+
+    Where targets that are down come back, `may` and `units` are given: which targets may host each demand
+    then, and the units of each leaf pool that no claim has.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, may: Any = None, units: Any = None) -> None:
         self.kernel = kernel
         self.now = -NEVER
         self.targets, self.demands = kernel.targets, kernel.demands
@@ -100,7 +103,8 @@ class Profile:
                 self.need[d * self.types + kernel.type[i]] += kernel.per[i]
         self.idle, self.whole, self.most = kernel.idle, kernel.whole, kernel.most
         self.demand, self.amount = kernel.demand, kernel.amount
-        may = np.asarray(kernel.may).reshape(self.demands, self.targets)[:, order] > 0
+        may = kernel.may if may is None else may
+        may = np.asarray(may).reshape(self.demands, self.targets)[:, order] > 0
         self.by = integers(np.concatenate([[0], may.sum(axis=0).cumsum()]))
         self.users = integers(may.T.nonzero()[1])
         """The demands that target n may host: from `by[n]` to `by[n + 1]`."""
@@ -112,7 +116,7 @@ class Profile:
         """Leaf pool → number of its target and its type (`target * types + type`); -1: on no target."""
         leaf = np.asarray(kernel.leaf).reshape(self.targets, -1)
         sums = np.zeros((self.targets, self.width), dtype=np.int64)
-        units = np.asarray(kernel.units)
+        units = np.asarray(kernel.units if units is None else units)
         for t in range(self.types):
             for column in range(columns[t], columns[t + 1]):
                 here = (leaf[order, column] >= 0).nonzero()[0]
@@ -746,6 +750,17 @@ class Profile:
             found[self.order[n]] = np.min(rows, axis=0)
         return found
 
+    def next_now(self, jobs: Any, at: int, kinds: Any, seconds: Any) -> int:
+        """Return the place of the first of some jobs, from a place on, that fits now, or their number."""
+        before = end_of(self.now, 0)
+        while at < len(jobs):
+            job = jobs[at]
+            kind = kinds[job]
+            if self._search(self.demand[kind], self.amount[kind], seconds[job], self.now, before) < NEVER:
+                break
+            at += 1
+        return at
+
     def next_turn(self, jobs: Any, at: int, kinds: Any, seconds: Any, barred: set[int]) -> int:
         """Return the place of the first job, from a place on, that moves, is due, or has no reservation.
 
@@ -776,6 +791,14 @@ class Profile:
         t = int(need.argmax())
         copies = rows[:, 1 + t] // need[t] if need[t] and not self.whole[d] else np.ones(len(rows), np.int64)
         return np.asarray(self.order)[rows[:, 0]].tolist(), copies.tolist()
+
+    def has(self, kind: int, place: tuple[Any, Any], begin: float, end: float) -> bool:
+        """Whether targets have these copies of a kind from `begin` until `end` (seconds)."""
+        d = self.demand[kind]
+        for target, copies in zip(*place, strict=True):
+            if self._least(self.rank[target], d, begin, end) < copies:
+                return False
+        return True
 
     def put(self, targets: Any, copies: Any) -> None:
         """Take copies on some targets as the placement that was found last."""

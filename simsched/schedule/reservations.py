@@ -94,6 +94,8 @@ class CountedReservations:
     def __init__(self, supply: Any, profile: Profile | None = None) -> None:
         self._supply = supply
         self._follows = profile is None
+        self._places: dict[int, Any] = {}
+        """Job → its reserved copies, from when another profile takes the place of one until `restore`."""
         self._begin(profile)
 
     def _begin(self, profile: Profile | None = None) -> None:
@@ -102,11 +104,13 @@ class CountedReservations:
         kinds: Any = supply.kinds
         self._kinds, self._kind, self._seconds = kinds, table.kinds, table.durations
         self._kernel: Kernel = kinds.kernel
-        self._profile = profile or supply.plan.follow(self._kernel, supply.now)
+        self._profile = profile or supply.follow()
 
     def open(self, now: float) -> bool:
         """Come to the present; return False if something else took what was reserved."""
-        if self._profile not in self._supply.plan.profiles:  # other targets are up, or there are more kinds
+        if self._profile not in self._supply.plan.profiles:
+            # Other targets are up, there are more kinds, or other closures.
+            self._places = self.places()
             self._begin()
             return False
         self._profile.advance(now)
@@ -115,16 +119,21 @@ class CountedReservations:
     def restore(self, starts: dict[int, float]) -> dict[int, float]:
         """Keep the starts that still fit; one that has passed is now, or a moment later behind an overrun.
 
-        They are kept in the order in which they were made: an older promise counts more.
+        They are kept in the order in which they were made: an older promise counts more. Each keeps its
+        targets, if it can; else it gets others at that time.
         """
         profile, now = self._profile, self._supply.now
+        places, self._places = {**self._places, **self.places()}, {}
         for job in list(profile.reserved):
             profile.withdraw(job)
         kept = {}
         for job, start in starts.items():
-            begin = max(start, now)
-            before = end_of(end_of(begin, 0), 0)
-            found = profile.earliest(self._kind[job], self._seconds[job], begin, before)
+            kind, seconds, place = self._kind[job], self._seconds[job], places.get(job)
+            begin = found = max(start, now)
+            if place is not None and profile.has(kind, place, begin, end_of(begin, seconds)):
+                profile.put(*place)
+            else:
+                found = profile.earliest(kind, seconds, begin, end_of(end_of(begin, 0), 0))
             if found < NEVER:
                 self.reserve(job, found)
                 kept[job] = found

@@ -81,7 +81,7 @@ class Supply(ABC):
     ) -> None:
         self.table = table
         self.plan = plan
-        self.calendar, self._closes = calendar, bool(calendar)
+        self._calendar = calendar
         self.now: float = 0
         self.failed: set[int] = set()
         self._policy = policy
@@ -103,12 +103,22 @@ class Supply(ABC):
         """Count the kinds of requests again: there is another one."""
         vars(self).pop("kinds", None)
 
+    @property
+    def calendar(self) -> Calendar:
+        """See above."""
+        return self._calendar
+
+    @calendar.setter
+    def calendar(self, calendar: Calendar) -> None:
+        self._calendar = calendar
+        self.plan.profiles.clear()  # they have the closures of before
+
     # -- now ------------------------------------------------------------------------------------
 
     def could_start(self, job: int) -> bool:
         """Whether counts and sums of free units do not rule out that the job starts now."""
         kinds, kind = self.kinds, self.table.kinds[job]
-        if kinds.counted[kind] and not self.calendar:
+        if kinds.counted[kind]:
             return kinds.kernel.fits(kind)
         free = self.plan.free
         demand = self.table.demand[:, job].tolist()
@@ -116,8 +126,6 @@ class Supply(ABC):
 
     def could_start_each(self, jobs: Integers) -> Bools:
         """Return for each job the answer of `could_start`."""
-        if self.calendar:
-            return self._within_sums(jobs)
         could: Bools = self.kinds.fitting()[self.table.kinds_array[jobs]]
         if not self.kinds.all_counted:
             some = could.nonzero()[0]
@@ -173,8 +181,6 @@ class Supply(ABC):
 
     def next_fitting(self, queue: WaitingQueue, at: int) -> int:
         """Return the place of the first job of the queue by rank, from a place on, that may fit now."""
-        if self._closes:
-            return at
         table, kernel = self.table, self.kinds.kernel
         return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
@@ -203,13 +209,32 @@ class Supply(ABC):
     def ahead(self) -> Reservations:
         """Return the running jobs over time, for a plan of one pass. The next one takes its place."""
 
-    def _ahead(self) -> Profile:
-        """Return a copy of the profile that follows the running jobs."""
-        running, trial, kernel = self._running, self._trial, self.kinds.kernel
-        if running is None or trial is None or running not in self.plan.profiles:
-            running = self._running = self.plan.follow(kernel, self.now)
-            trial = self._trial = Profile(kernel)
+    def _profile(self) -> Profile:
+        """Return a profile of the targets of the kernel without closures and running jobs."""
+        return Profile(self.kinds.kernel)
+
+    def follow(self) -> Profile:
+        """Return the running jobs over time beside the closures, from now on."""
+        profile = self._profile()
+        self.plan.follow(profile, self.now)
+        for closure in self.calendar.lasting(self.now):
+            profile.shut(closure.targets, closure.start, closure.end)
+        profile.short = False  # jobs may run where a closure has begun
+        return profile
+
+    def _present(self) -> Profile:
+        """Return the running jobs over time, brought to the present."""
+        running = self._running
+        if running is None or running not in self.plan.profiles:
+            running, self._trial = self.follow(), None
+            self._running = running
         running.advance(self.now)
+        return running
+
+    def _ahead(self) -> Profile:
+        """Return a copy of the running jobs over time."""
+        running = self._present()
+        trial = self._trial = self._trial or self._profile()
         trial.become(running)
         return trial
 
@@ -228,8 +253,12 @@ class Supply(ABC):
     @property
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
+        return not self.calendar and self._chooses_steadily
+
+    @property
+    def _chooses_steadily(self) -> bool:
         policy = self._policy
-        return not self.calendar and policy is POLICIES.get(policy.name) and not policy.random
+        return policy is POLICIES.get(policy.name) and not policy.random
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""

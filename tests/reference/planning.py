@@ -9,6 +9,7 @@ Nothing is shared with simsched, and everything is computed from scratch in each
   than nothing counts as nothing. A job of zero seconds needs its units for a moment.
 * A job fits at s if the sum over its nodes of the least copies within [s, s + requested) suffices. It takes
   the first nodes with copies. Its earliest start is the first such s: now, or when units come free.
+* Announced maintenance takes all of some nodes from its start until its end. Reservations may move at both.
 * At one instant all ends come first, then all submissions, then one pass.
 """
 
@@ -74,12 +75,23 @@ def end_of(begin, seconds):
     return max(begin + seconds, moment_after(begin))
 
 
+class Machine(NamedTuple):
+    """The units of each node, and maintenance as (nodes, start, end)."""
+
+    units: np.ndarray
+    closed: tuple = ()
+
+
 class Free:
     """The free units of each node from each time on."""
 
-    def __init__(self, nodes, now, running):
+    def __init__(self, machine, now, running):
         """`running` are (job, expected end, copies); an end that has passed is a moment after now."""
-        self.times, self.rows = [now], [nodes.copy()]
+        self.times, self.rows = [now], [machine.units.copy()]
+        for nodes, start, end in machine.closed:
+            everything = Job(None, 0, 0, 0, 1, (0,) * (machine.units.shape[1] - 1) + (ALL,), nodes)
+            copies = [int(node in nodes) for node in range(len(machine.units))]
+            self.take(everything, start, end, copies)
         for job, end, copies in running:
             self.take(job, now, max(end, moment_after(now)), copies)
 
@@ -259,9 +271,11 @@ class Easy:
 
     def __init__(self):
         self.plan = {}
+        self.closed = ()
 
     def __call__(self, nodes, now, waiting, running, *, early, changed):
         starts, running, waiting = [], list(running), list(waiting)
+        self.closed = nodes.closed
 
         def start(job, place):
             starts.append((job, place))
@@ -292,28 +306,32 @@ class Easy:
     def beside(self, free, first, shadow, job):
         """Where a job fits now on the units that the first job leaves free at its shadow time."""
         then = free.rows[bisect_left(free.times, shadow.start)] - np.outer(shadow.copies, first.need)
-        left = Free(np.minimum(free.rows[0], then), free.times[0], [])
+        left = Free(Machine(np.minimum(free.rows[0], then), self.closed), free.times[0], [])
         return left.now(job)
 
 
 def schedule(jobs, nodes, policy):
     """Return {job id: Told}, None for a job that the idle machine cannot host."""
+    idle = Machine(nodes.units)
+    borders = sorted({time for _, start, end in nodes.closed for time in (start, end)})
     result, promised = {}, {}
     coming = sorted(jobs, key=lambda job: job.submit)
     waiting, running, ends = [], [], {}
     while coming or running or waiting:
         wake = min((place.start for place in policy.plan.values()), default=math.inf)
-        now = min([wake, *ends.values(), *(job.submit for job in coming[:1])])
+        now = min([wake, *ends.values(), *(job.submit for job in coming[:1]), *borders[:1]])
         assert now < math.inf
         ended = [one for one in running if ends[one[0]] <= now]
         running = [one for one in running if ends[one[0]] > now]
-        early = any(end > now for _, end, _ in ended)
-        changed = bool(ended)
+        border = borders[:1] == [now]
+        early = border or any(end > now for _, end, _ in ended)
+        changed = border or bool(ended)
+        del borders[:border]
         for job, _, _ in ended:
             del ends[job]
         while coming and coming[0].submit <= now:
             job = coming.pop(0)
-            if Free(nodes, now, []).now(job) is None:
+            if Free(idle, now, []).now(job) is None:
                 result[job.id] = None
             else:
                 waiting.append(job)

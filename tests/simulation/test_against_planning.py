@@ -99,6 +99,16 @@ def random_jobs(rng, groups):
     return jobs
 
 
+def random_closures(rng, nodes):
+    """Return maintenance as (nodes, start, end); some overlap."""
+    found = []
+    for _ in range(rng.randint(1, 3)):
+        start = rng.randint(0, 300)
+        some = tuple(sorted(rng.sample(range(nodes), rng.randint(1, nodes))))
+        found.append((some, start, start + rng.randint(1, 200)))
+    return tuple(found)
+
+
 def ours(jobs):
     made = []
     for number, submit, runtime, requested, (shape, name, *_) in jobs:
@@ -146,7 +156,7 @@ def copies_alike(jobs, nodes):
     Then a reservation is a number of copies, and not copies on certain nodes: at its start it takes any
     that are free, so no window need keep the same ones free.
     """
-    idle = plain.Free(nodes, 0, [])
+    idle = plain.Free(plain.Machine(nodes), 0, [])
     kinds = {(job.need, job.most, job.nodes) for job in jobs if idle.copies(job, 0, 1).sum() >= job.copies}
     if len(kinds) != 1 or next(iter(kinds))[1] != plain.ALL:
         return None
@@ -163,18 +173,23 @@ def copies_alike(jobs, nodes):
     return pooled, plain.capacity([(total,) + (0,) * (len(need) - 2)])
 
 
-def compare(case, seed, folder):
+def compare(case, seed, folder, *, closed=False):
     rng = random.Random(f"{case} {seed}")
     groups = random_machine(rng)
     jobs = random_jobs(rng, groups)
     policy, options, definition = POLICIES[case]
     units = [tuple(each[name] for name in TYPES) for count, each, _ in groups for _ in range(count)]
     plain_jobs, nodes = theirs(jobs), plain.capacity(units)
-    alike = copies_alike(plain_jobs, nodes)
+    alike = None if closed else copies_alike(plain_jobs, nodes)
     if alike is not None:
         plain_jobs, nodes = alike
-    expected = plain.schedule(plain_jobs, nodes, definition())
-    run = ss.simulate(load(groups, folder), ours(jobs), policy, queue_options=options)
+    closures = random_closures(rng, len(units)) if closed else ()
+    expected = plain.schedule(plain_jobs, plain.Machine(nodes, closures), definition())
+    outages = [
+        {"ranks": ",".join(map(str, some)), "start": start, "end": end, "kind": "maintenance"}
+        for some, start, end in closures
+    ]
+    run = ss.simulate(load(groups, folder), ours(jobs), policy, queue_options=options, outages=outages)
     found = told(run, theirs(jobs), len(units), folder / f"run {case} {seed}")
     late = [job for job, one in found.items() if one is not None and one.start > one.promised]
     assert not late, f"seed {seed}: promises are broken: {late}"
@@ -194,6 +209,12 @@ def same(found, expected, job):
         return mine is not other
     promised = mine.promised == other.promised or (math.isnan(mine.promised) and math.isnan(other.promised))
     return not promised or mine[1:] != other[1:]
+
+
+@pytest.mark.parametrize("case", POLICIES)
+def test_random_mixed_machines_in_maintenance(case, tmp_path):
+    for seed in range(15):
+        compare(case, seed, tmp_path, closed=True)
 
 
 @pytest.mark.parametrize("case", POLICIES)
@@ -219,5 +240,5 @@ def test_reservations_by_the_matcher_are_the_same(case, tmp_path, monkeypatch):
     monkeypatch.setattr(GraphSupply, "reservations", by_the_matcher)
     monkeypatch.setattr(GraphSupply, "ahead", ahead)
     for seed in range(100, 108):
-        compare(case, seed, tmp_path)
+        compare(case, seed, tmp_path, closed=seed % 2 == 1)
     assert asked

@@ -323,6 +323,20 @@ def test_who_was_planned_behind_a_job_of_zero_seconds_starts_at_that_instant(pol
     assert starts(found) == {"A": 0, "B": 3, "C": 3}
 
 
+@pytest.mark.parametrize("refresh", ["when-blocked", "always"])
+def test_a_candidate_that_was_refused_is_tried_again_once_something_is_free(refresh):
+    """K would delay F on n0, and n1 is full until B ends early, at 10."""
+    found = run(
+        machine(2, 4, properties={"first": "0"}),
+        job("A", 0, "slot=3/core", 100, constraint="first"),
+        job("B", 0, "slot=1/node", 10, 50),
+        job("F", 1, "slot=1/node", 10, constraint="first"),
+        job("K", 2, "slot=1/core", 200),
+        queue_options={"refresh": refresh},
+    )
+    assert starts(found) == {"A": 0, "B": 0, "F": 100, "K": 10}
+
+
 @pytest.mark.parametrize("behind", [0, 60])
 @pytest.mark.parametrize("refresh", ["when-blocked", "always"])
 def test_a_reservation_that_stays_stays_however_long_the_queue_is(refresh, behind):

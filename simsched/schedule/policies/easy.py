@@ -95,6 +95,7 @@ class Easy:
             return context.supply.shadow(job, extra=self.options.extra)
         if self._kept is None or self._kept.job != job:
             self._kept = context.supply.shadow(job, extra=self.options.extra, fixed=True)
+        self._kept.note_start()  # jobs that were refused at an earlier pass may get other resources now
         return self._kept
 
     def _starves(self, context: PassContext, job: int) -> bool:

@@ -139,16 +139,12 @@ class Plan:
         self._kinds = self.kernel = self._available.kinds = None
         self.profiles.clear()
 
-    def follow(self, kernel: Kernel, now: float) -> Profile:
-        """Return the claims over time on the targets of the kernel, as of now and from now on."""
-        from simsched.schedule.profile import Profile
-
-        profile = Profile(kernel)
+    def follow(self, profile: Profile, now: float) -> None:
+        """Let a profile of idle targets follow the claims, as of now and from now on."""
         profile.advance(now)
         for job, end in self.until.items():
             profile.start(job, end)
         self.profiles.append(profile)
-        return profile
 
     def forget_ids(self) -> None:
         """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""

@@ -197,16 +197,14 @@ class Disruption(Listener):
             self.interrupt(targets, note, requeue=self._requeue)
         self._out[targets] += 1
         gone = targets[(self._out[targets] == 1) & ~self._reserved[targets]]
-        if len(gone):
-            engine.plan.set_status(gone, up=False)
+        engine.plan.set_status(gone, up=False)
         engine.queues.touch(released=False)
 
     def bring_up(self, targets: Ints) -> None:
         """Let targets be down for one reason less; those without any are up again."""
         self._out[targets] -= 1
         back = targets[(self._out[targets] == 0) & ~self._reserved[targets]]
-        if len(back):
-            self._engine.plan.set_status(back, up=True)
+        self._engine.plan.set_status(back, up=True)
         self._engine.queues.touch(released=True)
 
     def interrupt(self, targets: Ints, note: str, *, requeue: bool) -> None:
