@@ -17,7 +17,24 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tests.reference.naive import Running, both, give, place, take
+from tests.reference.naive import both, give, place, take
+
+
+class Running(NamedTuple):
+    """A running job; its nodes take `clean` seconds behind its end, which no plan knows beforehand."""
+
+    job: object
+    start: float
+    claim: list
+    clean: float
+
+    @property
+    def end(self):
+        return self.start + self.job.actual + self.clean
+
+    def expected_end(self, now):
+        end = self.start + self.job.requested
+        return end if end > now else math.nextafter(now, math.inf)
 
 
 class Outage(NamedTuple):
@@ -51,6 +68,7 @@ class Machine(NamedTuple):
     outages: tuple = ()
     partitions: tuple = ()  # (priority, nodes)
     options: Options = Options()
+    clean: float = 0  # seconds that nodes clean up behind each job
 
     def closed(self, now, begin, end):
         """The nodes that a job from `begin` to `end` may not use, as it is known now."""
@@ -109,7 +127,7 @@ def easy(machine, now, queue, running, free):
     def start(one, claim):
         nonlocal free
         starts.append((one, claim))
-        running.append(Running(one.job, now, claim))
+        running.append(Running(one.job, now, claim, machine.clean))
         free = take(free, claim)
 
     while queue and (claim := fit(machine, now, queue[0], free, machine.own(queue[0]))) is not None:
@@ -125,7 +143,7 @@ def easy(machine, now, queue, running, free):
             claim = fit(machine, now, one, units, own)
             if claim is None:
                 continue
-            then = [*running, Running(one.job, now, claim)]
+            then = [*running, Running(one.job, now, claim, machine.clean)]
             if earliest(machine, now, head, then, take(free, claim))[0] <= shadow:
                 start(one, claim)
                 beside = earliest(machine, now, head, running, free)[2]
@@ -156,7 +174,7 @@ class Slurm:
                 claim = fit(machine, now, one, free, left)
                 if claim is not None:
                     starts.append((one, claim))
-                    running.append(Running(one.job, now, claim))
+                    running.append(Running(one.job, now, claim, machine.clean))
                     free = take(free, claim)
                     continue
                 short = not left - machine.down(now)
@@ -180,7 +198,7 @@ class Slurm:
                 time, claim, _ = earliest(machine, now, one, running, free, booked)
                 if time == now:
                     starts.append((one, claim))
-                    running.append(Running(one.job, now, claim))
+                    running.append(Running(one.job, now, claim, machine.clean))
                     free = take(free, claim)
                     number += 1
                     if number == options.max_job_start:
@@ -223,5 +241,5 @@ def schedule(jobs, machine, policy):
         for one, claim in starts:
             queue.remove(one)
             free = take(free, claim)
-            running.append(Running(one.job, now, claim))
+            running.append(Running(one.job, now, claim, machine.clean))
             result[one.job.id] = now

@@ -22,7 +22,7 @@ KNOBS = {
 }
 
 
-def drawn(seed, *, partitions, outages, options):
+def drawn(seed, *, partitions, outages, options, clean=0):
     rng = random.Random(seed)
     nodes = [(rng.choice([1, 2, 4]), 0) for _ in range(rng.randint(2, 6))]
     everywhere = range(len(nodes))
@@ -48,7 +48,7 @@ def drawn(seed, *, partitions, outages, options):
         requested = rng.choice([5, 30, 100, 250])
         runtime = rng.choice([requested, requested, max(1, requested // 3)])
         jobs.append(Submitted(Job(number, now, runtime, requested, copies, cores), rng.randrange(3), part))
-    return Machine(nodes, closed, parts, Options(**knobs)), jobs
+    return Machine(nodes, closed, parts, Options(**knobs), clean), jobs
 
 
 def starts(machine, jobs, policy):
@@ -90,6 +90,7 @@ def starts(machine, jobs, policy):
         queues=queues or None,
         outages=outages,
         queue_options=given if policy == "slurm" else {},
+        epilog=(machine.clean, machine.clean),
     )
     return {int(number): start for number, start in zip(run.jobs["id"], run.jobs["start"], strict=True)}
 
@@ -100,6 +101,8 @@ CASES = [
     ("slurm", {"partitions": False, "outages": True, "options": False}),
     ("slurm", {"partitions": True, "outages": True, "options": True}),
     ("easy", {"partitions": False, "outages": True, "options": False}),
+    ("slurm", {"partitions": True, "outages": True, "options": False, "clean": 40}),
+    ("easy", {"partitions": False, "outages": True, "options": False, "clean": 40}),
 ]
 
 
