@@ -12,7 +12,8 @@ from simsched.errors import SimschedError, did_you_mean
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration
 from simsched.simulation.admission import groups_of_queues
-from simsched.simulation.limits.limit_rules import DURATION, RUNNING, SUBMITTED, read_limits
+from simsched.simulation.limits.limit_kinds import KINDS
+from simsched.simulation.limits.limit_rules import read_limits
 from simsched.simulation.queues import INF, SIZES
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def limits_of_zero(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the limits of 0 jobs or units: none of the jobs that they are about ever starts."""
     for config, rule, where in _rules(site):
         for quantity, most in rule.most:
-            if most == 0 and quantity in (RUNNING, SUBMITTED, DURATION, "nodes"):
+            if most == 0 and KINDS[quantity].zero_bars:
                 yield SiteFault(config.place(where), f"{quantity} = 0 allows no job")
 
 

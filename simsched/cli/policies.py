@@ -169,10 +169,10 @@ def _match_policies() -> Iterator[PolicyEntry]:
 
 
 def _limits() -> Iterator[PolicyEntry]:
-    from simsched.simulation.limits.limit_rules import QUANTITIES
+    from simsched.simulation.limits.limit_kinds import KINDS
 
-    for name, text in QUANTITIES.items():
-        yield PolicyEntry(name, f"{text} ({_LIMIT_SOURCES[name]})")
+    for name, kind in KINDS.items():
+        yield PolicyEntry(name, f"{kind.meaning} ({kind.source})")
 
 
 def _predictors() -> Iterator[PolicyEntry]:
@@ -236,18 +236,6 @@ def _backfill_options() -> Iterator[PolicyEntry]:
     for name, text in _BACKFILL_OPTIONS.items():
         yield PolicyEntry(name, text)
 
-
-_LIMIT_SOURCES = {
-    "running-jobs": "Slurm MaxJobs and GrpJobs; flux-accounting max_running_jobs; PBS max_run",
-    "submitted-jobs": "Slurm MaxSubmitJobs; flux-accounting max_active_jobs; PBS max_queued",
-    **dict.fromkeys(("nodes", "cores", "gpus", "memory"), "Slurm GrpTRES and MaxTRES; PBS max_run_res"),
-    **dict.fromkeys(("node-hours", "core-hours", "gpu-hours"), "Slurm GrpTRESMins"),
-    **dict.fromkeys(
-        ("running-node-hours", "running-core-hours", "running-gpu-hours"), "Slurm GrpTRESRunMins"
-    ),
-    "duration": "Slurm MaxWall; RFC 33",
-}
-"""Key of a limit → the options of schedulers that have it."""
 
 _BACKFILL_OPTIONS = {
     "backfill-order": "the order of the jobs behind the first; sjf is EASY-SJBF (Tsafrir et al. 2007)",

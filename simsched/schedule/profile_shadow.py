@@ -6,14 +6,13 @@ first job could start, and whether it still could if a later job started now.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from simsched.schedule.profile import end_of
 from simsched.schedule.supply import ANY
 
 if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
-    from simsched.schedule.graph_supply import GraphSupply
     from simsched.schedule.supply import Limits, Supply
 
 
@@ -39,7 +38,7 @@ class ProfileShadow:
         """Return the time, and that any number of copies may be left over."""
         return self.start, ANY
 
-    def fit_beside(self, supply: Supply, job: int) -> Selection | None:
+    def fit_beside(self, supply: Any, job: int) -> Selection | None:
         """Return resources for a job that runs beyond the shadow time and leaves the first job its start.
 
         If its first choice is in the first job's way, it is placed beside a reservation of that job.
@@ -47,7 +46,7 @@ class ProfileShadow:
         now, moment = supply.now, end_of(supply.now, 0)
         if not self.extra:
             return None
-        present = cast("GraphSupply", supply).present()
+        present = supply.present()
         if present.earliest(job, moment) > now:
             return None
         present.reserve(job, now)

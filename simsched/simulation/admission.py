@@ -1,28 +1,32 @@
 """Which jobs the queues accept: the one home of these rules, for runs and for `feasibility`.
 
-A rule returns a `Reason` against one job, or None.  `admit` applies them to all jobs of a run, with the
-defaults and the constraints of their queues.
+A rule returns a `Reason` against one job, or None.  `Admission` applies them to the jobs of a run one by one,
+with the defaults and the constraints of their queues.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from simsched.formats.jobspec.heterogeneous import part_queues, with_part_constraints
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration
 from simsched.match.explain.reason_codes import Reason
 from simsched.simulation.queues import INF, SIZES
-from simsched.workload.job import Job
+from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Bools
+    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Queue, Queues
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
+    from simsched.workload.job import Job
 
 
 # --- the rules -----------------------------------------------------------------------------------
@@ -105,71 +109,162 @@ def constrained(spec: Jobspec, queue: Queue, others: Queues | None = None) -> Jo
     return spec.with_system(constraints=rfc31.to_json(both))
 
 
-# --- all jobs of a run ---------------------------------------------------------------------------
+# --- the jobs of a run -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Admission:
-    """The jobs as their queues admit them.
+    """The jobs of a run as their queues and advance reservations admit them, by job number.
 
     Attributes
     ----------
     jobs : the jobs with the constraint and default duration of their queue.
     rejected : job → the reason why it is rejected at submission.
     tiers : the priority of each job's queue.
-    groups : the group of queues of each job: queues of one group share targets.
-    group_count : how many groups there are.
+    partitions : the number of each job's queue (`partition_numbers`).
     of : the queue of each job, or None.
+    groups : the group of queues of each job: queues of one group share targets.  The jobs of a reservation
+        are in a group of its own, behind those of the queues.
+    ordinary : how many groups the queues have.
     """
 
-    jobs: tuple[Job, ...]
-    rejected: Mapping[int, str]
-    tiers: list[int]
-    groups: list[int]
-    group_count: int
-    of: list[Queue | None]
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        queues: Queues | None,
+        index: Index,
+        reservations: Sequence[AdvanceReservation] = (),
+        *,
+        no_limit: str = "queue",
+        together: bool = False,
+    ) -> None:
+        """Admit the jobs that are known from the beginning; `add` admits those that arrive later.
 
+        `no_limit` is for a job without a duration in a queue that has a limit and no default: it gets the
+        limit of the ``queue``, or a ``reject``.  With `together` all queues are one group.
 
-def admit(
-    jobs: Sequence[Job], queues: Queues, index: Index, *, no_limit: str = "queue", together: bool = False
-) -> Admission:
-    """Put every job into its queue: constraint, default duration, limits, and group.
+        Raises
+        ------
+        ConfigError
+            for an attribute of a job that is not a name.
+        """
+        self._queues, self._no_limit = queues, no_limit
+        self._reserved = {one.name: (at, one) for at, one in enumerate(reservations)}
+        self._numbers = partition_numbers(queues)
+        self._specs: dict[tuple[int, str], tuple[Jobspec, Jobspec]] = {}
+        self._linked: dict[tuple[str, ...], None] = {}  # queues of the parts of a job
+        self._group_of: dict[str, int] = {}
+        self.jobs: list[Job] = []
+        self.rejected: dict[int, str] = {}
+        self.tiers: list[int] = []
+        self.partitions: list[int] = []
+        self.groups: list[int] = []
+        self.of: list[Queue | None] = []
+        self.ordinary = 1
+        for job in jobs:
+            self._place(job)
+        if queues is not None:
+            anywhere = together or any(self._roams(number) for number in range(len(jobs)))
+            self._group_of, self.ordinary = groups_of_queues(
+                queues, index, anywhere=anywhere, linked=self._linked
+            )
+        self.groups = list(map(self._group, range(len(jobs))))
 
-    A job that names no queue goes into the default one; without a default it is in no queue and
-    may use every target.  `no_limit` is for a job without a duration in a queue that has a limit and no
-    default: it gets the limit of the ``queue``, or a ``reject``. With `together` all queues are one group.
-    """
-    made: list[Job] = []
-    rejected: dict[int, str] = {}
-    of: list[Queue | None] = []
-    known: dict[tuple[int, str], Jobspec] = {}
-    linked: dict[tuple[str, ...], None] = {}  # queues of the parts of a job
-    for number, job in enumerate(jobs):
-        name = name_of_queue(job.queue, job.jobspec, queues)
-        queue = queues.queues.get(name) if name is not None else None
-        if name is not None and queue is None:
-            rejected[number] = rejection(unknown_queue(name))
-        for other in part_queues(job.jobspec):
-            if other is not None and other not in queues.queues:
-                rejected.setdefault(number, rejection(unknown_queue(other)))
-            elif other is not None and queue is not None:
-                linked[queue.name, other] = None
-        of.append(queue)
-        made.append(job if queue is None else _placed(job, queue, known, queues, no_limit))
-    anywhere = any(queue is None and number not in rejected for number, queue in enumerate(of))
-    group_of, count = groups_of_queues(queues, index, anywhere=anywhere or together, linked=linked)
-    groups = [0 if queue is None else group_of[queue.name] for queue in of]
-    for number, (job, queue) in enumerate(zip(made, of, strict=True)):
-        if queue is None or number in rejected:
-            continue
-        mine = (queue.name, *part_queues(job.jobspec))
-        for one in dict.fromkeys(name or queue.name for name in mine):
-            reason = disabled_queue(queues.queues[one])
-            reason = reason or too_long(queues.queues[one], job.duration, jobs[number].duration)
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return self.ordinary + len(self._reserved)
+
+    def add(self, job: Job) -> Job:
+        """Admit the next job, and return it as its queue has it."""
+        self._place(job)
+        number = len(self.groups)
+        self.groups.append(self._group(number))
+        return self.jobs[number]
+
+    def calls_for_merger(self, number: int) -> bool:
+        """Whether a job may run anywhere, while the queues have several groups."""
+        return self.ordinary > 1 and self._roams(number)
+
+    def merge(self) -> None:
+        """Put all queues into one group."""
+        self.groups[:] = [max(0, group - self.ordinary + 1) for group in self.groups]
+        self._group_of, self.ordinary = dict.fromkeys(self._group_of, 0), 1
+
+    def _roams(self, number: int) -> bool:
+        """Whether a job is in no queue, and so may run on the targets of all."""
+        return self.of[number] is None and number not in self.rejected
+
+    def _group(self, number: int) -> int:
+        reserved = self._reserved.get(reservation_of(self.jobs[number]) or "") if self._reserved else None
+        if reserved is not None:
+            return self.ordinary + reserved[0]
+        queue = self.of[number]
+        return 0 if queue is None else self._group_of[queue.name]
+
+    def _place(self, job: Job) -> None:
+        """Put a job into its queue, and note the first reason against it.
+
+        A job that names no queue goes into the default one; without a default it is in no queue and may use
+        every target.
+        """
+        number, queue, placed, faults = len(self.of), None, job, list[str]()
+        if self._queues is not None:
+            queues = self._queues.queues
+            name = name_of_queue(job.queue, job.jobspec, self._queues)
+            queue = None if name is None else queues.get(name)
+            parts = [part for part in part_queues(job.jobspec) if part is not None]
+            odd = [part for part in parts if part not in queues]
+            if name is not None and queue is None:
+                odd.insert(0, name)
+            faults += [rejection(unknown_queue(one)) for one in odd]
+            if queue is not None:
+                placed = self._in_queue(job, queue)
+                if not faults:
+                    self._linked.update(dict.fromkeys((queue.name, part) for part in parts))
+                    faults += self._faults(placed, job.duration, dict.fromkeys((queue.name, *parts)))
+        if self._reserved:
+            faults += self._unreserved(placed)
+        if faults:
+            self.rejected[number] = faults[0]
+        self.of.append(queue)
+        self.jobs.append(placed)
+        self.tiers.append(0 if queue is None else queue.priority)
+        self.partitions.append(self._numbers[None if queue is None else queue.name])
+
+    def _in_queue(self, job: Job, queue: Queue) -> Job:
+        assert self._queues is not None
+        key = (id(job.jobspec), queue.name)
+        known = self._specs.get(key)
+        if known is None:  # with the jobspec that is known by its id, so that this is not freed
+            known = self._specs[key] = (constrained(job.jobspec, queue, self._queues), job.jobspec)
+        duration = duration_in(queue, job.duration, self._no_limit)
+        return replace(job, jobspec=known[0], queue=queue.name, duration=duration)
+
+    def _faults(self, job: Job, requested: float | None, names: Iterable[str]) -> Iterator[str]:
+        """Yield the reasons of its queues against a job."""
+        assert self._queues is not None
+        for name in names:
+            queue = self._queues.queues[name]
+            reason = disabled_queue(queue) or too_long(queue, job.duration, requested)
             if reason is not None:
-                rejected.setdefault(number, rejection(reason))
-    tiers = [0 if queue is None else queue.priority for queue in of]
-    return Admission(tuple(made), rejected, tiers, groups, count, of)
+                yield rejection(reason)
+
+    def _unreserved(self, job: Job) -> Iterator[str]:
+        """Yield the reason against a job that names a reservation which it may not use."""
+        name = reservation_of(job)
+        if name is not None:
+            known = self._reserved.get(name)
+            fault = f"there is no reservation {name!r}" if known is None else known[1].fault_of(job)
+            if fault is not None:
+                yield rejection_text(fault)
+
+
+def admission_to(config: RunConfig, index: Index, jobs: Sequence[Job] = ()) -> Admission | None:
+    """Return the admission of jobs under a configuration; None if there are no queues and no reservations."""
+    if config.queues is None and not config.reservations:
+        return None
+    together, no_limit = config.schedules_as_slurm, config.no_limit
+    return Admission(jobs, config.queues, index, config.reservations, no_limit=no_limit, together=together)
 
 
 def rejection(reason: Reason) -> str:
@@ -185,17 +280,6 @@ def rejection_text(text: str) -> str:
 def size_fault(queue: Queue, sizes: Mapping[str, int]) -> str | None:
     """Return the first limit on the size of a job that is not met, as the tables of a run have it."""
     return next(map(rejection, wrong_sizes(queue, sizes)), None)
-
-
-def _placed(
-    job: Job, queue: Queue, known: dict[tuple[int, str], Jobspec], queues: Queues, no_limit: str
-) -> Job:
-    spec = known.get((id(job.jobspec), queue.name))
-    if spec is None:
-        spec = known[id(job.jobspec), queue.name] = constrained(job.jobspec, queue, queues)
-    duration = duration_in(queue, job.duration, no_limit)
-    fields = {name: getattr(job, name) for name in job.__struct_fields__}
-    return Job(**{**fields, "jobspec": spec, "queue": queue.name, "duration": duration})
 
 
 def partition_numbers(queues: Queues | None) -> dict[str | None, int]:

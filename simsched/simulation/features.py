@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.match.policies.policy import find_policy
 from simsched.simulation.jobs.conditions import Dependencies
 from simsched.simulation.jobs.epilogs import Epilogs
 from simsched.simulation.jobs.lifecycle import ENDED
@@ -14,6 +15,7 @@ from simsched.simulation.preemption.job_attempts import JobAttempts
 from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.queue_hours import QueueHours
 from simsched.simulation.reservations.reservation_book import ReservationBook
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from simsched.simulation.engine import Engine
     from simsched.simulation.jobs.conditions import Conditions
     from simsched.simulation.jobs.prepare import Prepared
-    from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.event_log import EventLog
     from simsched.workload.job import Job
@@ -37,24 +38,24 @@ def add_features(
     *,
     admission: Admission | None,
     closures: Sequence[Closure],
-    conditions: Conditions | None = None,
-    limited: LimitedJobs | None = None,
+    conditions: Conditions,
     open_: bool = False,
 ) -> None:
-    """Give an engine its features; an `open_` engine may get jobs and outages later.
-
-    `conditions` are those of dependencies, and `limited` the jobs under limits, where there are any.
-    """
+    """Give an engine its features; an `open_` engine may get jobs and outages later."""
     config = engine.config
     if engine.recorder.events is not None:
         engine.add("eventlog", LoggedEvents(engine, engine.recorder.events))
     if config.epilog[1]:
         engine.add("epilogs", Epilogs(engine))
-    if conditions is not None:
+    if conditions.conditional:
         engine.add("dependencies", Dependencies(engine, conditions))
-    if limited is not None:
+    if config.limits or (not config.plays_log and has_array_limits(jobs)):
         from simsched.simulation.limits.limit_keeper import LimitKeeper
+        from simsched.simulation.limits.limited_jobs import LimitedJobs
 
+        groups = None if admission is None else admission.groups
+        whole = find_policy(config.match_policy).whole_nodes
+        limited = LimitedJobs(config.limits, engine.prepared, index, groups, jobs, whole=whole)
         engine.add("limits", LimitKeeper(engine, limited))
     attempts = None
     if config.preemption is not None or config.job_checkpoints is not None:

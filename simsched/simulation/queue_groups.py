@@ -59,6 +59,7 @@ class QueueGroups:
     groups : the groups; without named queues there is one.
     parked : stopped queue → its jobs, which keep their places in the order of arrival.
     queued_cores : the sum of the sizes of the jobs that wait for resources.
+    admission : which queue and group each job is in; None without queues and reservations.
     limits : what keeps jobs that are over a limit out of view; None without limits.
     barred : how many jobs wait for a limit.
     magnets : group of a magnetic reservation in a window → whether a job of other groups waits there, too.
@@ -85,7 +86,7 @@ class QueueGroups:
         self.barred = 0
         self.magnets: dict[int, Callable[[int], bool]] = {}
         self.taken: dict[int, int] = {}
-        self._admission = admission if admission is not None and admission.group_count else None
+        self.admission = admission if admission is not None and admission.group_count else None
         self.groups: list[QueueGroup] = []
         self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
         """The order ``multifactor``, which all groups share; None under any other order."""
@@ -114,11 +115,11 @@ class QueueGroups:
 
     def group_of(self, job: int) -> QueueGroup:
         """Return the group in which a job waits."""
-        return self.groups[0 if self._admission is None else self._admission.groups[job]]
+        return self.groups[0 if self.admission is None else self.admission.groups[job]]
 
     def inside(self, job: int) -> int:
         """Return the number of the group in which a job started."""
-        own = 0 if self._admission is None else self._admission.groups[job]
+        own = 0 if self.admission is None else self.admission.groups[job]
         return self.taken.get(job, own)
 
     @property
@@ -160,7 +161,7 @@ class QueueGroups:
 
     def name_of(self, job: int) -> str | None:
         """Return the name of a job's queue, or None."""
-        named = None if self._admission is None else self._admission.of[job]
+        named = None if self.admission is None else self.admission.of[job]
         return None if named is None else named.name
 
     def limit(self, limits: WaitingLimits) -> None:
@@ -178,12 +179,12 @@ class QueueGroups:
     def add(self, job: int) -> None:
         """Let a job wait for resources in the queue that it belongs to."""
         group = self.groups[0]
-        if self._admission is not None:
-            named = self._admission.of[job]
+        if self.admission is not None:
+            named = self.admission.of[job]
             if named is not None and named.name in self.parked:
                 self.parked[named.name].append(job)
                 return
-            group = self.groups[self._admission.groups[job]]
+            group = self.groups[self.admission.groups[job]]
         if self._predictions is not None:
             self._predictions.expect(job)
         self.queued_cores += self._prepared.sizes[job]
@@ -207,18 +208,15 @@ class QueueGroups:
                 if isinstance(order, FairShare):  # an open simulation refuses the other
                     order.enlarge(table)
 
-    def merge(self, apart: int = 0) -> None:
-        """Put all jobs into one group, because a job that is in no queue may run anywhere.
-
-        The last groups are kept `apart`: those of advance reservations.
-        """
-        assert self._admission is not None
-        ordinary = len(self.groups) - apart
+    def merge(self) -> None:
+        """Put the jobs of all queues into one group, because a job that is in no queue may run anywhere."""
+        assert self.admission is not None
+        ordinary = self.admission.ordinary
         first, *others = self.groups[:ordinary]
         for group in others:
             for job in sorted(group.queue):
                 first.queue.add(job)
-        self._admission.groups[:] = [max(0, group - ordinary + 1) for group in self._admission.groups]
+        self.admission.merge()
         self.groups = [first, *self.groups[ordinary:]]
         self.shares = self.shares[:1]
         self.touch(released=True)
@@ -245,8 +243,8 @@ class QueueGroups:
 
     def stop(self, name: str) -> None:
         """Stop a queue: none of its jobs start until `resume`."""
-        assert self._admission is not None
-        of = self._admission.of
+        assert self.admission is not None
+        of = self.admission.of
         parked = self.parked.setdefault(name, [])
         for group in self.groups:
             for job in [*group.queue, *sorted(group.queue.barred)]:

@@ -14,17 +14,16 @@ from simsched.garbage import collector_paused
 from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.admission import admit
+from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
 from simsched.simulation.features import add_features
 from simsched.simulation.jobs.conditions import Conditions
-from simsched.simulation.jobs.prepare import prepare
+from simsched.simulation.jobs.prepare import counts_suffice, prepare
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
 from simsched.simulation.licences.licence_pools import with_licences, with_requests
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
-from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.queue_hours import stops_until
 from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
@@ -32,9 +31,7 @@ from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
-from simsched.simulation.reservations.reservation_book import admit_reserved
 from simsched.simulation.unread_units import forget_units
-from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     import threading
@@ -49,7 +46,7 @@ if TYPE_CHECKING:
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Job, Workload
 
 
 def simulate(
@@ -226,24 +223,22 @@ def engine_of(
     sink: BinaryIO | None = None,
     counted: bool = True,
     env: Environment | None = None,
+    arriving: list[Job] | None = None,
 ) -> tuple[Engine, Prepared, Workload]:
     """Prepare the jobs, and return an engine with all the parts that this configuration needs.
 
-    Unless `counted`, the matcher decides each match, even where counts alone could.
+    Unless `counted`, the matcher decides each match, even where counts alone could.  `arriving` is the list
+    of the jobs of an open run, which are added to it as they arrive.
     """
     config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
-    admission = None
-    if config.queues is not None:
-        together = config.schedules_as_slurm
-        admission = admit(workload.jobs, config.queues, index, no_limit=config.no_limit, together=together)
-        workload = replace(workload, jobs=admission.jobs)
-    jobs = workload.jobs
-    if config.reservations:
-        admission = admit_reserved(jobs, config.reservations, admission)
+    admission = admission_to(config, index, workload.jobs)
+    if config.queues is not None and admission is not None:
+        workload = replace(workload, jobs=tuple(admission.jobs))
+    jobs = workload.jobs if arriving is None else arriving
     conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
     closures = closures_of(config.outages, index)
     requested, never = with_requests(jobs, config.licenses)
@@ -253,31 +248,18 @@ def engine_of(
         config,
         admission=admission,
         dependent=conditions.conditional,
-        counts_decide=counted and _counts_suffice(config),
+        counts_decide=counted and counts_suffice(config),
         never=never,
     )
-    log = log_of(workload, prepared, index, config, sink) if allocations else None
-    events = EventLog([job.id for job in jobs]) if eventlog else None
-    recorder = Recorder([job.id for job in jobs], pools_of(cluster), log, events)
-    needed = conditions if conditions.conditional else None
-    limited = None
-    if config.limits or (not config.plays_log and has_array_limits(jobs)):
-        from simsched.simulation.limits.limited_jobs import limit_jobs
-
-        groups = None if admission is None else admission.groups
-        whole = find_policy(config.match_policy).whole_nodes
-        limited, prepared = limit_jobs(jobs, prepared, config.limits, index, groups, whole=whole)
+    ids = [job.id for job in jobs]
+    log = _log_of(workload, prepared, index, config, sink, ids) if allocations else None
+    recorder = Recorder(ids, pools_of(cluster), log, EventLog(ids) if eventlog else None)
     engine = Engine(prepared, index, config, recorder, admission=admission, closures=closures, env=env)
+    open_ = arriving is not None
     add_features(
-        engine, index, jobs, admission=admission, closures=closures, conditions=needed, limited=limited
+        engine, index, jobs, admission=admission, closures=closures, conditions=conditions, open_=open_
     )
     return engine, prepared, workload
-
-
-def _counts_suffice(config: RunConfig) -> bool:
-    """Whether counts may decide matches: no target is closed at known times or for some jobs."""
-    only_failures = all(outage.kind == FAILURE for outage in config.outages)
-    return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
 
 
 def _enter(
@@ -343,20 +325,18 @@ def identity_of(
     }
 
 
-def log_of(
+def _log_of(
     workload: Workload,
     prepared: Prepared,
     index: Index,
     config: RunConfig,
     sink: BinaryIO | None,
-    *,
-    ids: list[int | str] | None = None,
+    ids: list[int | str],
 ) -> AllocationLog:
-    """Return an empty log of the allocations of these jobs, or of jobs whose `ids` are added later."""
+    """Return an empty log of the allocations of these jobs, and of others whose `ids` are added later."""
     policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
     names = [job.queue or "default" for job in workload.jobs]
     scheduler = {name: {"queue": name, **policies} for name in set(names)}
-    ids = [job.id for job in workload.jobs] if ids is None else ids
     attributes = [scheduler[name] for name in names]
     return AllocationLog(ids, prepared.table.durations, index, attributes, sink, common=policies)
 

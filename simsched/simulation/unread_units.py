@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simsched.match.policies.policy import POLICIES, find_policy
-from simsched.simulation.limits.limit_rules import RUNNING, UNITS
+from simsched.simulation.limits.limit_kinds import KINDS, TIME
 from simsched.simulation.record.later_timeline import LaterTimeline
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def forget_units(engine: Engine, *, watched: bool) -> None:
 
 def _only_bars(engine: Engine) -> bool:
     """Whether a run has no parts but limits on what runs at a time, under which jobs wait."""
-    rules = engine.config.limits
-    quantities = {quantity for rule in rules for quantity, _ in rule.most}
-    return engine.parts.keys() <= {"limits", *UNAWARE} and quantities <= {RUNNING, *UNITS}
+    kinds = (KINDS[quantity] for rule in engine.config.limits for quantity, _ in rule.most)
+    at_a_time = all(kind.reads != TIME and not kind.while_submitted for kind in kinds)
+    return engine.parts.keys() <= {"limits", *UNAWARE} and at_a_time
 
 
 def _needs_no_ids(config: RunConfig) -> bool:

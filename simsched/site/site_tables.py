@@ -91,15 +91,14 @@ def priority_rows(site: Site) -> list[tuple[str, ...]]:
 
 def limit_rows(site: Site) -> list[tuple[str, ...]]:
     """Return one row of `LIMITS` per table ``[[limits]]``."""
-    from simsched.simulation.limits.limit_rules import DIMENSIONS, DURATION, QUANTITIES, read_limits
+    from simsched.simulation.limits.limit_kinds import KINDS
+    from simsched.simulation.limits.limit_rules import DIMENSIONS, read_limits
 
     rows: list[tuple[str, ...]] = []
     for rule in read_limits(site.config.get("limits", ()), "limits"):
         given = rule.to_dict()
         names = {key: given[key] for key in DIMENSIONS if key in given}
-        most = {key: value for key, value in given.items() if key in QUANTITIES}
-        if isinstance(most.get(DURATION), int | float):
-            most[DURATION] = format_duration(most[DURATION])
+        most = {key: KINDS[key].written(value) for key, value in rule.most}
         counted = f"per {' and '.join(rule.each)}" if rule.each else "together"
         rows.append((_options(names) if names else "all", counted, _options(most), rule.over))
     return rows

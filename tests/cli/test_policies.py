@@ -11,7 +11,7 @@ from simsched.schedule.orders.order import ORDERS
 from simsched.schedule.orders.priority_rules import FACTORS
 from simsched.schedule.policies.registry import POLICIES
 from simsched.schedule.predictors.predictor import PREDICTORS
-from simsched.simulation.limits.limit_rules import QUANTITIES
+from simsched.simulation.limits.limit_kinds import KINDS
 from simsched.simulation.reservations.reservation_rules import KEYS, MEANINGS
 from simsched.workload.transforms.steps import STEPS
 
@@ -23,7 +23,7 @@ def test_every_registry_is_listed(capsys):
     assert set(names["queue-policies"]) >= set(POLICIES)
     assert set(names["orders"]) >= {*ORDERS, "multifactor"}
     assert names["factors"] == list(FACTORS)
-    assert names["limits"] == list(QUANTITIES)
+    assert names["limits"] == list(KINDS)
     assert set(names["predictors"]) == {"limit", *PREDICTORS}
     assert set(names["reservations"]) == set(MEANINGS) <= set(KEYS)
     assert names["match-policies"] == list(MATCH_POLICIES)

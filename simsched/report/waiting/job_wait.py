@@ -44,7 +44,6 @@ from simsched.report.waiting.job_answer import (
 from simsched.report.waiting.limit_replay import LIMIT
 from simsched.report.waiting.wait_causes import WaitCauses
 from simsched.simulation.forecast.start_times import started_at
-from simsched.simulation.limits.limit_counters import amount_text
 from simsched.simulation.options.run_config import from_document
 from simsched.workload.queue_snapshot.snapshot import with_fields
 
@@ -347,8 +346,7 @@ class _Inquiry:
         for cause in dict.fromkeys(p.cause for p in periods if p.cause.startswith(f"{LIMIT} ") and p.job):
             start = next(p.start for p in periods if p.cause == cause)
             state = limits.state_of(cause, self.job, self.duration, start)
-            for row, amount in () if state is None else state.jobs[:MOST]:
-                text = amount_text(state.quantity, amount) if state else ""
+            for row, text in () if state is None else state.jobs[:MOST]:
                 name, user = str(table["id"][row]), table["user"][row] or ""
                 yield LimitUser(cause, name, user, text, float(table["until"][row]))
 

@@ -10,17 +10,9 @@ import numpy as np
 
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.named_targets import targets_of_ranks
-from simsched.simulation.limits.limit_counters import (
-    FIRST_AHEAD,
-    FIRST_SPENT,
-    MEASURES,
-    LimitCounter,
-    LimitTable,
-    amount_text,
-    demand_of,
-    scope_text,
-)
-from simsched.simulation.limits.limit_rules import AHEAD, DURATION, SPENT, SUBMITTED, read_limits
+from simsched.simulation.limits.limit_counters import LimitCounter, LimitTable, scope_text
+from simsched.simulation.limits.limit_kinds import KINDS, TIME, Amounts
+from simsched.simulation.limits.limit_rules import read_limits
 from simsched.simulation.limits.limited_jobs import NAMELESS
 from simsched.simulation.options.run_config import RECORDED
 
@@ -32,13 +24,12 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.match.requests.request import Request
     from simsched.report.data.column_arrays import Arrays
-    from simsched.simulation.limits.limit_counters import Demand, LimitBreach, Place, ScopeLimit
+    from simsched.simulation.limits.limit_counters import LimitBreach, Place, ScopeLimit
     from simsched.simulation.record.allocation_reader import AllocationRecord
     from simsched.workload.job import Job
 
     Floats = npt.NDArray[np.float64]
 
-MEMORY = MEASURES.index("memory")
 LIMIT = "limit"
 """Begins the cause of a wait for a limit: ``limit running-jobs of user alice``."""
 ROUNDING = 1e-3
@@ -76,13 +67,12 @@ class RunFacts(Protocol):
 class LimitState(NamedTuple):
     """A limit that a job is over: a sentence with the users, and the jobs that use it, the largest first.
 
-    `room` is how much of the quantity is left.
+    `room` is how much is left.
     """
 
     text: str
-    quantity: str
     room: float
-    jobs: tuple[tuple[int, float], ...]
+    jobs: tuple[tuple[int, str], ...]
 
 
 class _Steps(NamedTuple):
@@ -121,9 +111,9 @@ class LimitReplay:
         self._any = bool(self.rules) or (
             not plays_log and any(task is not None and task.limit is not None for task in tasks)
         )
-        quantities = {quantity for rule in self.rules for quantity, _ in rule.most}
-        self.timed = not quantities.isdisjoint({*SPENT, *AHEAD, DURATION})
-        self._ahead = not quantities.isdisjoint(AHEAD)
+        kinds = [KINDS[quantity] for rule in self.rules for quantity, _ in rule.most]
+        self.timed = any(kind.reads == TIME for kind in kinds)
+        self._ahead = any(kind.falls for kind in kinds)
         self.blocking: set[int] = set()
         """Codes of the limits that block the jobs behind one that waits for them."""
         self._steps: dict[Place, Any] = {}
@@ -146,9 +136,9 @@ class LimitReplay:
         """Enter the limit that a job is over into those of its pieces that have no cause (-1) yet."""
         if not self._any or job is None:
             return
-        demand = self._demand(job, duration)
-        for found, at, most in self._limits_of(job):
-            over = (codes < 0) & (self._use(found, at, starts) + demand[at] > most)
+        amounts = self._amounts(job, duration)
+        for found, most in self._limits_of(job):
+            over = (codes < 0) & (self._use(found, starts) + found.limit.kind.asks(amounts) > most)
             if over.any():
                 code = self._causes.code(_cause(found))
                 codes[over] = code
@@ -163,71 +153,69 @@ class LimitReplay:
 
     def falls(self, job: Job, duration: float, begin: float, end: float) -> list[float]:
         """Return the whole seconds at which a job gets below a limit because running jobs have less ahead."""
-        found: list[float] = []
+        falls: list[float] = []
         if not self._ahead:
-            return found
-        demand = self._demand(job, duration)
-        for limit, at, most in self._limits_of(job):
-            if at < FIRST_AHEAD:
+            return falls
+        amounts = self._amounts(job, duration)
+        for found, most in self._limits_of(job):
+            if not found.limit.kind.falls:
                 continue
-            product, rate = self._steps_of(limit, at)
+            product, rate = self._steps_of(found)
+            asked = found.limit.kind.asks(amounts)
             times = np.union1d(np.concatenate((product.times, rate.times)), [begin, end])
             for low, high in zip(times[:-1].tolist(), times[1:].tolist(), strict=True):
                 used, slope = float(product.at(low)), float(rate.at(low))
                 if begin <= low < end and slope > 0 and used < np.inf:
-                    time = ceil((used + demand[at] - most) / slope)
+                    time = ceil((used + asked - most) / slope)
                     if low < time < high:
-                        found.append(float(time))
-        return found
+                        falls.append(float(time))
+        return falls
 
     def state_of(self, cause: str, job: Job, duration: float, time: float) -> LimitState | None:
         """Return the state of the limit that is the cause of a wait at a time."""
-        demand = self._demand(job, duration)
         counters = (
-            self._counter_at(found, at, time)
-            for found, at, _ in self._limits_of(job)
-            if cause == _cause(found)
+            self._counter_at(found, time) for found, _ in self._limits_of(job) if cause == _cause(found)
         )
         # a rule with a level and one without may limit the same
         counter = min(counters, key=lambda one: one.most - one.in_use(time), default=None)
         if counter is None:
             return None
         users = [user or NAMELESS for user in self._causes.table["user"]]
-        using = [(row, counter.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
-        quantity = counter.limit.quantity
+        kind = counter.kind
+        using = [(row, kind.asks(amounts)) for row, (amounts, *_) in counter.running.items()]
+        asked = kind.text(kind.asks(self._amounts(job, duration)))
         return LimitState(
-            counter.reason(time, users).removeprefix("limit: ")
-            + f"; the job asks for {amount_text(quantity, counter.asks(demand))}",
-            quantity,
+            f"{counter.reason(time, users).removeprefix('limit: ')}; the job asks for {asked}",
             counter.most - counter.in_use(time),
-            tuple(sorted(using, key=lambda one: -one[1])),
+            tuple((row, kind.text(amount)) for row, amount in sorted(using, key=lambda one: -one[1])),
         )
 
     def submitted_text(self, job: Job) -> str:
         """Return the limits on the submitted jobs of which this is one."""
         return " and ".join(
-            f"{scope_text(scope)} may have {amount_text(SUBMITTED, limit.most)} submitted at a time"
-            for scope, limit, _, binds in self._table.of(self._table.names_of(job))
-            if limit.quantity == SUBMITTED and binds
+            found.limit.kind.used_up(scope_text(found.scope), found.limit.most, 0)
+            for found in self._table.of(self._table.names_of(job))
+            if found.limit.kind.while_submitted and found.binds
         )
 
     # --- sums over the jobs that ran ----------------------------------------------------------------
 
-    def _limits_of(self, job: Job) -> Iterator[tuple[ScopeLimit, int, float]]:
-        """Yield each limit on running jobs that binds a job, its place and most."""
+    def _limits_of(self, job: Job) -> Iterator[tuple[ScopeLimit, float]]:
+        """Yield each limit on running jobs that binds a job, and its most."""
         for found in self._table.of(self._table.names_of(job)):
-            if found.binds and not found.per_job and (at := found.at) is not None:
-                yield found, at, LimitCounter(0, found).most + (ROUNDING if at >= FIRST_AHEAD else 0)
+            kind = found.limit.kind
+            if found.binds and not found.per_job and not kind.while_submitted:
+                yield found, found.limit.most + kind.slack + (ROUNDING if kind.falls else 0)
 
-    def _demand(self, job: Job, seconds: float) -> Demand:
-        """Return the amounts of a job: what it got, or the least that it may get if it never started."""
+    def _amounts(self, job: Job, seconds: float) -> Amounts:
+        """Return the amounts of a job: its allocation, or the least that it may get if it never started."""
         causes, name = self._causes, str(job.id)
-        least = self._table.demand(causes.request_of(name), seconds)
+        least = self._table.amounts(causes.request_of(name), seconds)
         row = causes.row_of.get(name)
         if row is None or not np.isfinite(causes.table["start"][row]):
             return least
-        got = (float(causes.table[unit][row]) for unit in ("nodes", "cores", "gpus"))
-        return demand_of((*got, self._memory.get(name, least[MEMORY])), seconds)
+        nodes, cores, gpus = (float(causes.table[unit][row]) for unit in ("nodes", "cores", "gpus"))
+        return Amounts(nodes, cores, gpus, self._memory.get(name, least.memory), seconds)
 
     @cached_property
     def _memory(self) -> dict[str, float]:
@@ -236,7 +224,7 @@ class LimitReplay:
         The tables do not have it, so it is that of R.
         """
         found: dict[str, float] = {}
-        if not any("memory" in dict(rule.most) for rule in self.rules):
+        if not any(KINDS[quantity].unit == "memory" for rule in self.rules for quantity, _ in rule.most):
             return found
         causes = self._causes
         assert causes.cluster is not None
@@ -246,7 +234,7 @@ class LimitReplay:
             if record.event != "alloc" or name not in causes.jobs:
                 continue
             request = causes.request_of(name)
-            if MEMORY in self._table.varies(request):
+            if "memory" in self._table.varies(request):
                 granted = record.resources()
                 claims.exact(name, granted, request, rest=True)
                 found[name] = claims.by_name()[name].counts.get("memory", 0)
@@ -254,13 +242,13 @@ class LimitReplay:
         return found
 
     @cached_property
-    def _runs(self) -> tuple[dict[Place, list[int]], list[tuple[int, float, float, float]], list[Demand]]:
-        """Limit → places in the times that jobs ran (row, start, end, requested end), and their demands."""
+    def _runs(self) -> tuple[dict[Place, list[int]], list[tuple[int, float, float, float]], list[Amounts]]:
+        """Limit → places in the times that jobs ran (row, start, end, requested end), and their amounts."""
         causes = self._causes
         by_limit: dict[Place, list[int]] = {}
         known: dict[object, list[Place]] = {}
         runs: list[tuple[int, float, float, float]] = []
-        demands: list[Demand] = []
+        amounts: list[Amounts] = []
         durations, ids = causes.table["duration"], causes.table["id"]
         for row, start, end in causes.attempts:
             job = causes.jobs.get(ids[row])
@@ -272,64 +260,59 @@ class LimitReplay:
             for place in known[names]:
                 by_limit.setdefault(place, []).append(len(runs))
             runs.append((row, start, end, start + float(durations[row])))
-            demands.append(self._demand(job, float(durations[row])))
-        return by_limit, runs, demands
+            amounts.append(self._amounts(job, float(durations[row])))
+        return by_limit, runs, amounts
 
-    def _use(self, limit: ScopeLimit, at: int, times: Floats) -> Floats:
-        steps = self._steps_of(limit, at)
+    def _use(self, limit: ScopeLimit, times: Floats) -> Floats:
+        steps = self._steps_of(limit)
         if isinstance(steps, _Steps):
             return steps.at(times)
         product, rate = steps
         left: Floats = product.at(times) - rate.at(times) * times
         return left
 
-    def _steps_of(self, limit: ScopeLimit, at: int) -> Any:
+    def _steps_of(self, limit: ScopeLimit) -> Any:
         """Return the use of a limit as steps.
 
-        What running jobs have ahead falls as time passes: it is the first of two sums less time × the second.
+        A use that falls as time passes is the first of two sums less time × the second.
         """
         found = self._steps.get(limit.place)
         if found is None:
-            by_limit, runs, demands = self._runs
-            places = by_limit.get(limit.place, [])
-            _, start, end, asked = (np.array(column, dtype=np.float64) for column in zip(
-                *(runs[place] for place in places), strict=True)) if places else np.zeros((4, 0))  # fmt: skip
-            amounts = np.array([demands[place] for place in places]).reshape(len(places), len(MEASURES))
-            ends = np.isfinite(end)
-            if at < FIRST_SPENT:
-                found = _Steps.of(
-                    np.concatenate((start, end[ends])),
-                    np.concatenate((amounts[:, at], -amounts[ends, at])),
-                )
-            elif at < FIRST_AHEAD:
-                spent = amounts[:, at - FIRST_SPENT + 1][ends] * (end - start)[ends]
-                found = _Steps.of(
-                    np.concatenate((start, end[ends], end[ends])),
-                    np.concatenate((amounts[:, at], -amounts[ends, at], spent)),
-                )
-            else:
-                units, until = amounts[:, at - FIRST_AHEAD + 1], np.minimum(asked, end)
+            by_limit, runs, amounts = self._runs
+            places, kind = by_limit.get(limit.place, []), limit.limit.kind
+            counted = [
+                (start, end, until, kind.asks(of), kind.rate(of), kind.leaves(of, end - start))
+                for (_, start, end, until), of in ((runs[place], amounts[place]) for place in places)
+            ]
+            columns = np.array(counted, dtype=np.float64).reshape(len(counted), 6).T
+            start, end, asked, asks, rate, leaves = columns
+            if kind.falls:
+                until = np.minimum(asked, end)
                 stops = np.isfinite(until)
-                product = np.where(units > 0, units, 0) * np.where(units > 0, asked, 0)
+                product = np.where(rate > 0, rate, 0) * np.where(rate > 0, asked, 0)
                 found = tuple(
                     _Steps.of(np.concatenate((start, until[stops])), np.concatenate((sums, -sums[stops])))
-                    for sums in (product, units)
+                    for sums in (product, rate)
                 )
+            else:
+                ends = np.isfinite(end)
+                times = np.concatenate((start, end[ends], end[ends]))
+                found = _Steps.of(times, np.concatenate((asks, -asks[ends], leaves[ends])))
             self._steps[limit.place] = found
         return found
 
-    def _counter_at(self, found: ScopeLimit, at: int, time: float) -> LimitCounter:
+    def _counter_at(self, found: ScopeLimit, time: float) -> LimitCounter:
         """Return the counter of a limit with the running jobs, by row, and the use of a time."""
         counter = LimitCounter(0, found)
-        by_limit, runs, demands = self._runs
+        by_limit, runs, amounts = self._runs
         for place in by_limit.get(found.place, ()):
             row, start, end, asked = runs[place]
             if start <= time < end:
-                counter.running[row] = (demands[place], start, asked)
-        if not counter.decays:
-            counter.used = float(self._use(found, at, np.array([time]))[0])
+                counter.running[row] = (amounts[place], start, asked)
+        if not counter.kind.falls:
+            counter.used = float(self._use(found, np.array([time]))[0])
         return counter
 
 
 def _cause(found: ScopeLimit) -> str:
-    return f"{LIMIT} {found.limit.quantity} of {scope_text(found.scope)}"
+    return f"{LIMIT} {found.limit.kind.name} of {scope_text(found.scope)}"

@@ -388,7 +388,7 @@ class WaitCauses:
                 continue
             breach = self.breach_of(row)
             if breach is not None:
-                whole[row] = self.code(f"{LIMIT} {breach.limit.quantity} of {breach.who}")
+                whole[row] = self.code(f"{LIMIT} {breach.limit.kind.name} of {breach.who}")
             elif self.end[row] > self.eligible[row]:
                 self._classify(row, classes)
             else:

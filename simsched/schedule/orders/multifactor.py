@@ -17,6 +17,8 @@ from simsched.schedule.orders.priority_rules import EXPEDITED, NAME
 from simsched.schedule.orders.ranking import by_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from simsched.schedule.job_table import JobTable
@@ -59,15 +61,16 @@ class Multifactor:
     def __init__(self, columns: PriorityColumns, table: JobTable) -> None:
         rules, tree = columns.rules, columns.tree
         self._rules = rules
-        self._since = np.array(table.submits[: len(table)], dtype=np.float64)
+        self._since, self._fixed, self._rates, self._nodes = (
+            *np.zeros((3, 0)),
+            np.zeros(0, dtype=np.int64),
+        )
         self._moved: dict[int, float] = {}
         """The jobs whose age counts from another time than their submission."""
         self._ages = [_age_line(factor) for factor in rules.factors if factor.kind == "age" and factor.weight]
         self._share_factors = [f for f in rules.factors if f.kind == "fair-share" and f.weight]
         self._slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
-        self._fixed = columns.fixed + self._slack
-        self._rates = columns.rates.astype(np.float64)
-        self._nodes = columns.nodes.copy() if tree is not None else np.zeros(len(self._rates), dtype=np.int64)
+        self.enroll(0, table.submits[: len(columns.fixed)], columns)
         self._running: dict[int, float] = {}
         self.lasting = self.epoch if rules.period else None
         """Time → the time as of which keys count; None if they change at any time."""
@@ -120,19 +123,20 @@ class Multifactor:
 
     # -- reports of the engine ------------------------------------------------------------------------
 
-    def enroll(self, job: int, submit: float, own: PriorityColumns) -> None:
-        """Take in a job of a run that grows: the next one, with columns of its own."""
-        if job >= len(self._since):
-            more = max(len(self._since), 256)
+    def enroll(self, first: int, submits: Sequence[float] | Floats, own: PriorityColumns) -> None:
+        """Take in the next jobs of the run, with columns of their own; `first` is the number of the first."""
+        rows, there = slice(first, first + len(submits)), len(self._since)
+        if rows.stop > there:
+            more = max(rows.stop - there, there)
             self._since, self._fixed, self._rates, self._nodes = (
                 np.concatenate([column, np.zeros(more, dtype=column.dtype)])
                 for column in (self._since, self._fixed, self._rates, self._nodes)
             )
-        self._since[job] = submit
-        self._fixed[job] = own.fixed[0] + self._slack
-        self._rates[job] = own.rates[0]
+        self._since[rows] = submits
+        self._fixed[rows] = own.fixed + self._slack
+        self._rates[rows] = own.rates
         if own.tree is not None:
-            self._nodes[job] = own.nodes[0]
+            self._nodes[rows] = own.nodes
 
     @property
     def charges(self) -> bool:

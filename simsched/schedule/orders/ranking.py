@@ -8,7 +8,7 @@ order by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -32,12 +32,17 @@ if TYPE_CHECKING:
 class Order:
     """A named job order by a key: `keys(table, jobs, now)` returns a number for each job.
 
-    The keys of a static order do not depend on `now` (seconds), so they are computed once.
+    The keys of a static order do not depend on `now` (seconds), so they are computed once.  `ours` is whether
+    no other package made it.
     """
 
     name: str
     keys: Key
     static: bool = True
+    ours: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ours", is_ours(self))
 
     def ranked(self, table: JobTable, jobs: Integers, now: float) -> Integers:
         """Return the jobs by (key, priority, submit time, workload order)."""
@@ -95,7 +100,7 @@ def ranked(order: JobOrder, table: JobTable, jobs: Integers, now: float) -> Inte
 
 def _keys(order: Order, table: JobTable, jobs: Integers, now: float) -> Any:
     """Return the keys of jobs; PluginError if those of another package's order are not a number for each."""
-    if is_ours(order):
+    if order.ours:
         return order.keys(table, jobs, now)
     read: Any = ShownTable(table)
     with named_in_errors("job order", order):  # NumPy's message for wrong keys would not name the order

@@ -12,7 +12,8 @@ from math import inf, isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on, memory_in
+from simsched.simulation.limits.limit_kinds import memory_in
+from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +32,6 @@ _NAMES: Mapping[str, Callable[[Job], str | None]] = {
     "array": lambda job: None if job.array_task is None else job.array_task.array,
     GPU_TYPE: lambda job: gpu_type_of(job.jobspec.constraint),
 }
-_HOURS = ("node-hours", "core-hours", "gpu-hours")
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
 _SLACK = 1e-3
 _UNITS = ("nodes", "cores", "gpus", "memory")
@@ -125,7 +125,7 @@ class _Use:
         if quantity.startswith("running-"):
             kind = _KINDS[quantity.removeprefix("running-")]
             return sum(units[kind] * max(0, end - now) for end, _, units in self.running.values()) / 3600
-        if quantity in _HOURS:
+        if quantity in _KINDS:
             kind = _KINDS[quantity]
             asked = sum(units[kind] * seconds for _, seconds, units in self.running.values())
             return (asked + self.spent.get(kind, 0)) / 3600
@@ -202,7 +202,7 @@ class LimitAudit:
                 units = self._amounts(name, start, rows)
                 if quantity == "duration":
                     asked = seconds
-                elif quantity in _HOURS:
+                elif quantity in _KINDS:
                     asked = units[_KINDS[quantity]] * seconds / 3600
                 else:
                     asked = units.get(quantity, 0)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +16,14 @@ from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import partition_numbers, partition_targets, size_fault
+from simsched.simulation.admission import partition_targets, size_fault
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
+from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.recorded_starts import RecordedStarts
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
 UNLIMITED = float("inf")
@@ -58,6 +59,8 @@ class Prepared:
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
+    kinds : the distinct requests.
+    judge : finds the jobs that can never run.
     recorded : the starts of the log, if the run plays them.
     priority : the columns of the order ``multifactor``; None under any other order.
     """
@@ -69,11 +72,29 @@ class Prepared:
     rejected: dict[int, tuple[int, str]]
     sizes: list[int]
     takes_whole_targets: bool
-    holds: dict[int, str]
-    cancels: dict[int, float]
-    special: Set[int]
-    recorded: RecordedStarts | None = None
-    priority: PriorityColumns | None = None
+    kinds: Kinds
+    judge: Judge
+    recorded: RecordedStarts | None
+    priority: PriorityColumns | None
+    holds: dict[int, str] = field(default_factory=dict)
+    cancels: dict[int, float] = field(default_factory=dict)
+    special: set[int] = field(default_factory=set)
+
+    def note(self, jobs: Sequence[Job], first: int, dependent: Collection[int]) -> None:
+        """Note which jobs are held, are cancelled, or may not be queued at once for another reason.
+
+        The first of them has the number `first`.
+        """
+        rejected = self.rejected
+        for at, job in enumerate(jobs, first):
+            if job.hold or job.urgency == 0:
+                self.holds[at] = HELD
+                self.special.add(at)
+            if job.cancel_at is not None:
+                self.cancels[at] = job.cancel_at
+                self.special.add(at)
+            if at in rejected or at in dependent:
+                self.special.add(at)
 
 
 def prepare(
@@ -97,11 +118,20 @@ def prepare(
     numbers = kinds.numbers(jobs)
     durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
     grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
-    runtimes, timeouts = _runtimes(jobs, durations, grace)
+    times = [times_of(job.runtime, duration, grace) for job, duration in zip(jobs, durations, strict=True)]
+    runtimes, timeouts = [runtime for runtime, _ in times], bytearray([timeout for _, timeout in times])
     recorded = recorded_starts(jobs, index) if config.plays_log else None
-    rejected = _refused(kinds, numbers, runtimes, admission, recorded)
-    for at, reason in (never or {}).items():
-        rejected.setdefault(at, (INFEASIBLE, reason))
+    judge = Judge(kinds, admission, recorded)
+    never = never or {}
+    # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
+    each = admission is not None or recorded is not None or bool(never)
+    odd = [each or request is None for request in kinds.requests]
+    rejected = {
+        at: found
+        for at, (kind, runtime) in enumerate(zip(numbers, runtimes, strict=True))
+        if (odd[kind] or runtime == UNLIMITED)
+        and (found := judge.refusal(at, kind, runtime, never.get(at))) is not None
+    }
     # Counts do not know which targets the log names.
     counts_decide = counts_decide and not (recorded is not None and recorded.places)
     judged = durations
@@ -111,34 +141,20 @@ def prepare(
     if recorded is not None:
         more = {"starts": recorded.starts, "places": recorded.places}
     if admission is not None:
-        numbers_of = partition_numbers(config.queues)
-        partitions = [numbers_of[None if queue is None else queue.name] for queue in admission.of]
-        more["partitions"] = np.array(partitions, dtype=np.int64)
+        more["partitions"] = np.array(admission.partitions, dtype=np.int64)
         more["tiers"] = np.array(admission.tiers, dtype=np.int64)
         if config.schedules_as_slurm:
             more["partition_targets"] = partition_targets(config.queues, index)
-    table = _table(jobs, kinds, numbers, durations, judged, counts_decide=counts_decide, **more)
-    submits = list(map(attrgetter("submit"), jobs))
+    submits = [job.submit for job in jobs]
+    table = _table(jobs, kinds, numbers, submits, durations, judged, counts_decide=counts_decide, **more)
     whole = _takes_whole_targets(table.single, index)
-    held = np.fromiter(map(attrgetter("hold"), jobs), np.bool_, len(jobs)) | (table.priorities == 0)
-    holds = dict.fromkeys(held.nonzero()[0].tolist(), HELD)
-    cancels = {at: time for at, time in enumerate(map(attrgetter("cancel_at"), jobs)) if time is not None}
-    special = {*holds, *cancels, *rejected, *dependent}
     sizes = table.sizes.tolist()
-    return Prepared(
-        table,
-        submits,
-        runtimes,
-        timeouts,
-        rejected,
-        sizes,
-        whole,
-        holds,
-        cancels,
-        special,
-        recorded,
-        _priority(config, jobs, table, index, kinds),
+    priority = _priority(config, jobs, table, index, kinds)
+    made = Prepared(
+        table, submits, runtimes, timeouts, rejected, sizes, whole, kinds, judge, recorded, priority
     )
+    made.note(jobs, 0, dependent)
+    return made
 
 
 def _priority(
@@ -152,39 +168,50 @@ def _priority(
     return priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
 
 
-def _refused(
-    kinds: Kinds,
-    numbers: Sequence[int],
-    runtimes: Sequence[float],
-    admission: Admission | None,
-    recorded: RecordedStarts | None,
-) -> dict[int, tuple[int, str]]:
-    """Return the jobs that never run, with the result and the reason: the first that applies counts."""
-    rejected: dict[int, tuple[int, str]] = {}
-    if None in kinds.requests:
-        never = [request is None for request in kinds.requests]
-        rejected = {at: (INFEASIBLE, kinds.reasons[kind]) for at, kind in enumerate(numbers) if never[kind]}
-    if admission is not None:
-        rejected.update(rejections(admission, [kinds.requests[number] for number in numbers], kinds.sizes))
-    for at, runtime in enumerate(runtimes) if UNLIMITED in runtimes else ():
+def counts_suffice(config: RunConfig) -> bool:
+    """Whether counts may decide matches: no target is closed at known times or for some jobs."""
+    only_failures = all(outage.kind == FAILURE for outage in config.outages)
+    return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
+
+
+class Judge:
+    """Finds the jobs of a run that can never run."""
+
+    def __init__(
+        self, kinds: Kinds, admission: Admission | None, recorded: RecordedStarts | None = None
+    ) -> None:
+        self._kinds, self._admission = kinds, admission
+        self._unstarted = frozenset(() if recorded is None else recorded.unstarted)
+        self._faults: dict[tuple[int, str], str | None] = {}
+
+    def refusal(
+        self, job: int, kind: int, runtime: float, never: str | None = None
+    ) -> tuple[int, str] | None:
+        """Return the result of a job that never runs and the first reason that applies; None if it may run.
+
+        `never` is a further reason against it.
+        """
+        request = self._kinds.requests[kind]
+        if self._admission is not None:
+            reason = self._admission.rejected.get(job)
+            queue = self._admission.of[job]
+            if reason is None and queue is not None and request is not None:
+                reason = self._size_fault(queue, kind, request)
+            if reason is not None:
+                return FAILED, reason
+        if request is None:
+            return INFEASIBLE, self._kinds.reasons[kind]
         if runtime == UNLIMITED:
-            rejected.setdefault(at, (DROPPED, NO_END))
-    for at in () if recorded is None else recorded.unstarted:
-        rejected.setdefault(at, (DROPPED, NO_START))
-    return rejected
+            return DROPPED, NO_END
+        if job in self._unstarted:
+            return DROPPED, NO_START
+        return None if never is None else (INFEASIBLE, never)
 
-
-def rejections(
-    admission: Admission, requests: Sequence[Request | None], sizes: Sizes
-) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the jobs that their queue rejects: for its name, their duration or their size."""
-    for at, reason in admission.rejected.items():
-        yield at, (FAILED, reason)
-    for at, (queue, request) in enumerate(zip(admission.of, requests, strict=True)):
-        if queue is not None and request is not None and at not in admission.rejected:
-            fault = size_fault(queue, sizes.counts(request))
-            if fault is not None:
-                yield at, (FAILED, fault)
+    def _size_fault(self, queue: Queue, kind: int, request: Request) -> str | None:
+        key = kind, queue.name
+        if key not in self._faults:
+            self._faults[key] = size_fault(queue, self._kinds.sizes.counts(request))
+        return self._faults[key]
 
 
 def _takes_whole_targets(single: str | None, index: Index) -> bool:
@@ -228,12 +255,16 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        specs = list(map(attrgetter("jobspec"), jobs))
-        ids = list(map(id, specs))
-        for key, spec in dict(zip(ids, specs, strict=True)).items():
-            if key not in known:
-                known[key] = self._compile(spec)
-        return list(map(known.__getitem__, ids))
+        for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
+            self.number(spec)
+        return [known[id(job.jobspec)] for job in jobs]
+
+    def number(self, jobspec: Jobspec) -> int:
+        """Return the number of a request that is kept, so that no other has its id."""
+        found = self._by_spec.get(id(jobspec))
+        if found is None:
+            found = self._by_spec[id(jobspec)] = self._compile(jobspec)
+        return found
 
     def _compile(self, jobspec: Jobspec) -> int:
         try:
@@ -270,19 +301,11 @@ class Kinds:
         return len(self.requests) - 1
 
 
-def _runtimes(jobs: Sequence[Job], durations: Sequence[float], grace: float) -> tuple[list[float], bytearray]:
-    """Return how long each job will run, and which of them are ended `grace` seconds after their duration."""
-    recorded = list(map(attrgetter("runtime"), jobs))
-    runtimes = [
-        duration if runtime is None else runtime
-        for runtime, duration in zip(recorded, durations, strict=True)
-    ]
-    timeouts = bytearray(len(jobs))
-    over = np.fromiter(runtimes, np.float64) > np.fromiter(durations, np.float64) + grace
-    for at in over.nonzero()[0].tolist():
-        runtimes[at] = durations[at] + grace
-        timeouts[at] = 1
-    return runtimes, timeouts
+def times_of(runtime: float | None, duration: float, grace: float) -> tuple[float, int]:
+    """Return how long a job will run, and 1 if it is ended `grace` seconds after its duration."""
+    if runtime is None:
+        return duration, 0
+    return (duration + grace, 1) if runtime > duration + grace else (runtime, 0)
 
 
 def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
@@ -311,6 +334,7 @@ def _table(
     jobs: Sequence[Job],
     kinds: Kinds,
     numbers: list[int],
+    submits: list[float],
     durations: list[float],
     judged: list[float],
     *,
@@ -318,30 +342,24 @@ def _table(
     **more: Any,
 ) -> JobTable:
     return JobTable(
-        by_kind=kinds.requests,
+        by_kind=list(kinds.requests),
         kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
         counting=counting_of(kinds, counts_decide=counts_decide),
         kinds=numbers,
-        submits=np.fromiter(map(attrgetter("submit"), jobs), np.float64, len(jobs)),
+        submits=np.array(submits, dtype=np.float64),
         durations=durations,
         judged=judged,
-        priorities=np.fromiter(map(attrgetter("urgency"), jobs), np.int64, len(jobs)),
+        priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),
         deadlines=_deadlines(jobs),
-        users=list(map(attrgetter("user"), jobs)),
-        banks=list(map(attrgetter("bank"), jobs)),
+        users=[job.user for job in jobs],
+        banks=[job.bank for job in jobs],
         **more,
     )
 
 
-def table_apart(jobs: Sequence[Job], kinds: Kinds) -> JobTable:
-    """Return a table of some jobs by themselves, for what depends on each job alone."""
-    durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-    return _table(jobs, kinds, kinds.numbers(jobs), durations, durations, counts_decide=False)
-
-
 def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
     """Return the deadline of each job, inf where it has none; None if no job has one."""
-    deadlines = list(map(attrgetter("deadline"), jobs))
+    deadlines = [job.deadline for job in jobs]
     if deadlines.count(None) == len(jobs):
         return None
     return np.array([np.inf if one is None else one for one in deadlines], dtype=np.float64)

@@ -41,16 +41,19 @@ def priority_columns(
     index: Index,
     sizes: Sizes,
     queues: Queues | None,
+    first: int = 0,
     accounts: AccountTree | None = None,
 ) -> PriorityColumns:
-    """Return the columns of the jobs; `accounts` are those of a run to which the jobs are added.
+    """Return the columns of jobs, the first of which has the number `first` in the table.
+
+    `accounts` are those of a run to which the jobs are added.
 
     Raises
     ------
     ConfigError
         For a job whose user has no account, or an attribute that is not a number.
     """
-    facts = _JobFacts(jobs, table, index, sizes, queues)
+    facts = _JobFacts(jobs, table, first, index, sizes, queues)
     tree, nodes = None, np.zeros(0, dtype=np.int64)
     if rules.uses("fair-share"):
         tree = _tree(rules, jobs) if accounts is None else accounts
@@ -80,10 +83,18 @@ class _JobFacts:
     """The jobs of a run, and the sizes of their requests, each counted once."""
 
     def __init__(
-        self, jobs: Sequence[Job], table: JobTable, index: Index, sizes: Sizes, queues: Queues | None
+        self,
+        jobs: Sequence[Job],
+        table: JobTable,
+        first: int,
+        index: Index,
+        sizes: Sizes,
+        queues: Queues | None,
     ) -> None:
+        rows = slice(first, first + len(jobs))
         self.jobs = jobs
-        self.table = table
+        self.durations, self.urgencies = table.durations_array[rows], table.priorities[rows]
+        self._kinds, self._by_kind = table.kinds_array[rows], table.by_kind
         self._index = index
         self._sizes = sizes
         self._queues = queues
@@ -92,12 +103,12 @@ class _JobFacts:
     def units(self, name: str) -> Floats:
         """Return the units of `UNITS` that each job requests at least."""
         if name not in self._units:
-            kinds: dict[int, Request | None] = dict(zip(self.table.kinds, self.table.requests, strict=True))
-            counts = np.zeros(max(kinds, default=-1) + 1)
-            for kind, request in kinds.items():
+            counts = np.zeros(len(self._by_kind))
+            for kind in set(self._kinds.tolist()):
+                request = self._by_kind[kind]
                 if request is not None:
                     counts[kind] = self._count(request, name)
-            self._units[name] = counts[self.table.kinds_array]
+            self._units[name] = counts[self._kinds]
         return self._units[name]
 
     def _count(self, request: Request, name: str) -> int:
@@ -140,7 +151,7 @@ def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     small = factor.option("favour", "large") == "small"
     if factor.option("relative-to-time", False):
         asked = np.maximum(nodes * all_cores / all_nodes, cores)
-        part = asked / (facts.table.durations_array / 60.0) / all_cores
+        part = asked / (facts.durations / 60.0) / all_cores
         found = 1.0 - part if small else part
     elif small:
         found = ((all_nodes - nodes) / all_nodes + (all_cores - cores) / all_cores) / 2
@@ -158,13 +169,13 @@ def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
 
 
 def _duration(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
-    part = np.minimum(facts.table.durations_array / factor.option("max", 86400.0), 1.0)
+    part = np.minimum(facts.durations / factor.option("max", 86400.0), 1.0)
     found: Floats = 1.0 - part if factor.option("favour", "long") == "short" else part
     return found
 
 
 def _urgency(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
-    urgencies = facts.table.priorities.astype(np.float64)
+    urgencies = facts.urgencies.astype(np.float64)
     if rules.expedite:  # these two stand for the least and the greatest priority, not for a term
         urgencies = np.where((urgencies <= HELD) | (urgencies >= EXPEDITED), 16.0, urgencies)
     found: Floats = urgencies - factor.option("origin", 16.0)

@@ -18,15 +18,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.limits.limit_counters import (
-    FIRST_SPENT,
-    MEASURES,
-    SLACK,
-    LimitBreach,
-    amount_text,
-    demand_of,
-    scope_text,
-)
+from simsched.simulation.limits.limit_counters import LimitBreach, scope_text
+from simsched.simulation.limits.limit_kinds import Amounts
 from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.record.recorder import FAILED
 
@@ -36,11 +29,11 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.queue import WaitingQueue
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limit_counters import Cohort, Demand, LimitCounter
+    from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
-
-MEMORY = MEASURES.index("memory")
+    from simsched.simulation.queues import Queue
+    from simsched.workload.job import Job
 
 
 class LimitKeeper(Listener):
@@ -52,7 +45,7 @@ class LimitKeeper(Listener):
         self._behind: set[int] = set()  # jobs out of view in this pass alone, behind a limit that blocks
         self.gone: set[int] = set()
         """The jobs that were barred during the present pass."""
-        self._allocated: dict[int, Demand] = {}  # running job → amounts, where they depend on the placement
+        self._allocated: dict[int, Amounts] = {}  # running job → amounts, where they depend on the placement
         self.refused: dict[int, tuple[str, float]] = {}
         """Barred job → why its allocation is too large, and when the use has fallen enough (or inf)."""
         self._begun = True  # whether a job has started since refused jobs were looked at
@@ -66,6 +59,10 @@ class LimitKeeper(Listener):
         self._queue: WaitingQueue | None = None  # that of the present pass
         engine.future.handle("limit", self._on_wake)
         engine.queues.limit(self)
+
+    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
+        """Take in a job that arrives during the run."""
+        self._jobs.add(job)
 
     # -- submission ---------------------------------------------------------------------------
 
@@ -90,7 +87,7 @@ class LimitKeeper(Listener):
             return
         self.inside.discard(job)
         for counter, _ in self._jobs.submitted[job]:
-            counter.inside -= 1
+            counter.used -= 1
         admitted = []
         for waiting in list(self._outside):
             if self._first_full(waiting) is None:
@@ -106,17 +103,16 @@ class LimitKeeper(Listener):
         if mine:
             self.inside.add(job)
         for counter, _ in mine:
-            counter.inside += 1
+            counter.used += 1
 
     def _first_full(self, job: int) -> LimitCounter | None:
         """Return a counter of submitted jobs that has no place for a job."""
         mine = self._jobs.submitted.get(job, ())
-        return next((counter for counter, binds in mine if binds and counter.inside + 1 > counter.most), None)
+        return next((counter for counter, binds in mine if binds and counter.used + 1 > counter.most), None)
 
     @staticmethod
     def _full_text(counter: LimitCounter) -> str:
-        most = amount_text(counter.limit.quantity, counter.most)
-        return f"{scope_text(counter.scope)} may have {most} submitted at a time"
+        return counter.kind.used_up(scope_text(counter.scope), counter.most, counter.used)
 
     # -- the queue ----------------------------------------------------------------------------
 
@@ -126,7 +122,7 @@ class LimitKeeper(Listener):
         if cohort is None:
             group.queue.add(job)
             return
-        if not cohort.jobs and not cohort.entered:
+        if not cohort.entered:
             cohort.enter(group.queue, self._first_over(cohort))
         cohort.jobs.add(job)
         if cohort.over is None:
@@ -173,20 +169,22 @@ class LimitKeeper(Listener):
         amounts = self._amounts(job, selection)
         falls = inf
         for counter in cohort.binding:
-            if counter.is_over(amounts, now):
-                text, falls = counter.reason(now, self._jobs.users), counter.falls_at(amounts, now)
-                quantity, amount = counter.limit.quantity, counter.asks(amounts)
+            kind = counter.kind
+            asked = kind.asks(amounts)
+            if counter.is_over(asked, now):
+                text, falls = counter.reason(now, self._jobs.users), counter.falls_at(asked, now)
                 break
         else:
-            slack = {at: SLACK if at >= FIRST_SPENT else 0 for at in cohort.varies}
-            over = [(scope, own, at) for scope, own, at in cohort.own if amounts[at] > own.most + slack[at]]
-            if not over:
+            for scope, limit in cohort.own:
+                kind, most, _ = limit
+                asked = kind.asks(amounts)
+                if asked > most + kind.slack:
+                    text = f"limit: {LimitBreach(scope, limit, most, per_job=True).may}"
+                    break
+            else:
                 self._allocated[job] = amounts
                 return True
-            scope, limit, at = over[0]
-            text = f"limit: {LimitBreach(scope, limit, limit.most, per_job=True).may}"
-            quantity, amount = limit.quantity, amounts[at]
-        text = f"{text}, the free resources for the job have {amount_text(quantity, amount)}"
+        text = f"{text}, the free resources for the job have {kind.text(asked)}"
         self.refused[job] = text, falls
         self.gone.add(job)
         self._engine.queues.group_of(job).queue.bar({job})
@@ -194,14 +192,15 @@ class LimitKeeper(Listener):
         self._wake_at(falls)
         return False
 
-    def _amounts(self, job: int, selection: Selection) -> Demand:
+    def _amounts(self, job: int, selection: Selection) -> Amounts:
         """Return the amounts of a job with an allocation."""
         cohort = self._jobs.of[job]
         assert cohort is not None
         nodes, cores, gpus, _ = selection.sizes()
-        memory = selection.counts.get("memory", 0) if MEMORY in cohort.varies else 0
-        actual = demand_of((nodes, cores, gpus, memory), self._durations[job])
-        return tuple(actual[at] if at in cohort.varies else least for at, least in enumerate(cohort.demand))
+        memory = selection.counts.get("memory", 0) if "memory" in cohort.varies else 0
+        given = Amounts(nodes, cores, gpus, memory, self._durations[job])
+        least = cohort.amounts._replace(seconds=given.seconds)
+        return least._replace(**{unit: getattr(given, unit) for unit in cohort.varies})
 
     def repeats(self) -> bool:
         """Whether starts leave other resources to jobs whose allocation was too large."""
@@ -226,15 +225,18 @@ class LimitKeeper(Listener):
         cohort, self._begun = self._jobs.of[job], True
         if cohort is None:
             return
-        cohort.jobs.discard(job)
-        if not cohort.jobs and not cohort.stays:
-            cohort.leave()
+        cohort.remove(job)
         for counter in self._count(job, cohort, now, now + self._durations[job]):
             self._bar_over(counter, now)
 
     def _bar_over(self, counter: LimitCounter, now: float) -> None:
         """Bar the waiting jobs in view that are over a limit of a counter."""
-        over = [other for other in counter.shown if counter.is_over(other.demand, now)]
+        over = []
+        for other in list(counter.shown):
+            if not other.jobs:
+                other.leave()
+            elif counter.is_over(other.asks[counter], now):
+                over.append(other)
         if over:
             self._bar(over, counter)
 
@@ -249,12 +251,12 @@ class LimitKeeper(Listener):
     def _count(self, job: int, cohort: Cohort, now: float, end: float) -> Sequence[LimitCounter]:
         """Count a job that starts; return the counters in which others may be over a limit now."""
         self._running[job] = (now, end)
-        near: Sequence[LimitCounter] = cohort.decaying
-        mine = self._allocated.get(job, cohort.demand) if cohort.varies else cohort.demand
+        near: Sequence[LimitCounter] = cohort.falling
+        mine = self._allocated.get(job) if cohort.varies else None
         for counter in near:
-            counter.running[job] = (mine, now, end)
-        for counter, at, amount in cohort.steps:
-            counter.used += mine[at] if cohort.varies else amount
+            counter.running[job] = (mine or cohort.amounts, now, end)
+        for counter, asked in cohort.steady:
+            counter.used += asked if mine is None else counter.kind.asks(mine)
             if counter.used > counter.free:
                 near = (*near, counter)
         return near
@@ -266,17 +268,15 @@ class LimitKeeper(Listener):
             return
         start, _ = self._running.pop(job)
         mine = self._allocated.pop(job, None)
-        amounts = cohort.demand if mine is None else mine
-        for counter, at, amount in cohort.returns:
-            counter.used -= amount if mine is None else mine[at]
-        for counter, units, at in cohort.spends:  # hours that were requested become hours that were used
-            more = amounts[units] * (now - start) - amounts[at]
+        amounts, ran = mine or cohort.amounts, now - start
+        for counter, asked in cohort.steady:
+            more = counter.kind.leaves(amounts, ran) - (asked if mine is None else counter.kind.asks(mine))
             counter.used += more
             if more > 0:  # it used more hours than it had requested
                 self._bar_over(counter, now)
-        for counter in cohort.decaying:
+        for counter in cohort.falling:
             del counter.running[job]
-        for counter in cohort.counters:
+        for counter in cohort.asks:
             if counter.held:
                 self._release(counter)
 
@@ -294,19 +294,18 @@ class LimitKeeper(Listener):
         for counter in cohort.binding if cohort is not None else ():
             assert cohort is not None
             more = [self._jobs.of[other] for other in others]
-            demands = [other.demand for other in more if other is not None and counter in other.counters]
-            total = tuple(map(sum, zip(cohort.demand, *demands, strict=True)))
-            if counter.is_over(total, self._engine.now):
+            asked = sum(other.asks.get(counter, 0) for other in (cohort, *more) if other is not None)
+            if counter.is_over(asked, self._engine.now):
                 return False
         return True
 
     # -- barring ------------------------------------------------------------------------------
 
     def _first_over(self, cohort: Cohort) -> LimitCounter | None:
-        if not cohort.decaying and not any(step[0].used > step[0].free for step in cohort.steps):
+        if not cohort.falling and not any(counter.used > counter.free for counter, _ in cohort.steady):
             return None  # no cohort is over a limit of these counters
         now = self._engine.now
-        return next((counter for counter in cohort.binding if counter.is_over(cohort.demand, now)), None)
+        return next((one for one in cohort.binding if one.is_over(cohort.asks[one], now)), None)
 
     def _bar(self, cohorts: Sequence[Cohort], counter: LimitCounter) -> None:
         """Take all jobs of cohorts that are over a limit out of view."""
@@ -371,8 +370,8 @@ class LimitKeeper(Listener):
     def _expect_fall(self, cohort: Cohort) -> None:
         """Enter a pass for the time at which running jobs have used enough of their hours."""
         assert cohort.over is not None
-        if cohort.over.decays:
-            self._wake_at(cohort.over.falls_at(cohort.demand, self._engine.now))
+        if cohort.over.kind.falls:
+            self._wake_at(cohort.over.falls_at(cohort.asks[cohort.over], self._engine.now))
 
     def _wake_at(self, time: float) -> None:
         if self._engine.now < time < self._wake:
@@ -383,7 +382,7 @@ class LimitKeeper(Listener):
         engine = self._engine
         if self._wake <= engine.now:
             self._wake = inf
-            falling = [counter for counter in self._jobs.counters if counter.decays and counter.held]
+            falling = [counter for counter in self._jobs.counters if counter.kind.falls and counter.held]
             let_in = [self._release(counter) for counter in falling]
             again = [falls for _, falls in self.refused.values() if falls <= engine.now]
             if any(let_in) or again:  # else nothing has changed for a pass
@@ -405,17 +404,12 @@ class LimitKeeper(Listener):
             return self.refused[job][0]
         if cohort is None or cohort.over is None or job not in cohort.jobs:
             return None
-        cohort.over.running = self._running_in(cohort.over)
+        cohort.over.running = {
+            running: (self._allocated.get(running, other.amounts), *times)
+            for running, times in self._running.items()
+            if (other := self._jobs.of[running]) is not None and cohort.over in other.asks
+        }
         return cohort.over.reason(self._engine.now, self._jobs.users)
-
-    def _running_in(self, counter: LimitCounter) -> dict[int, tuple[Demand, float, float]]:
-        """Return the running jobs that are counted in a counter."""
-        found = {}
-        for job, (start, end) in self._running.items():
-            cohort = self._jobs.of[job]
-            if cohort is not None and counter in cohort.counters:
-                found[job] = (self._allocated.get(job, cohort.demand), start, end)
-        return found
 
     # -- state --------------------------------------------------------------------------------
 
@@ -430,32 +424,29 @@ class LimitKeeper(Listener):
                     over[job] = cohort.over.number
         return {
             "used": [counter.used for counter in counters],
-            "running": [
-                [(job, start, end) for job, (_, start, end) in self._running_in(counter).items()]
-                for counter in counters
-            ],
+            "running": [(job, *times) for job, times in self._running.items()],
             "barred": sorted(over.items()),
             "outside": list(self._outside.items()),
             "inside": sorted(self.inside),
             "wake": self._wake,
             "begun": self._begun,
-            "allocated": list(self._allocated.items()),
+            "allocated": [(job, tuple(amounts)) for job, amounts in self._allocated.items()],
             "refused": [(job, *why) for job, why in self.refused.items()],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the state of an equal part; the queues are restored before."""
         counters, queues = self._jobs.counters, self._engine.queues
-        self._allocated = {job: tuple(amounts) for job, amounts in state.get("allocated", ())}
+        self._allocated = {job: Amounts(*amounts) for job, amounts in state.get("allocated", ())}
         self._begun = state.get("begun", True)
-        for counter, used, running in zip(counters, state["used"], state["running"], strict=True):
+        for counter, used in zip(counters, state["used"], strict=True):
             counter.used = used
-            for job, start, end in running:
-                cohort = self._jobs.of[job]
-                assert cohort is not None
-                self._running[job] = (start, end)
-                if counter.decays:
-                    counter.running[job] = (self._allocated.get(job, cohort.demand), start, end)
+        for job, start, end in state["running"]:
+            cohort = self._jobs.of[job]
+            assert cohort is not None
+            self._running[job] = (start, end)
+            for counter in cohort.falling:
+                counter.running[job] = (self._allocated.get(job, cohort.amounts), start, end)
         for job, number in state["barred"]:
             queues.group_of(job).queue.barred.add(job)
             self._enter_waiting(job, counters[number])
@@ -468,14 +459,13 @@ class LimitKeeper(Listener):
             self._enter_waiting(job, None)
         queues.barred = len(state["barred"]) + len(self.refused)
         self._outside = dict(state["outside"])
-        for job in state["inside"]:
-            self._take_in(job)
+        self.inside = set(state["inside"])
         self._wake = state["wake"]
 
     def _enter_waiting(self, job: int, over: LimitCounter | None) -> None:
         cohort = self._jobs.of[job]
         if cohort is not None:
-            if not cohort.jobs and not cohort.entered:
+            if not cohort.entered:
                 cohort.enter(self._engine.queues.group_of(job).queue, over)
             cohort.jobs.add(job)
 

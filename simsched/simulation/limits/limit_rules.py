@@ -20,15 +20,12 @@ hierarchy of QOS and associations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, SimschedError, did_you_mean
-from simsched.formats.rfc.duration import parse_time
-from simsched.formats.rfc.units import convert_up, unit_of
+from simsched.errors import ConfigError, did_you_mean
+from simsched.simulation.limits.limit_kinds import KINDS, NAMES, NO_LIMIT, RUNNING, SUBMITTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,33 +40,8 @@ ANY = "*"
 JOB = "job"
 """The value of ``each`` for limits on single jobs."""
 
-RUNNING, SUBMITTED, DURATION = "running-jobs", "submitted-jobs", "duration"
-UNITS = ("nodes", "cores", "gpus", "memory")
-SPENT = ("node-hours", "core-hours", "gpu-hours")
-AHEAD = ("running-node-hours", "running-core-hours", "running-gpu-hours")
-
-QUANTITIES: Mapping[str, str] = {
-    RUNNING: "jobs that run at a time",
-    SUBMITTED: "jobs that wait or run at a time",
-    "nodes": "nodes in use at a time",
-    "cores": "cores in use at a time",
-    "gpus": "GPUs in use at a time",
-    "memory": "memory in use at a time, such as 512 GB; a number is in the unit of the cluster",
-    "node-hours": "node-hours in all: used by jobs that ended, and requested by those that run",
-    "core-hours": "core-hours in all, in the same way",
-    "gpu-hours": "GPU-hours in all, in the same way",
-    "running-node-hours": "node-hours that running jobs may still use, by their requested durations",
-    "running-core-hours": "core-hours that running jobs may still use",
-    "running-gpu-hours": "GPU-hours that running jobs may still use",
-    DURATION: "the duration that each of the jobs may request",
-}
-"""Key of a limit → its meaning."""
-
 OVER = ("reject", "hold")
-KEYS = (*DIMENSIONS, "each", *QUANTITIES, "level", "over", "blocks")
-NO_LIMIT = -1
-MOST = 2**53
-_AMOUNT = re.compile(r"\s*(\d{1,15})\s*([A-Za-z]+)\s*")
+KEYS = (*DIMENSIONS, "each", *KINDS, "level", "over", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +98,7 @@ class LimitRule:
 
     def is_single(self, quantity: str) -> bool:
         """Whether a limit of the rule is on each single job."""
-        return self.per_job or quantity == DURATION
+        return self.per_job or not KINDS[quantity].of_several
 
     def goes_before(self, other: LimitRule, quantity: str) -> bool:
         """Whether a limit of this rule takes the place of the same limit of another rule about one job."""
@@ -195,7 +167,9 @@ def _rule(item: Any, where: str) -> LimitRule:
             )
     names = tuple((name, _names(table[name], f"{where}.{name}")) for name in DIMENSIONS if name in table)
     each = _each(table.get("each", ()), f"{where}.each")
-    most = tuple((key, _most(key, table[key], f"{where}.{key}")) for key in QUANTITIES if key in table)
+    most = tuple(
+        (key, kind.read(table[key], f"{where}.{key}")) for key, kind in KINDS.items() if key in table
+    )
     over, blocks = table.get("over", OVER[0]), table.get("blocks", False)
     if over not in OVER:
         raise ConfigError(f"unknown value {over!r}", where=f"{where}.over", expected=" or ".join(OVER))
@@ -236,66 +210,21 @@ def _each(value: Any, where: str) -> tuple[str, ...]:
     return (JOB,) if JOB in given else tuple(name for name in DIMENSIONS if name in given)
 
 
-def _most(key: str, value: Any, where: str) -> float | str:
-    """Return the value of a limit, with hours and seconds as numbers."""
-    if value == NO_LIMIT and not isinstance(value, bool):
-        return NO_LIMIT
-    if key == DURATION:
-        return parse_time(value, where=where)
-    if key == "memory" and isinstance(value, str):
-        return _memory(value, where)
-    whole = key in (RUNNING, SUBMITTED, *UNITS)
-    kinds = int if whole else int | float
-    if not isinstance(value, kinds) or isinstance(value, bool) or (isinstance(value, float) and isnan(value)):
-        raise ConfigError(
-            f"{value!r} is not a {'whole number' if whole else 'number of hours'}",
-            where=where,
-            expected="0 or more, or -1 for no limit",
-        )
-    if not 0 <= value < MOST:
-        raise ConfigError(f"the limit is {value}", where=where, expected="0 or more, or -1 for no limit")
-    return value
-
-
-def _memory(text: str, where: str) -> str:
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"{text!r} is not an amount of memory", where=where, expected="such as 512 GB")
-    if unit_of(found[2], where).dimension != "memory":
-        raise ConfigError(f"{found[2]} is not a unit of memory", where=where, expected="such as GB or GiB")
-    return f"{found[1]} {found[2]}"
-
-
-def memory_in(amount: float | str, unit: str, where: str) -> float:
-    """Return an amount of memory in the unit of a cluster; ConfigError if it has none to convert to."""
-    if not isinstance(amount, str):
-        return amount
-    number, given = amount.split()
-    try:
-        return convert_up(int(number), given, unit, where)
-    except SimschedError:
-        raise ConfigError(
-            f"the memory of the cluster is not in a unit to which {amount} could be converted",
-            where=where,
-            expected="a number without a unit",
-        ) from None
-
-
 def _refuse_contradictions(rule: LimitRule) -> None:
     quantities = dict(rule.most)
     if not quantities:
-        raise ConfigError("the table limits nothing", where=rule.where, expected=", ".join(QUANTITIES))
+        raise ConfigError("the table limits nothing", where=rule.where, expected=", ".join(KINDS))
     named = next((name for name, _ in rule.names if name in rule.each), None)
     if named is not None:
         text = f"the rule is about one {named} and counts each {named} apart"
         raise ConfigError(text, where=f"{rule.where}.each", expected=f"{named} or each, not both")
     if rule.per_job:
-        for key in (RUNNING, SUBMITTED, *AHEAD):
-            if key in quantities:
+        for key in quantities:
+            if not KINDS[key].of_one_job:
                 raise ConfigError(
                     f"{key} is not a limit on single jobs",
                     where=f"{rule.where}.{key}",
-                    expected=", ".join((*UNITS, *SPENT, DURATION)),
+                    expected=", ".join(name for name, kind in KINDS.items() if kind.of_one_job),
                 )
         if rule.blocks:
             raise ConfigError(
@@ -314,7 +243,7 @@ def _refuse_repeats(rules: Sequence[LimitRule]) -> None:
     seen: dict[tuple[Any, ...], str] = {}
     for rule in rules:
         for key, _ in rule.most:
-            each = () if rule.per_job or key == DURATION else rule.each
+            each = () if rule.is_single(key) else rule.each
             place = (rule.names, each, rule.is_single(key), key, rule.level)
             if place in seen:
                 raise ConfigError(
@@ -362,6 +291,6 @@ def refuse_closed(rules: Sequence[LimitRule]) -> None:
     """Raise a `ConfigError` for a limit under which no job of any user can run."""
     for rule in rules:
         for key, most in rule.most:
-            if key in (RUNNING, SUBMITTED) and most == 0 and not rule.scope:
+            if KINDS[key].reads == NAMES and most == 0 and not rule.scope:
                 where, expected = f"{rule.place}.{key}", "1 or more, or -1 for no limit"
                 raise ConfigError(f"{key} = 0 allows no job", where=where, expected=expected)

@@ -14,31 +14,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from simsched.errors import ConfigError
-from simsched.match.policies.policy import find_policy
 from simsched.match.state.availability import Availability
 from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.simulation.admission import admit, partition_numbers
+from simsched.simulation.admission import Admission
 from simsched.simulation.jobs.conditions import Conditions, Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
-    HELD,
-    NO_END,
     UNLIMITED,
     Kinds,
     Prepared,
     counting_of,
-    prepare,
-    rejections,
-    table_apart,
+    counts_suffice,
+    times_of,
 )
 from simsched.simulation.jobs.priority_columns import priority_columns, refuse_job
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
-from simsched.simulation.outages.outages import FAILURE
-from simsched.simulation.record.recorder import DROPPED, INFEASIBLE, Recorder
-from simsched.simulation.reservations.reservation_book import rejection_by
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
 if TYPE_CHECKING:
@@ -47,21 +40,14 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
-    from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
-    from simsched.simulation.limits.limited_jobs import GrowingLimits
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.record.recorder import Recorder
     from simsched.workload.job import Job
 
 
-def nothing_prepared(config: RunConfig, index: Index, admission: Admission | None) -> Prepared:
-    """Return the columns of a run whose jobs will be added.
-
-    Raises
-    ------
-    ConfigError
-        for an option that needs all jobs of a run at its beginning.
-    """
+def refuse_closed(config: RunConfig) -> None:
+    """Raise a ConfigError for an option that needs all jobs of a run at its beginning."""
     if config.plays_log:
         text = "an open simulation does not have the option queue-policy recorded: it plays known starts"
         raise ConfigError(text, expected="simulate")
@@ -72,7 +58,6 @@ def nothing_prepared(config: RunConfig, index: Index, admission: Admission | Non
             "an open simulation does not make the accounts of fair share from its jobs",
             where="priority", expected="accounts, and unknown-users = refuse",
         )  # fmt: skip
-    return prepare((), index, config, admission=admission)
 
 
 class GrowthRecord(NamedTuple):
@@ -102,30 +87,18 @@ class Growth:
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        index: Index,
-        *,
-        admission: Admission | None,
-        expected: Sequence[Job],
-        limits: GrowingLimits | None = None,
-    ) -> None:
-        self._limits = limits
+    def __init__(self, engine: Engine, index: Index, jobs: list[Job], expected: Sequence[Job]) -> None:
         self._engine, self._index = engine, index
         self._config = engine.config
-        self._admission = admission
+        self._admission = engine.queues.admission
         self._prepared: Any = engine.prepared
         self._table: Any = engine.prepared.table
-        by_target = self._config.schedules_as_slurm
-        self._kinds = Kinds(index, find_policy(self._config.match_policy), by_target=by_target)
-        drained = any(outage.kind != FAILURE for outage in self._config.outages)
+        self._kinds: Kinds = engine.prepared.kinds
         self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
         self._judged_by_runtime = self._config.candidates == "actual"
-        by_graph = drained or self._config.epilog[1] or self._config.reservations or self._config.suspends
-        self._counts_decide = not by_graph
+        self._counts_decide = counts_suffice(self._config)
         self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
-        self.jobs: list[Job] = []
+        self.jobs = jobs
         self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
@@ -142,7 +115,7 @@ class Growth:
     def _placed(self, jobs: Sequence[Job]) -> Sequence[Job]:
         """Return jobs to expect as their queues will have them."""
         assert self._config.queues is not None
-        return admit(jobs, self._config.queues, self._index, no_limit=self._config.no_limit).jobs
+        return Admission(jobs, self._config.queues, self._index, no_limit=self._config.no_limit).jobs
 
     # -- jobs -------------------------------------------------------------------------------------
 
@@ -152,40 +125,39 @@ class Growth:
 
     def add(self, job: Job) -> int:
         """Add a job that arrives now, and return its number."""
-        engine, prepared = self._engine, self._prepared
+        engine, prepared, admission = self._engine, self._prepared, self._admission
         number = len(self.jobs)
         self.handed_in.append(job)
-        tier = partition = 0
-        queue = None
-        if self._admission is not None:
-            job, tier = self._admit(number, job)
-            queue = self._admission.of[number]
-            partition = partition_numbers(self._config.queues)[None if queue is None else queue.name]
-        if self._config.reservations:
-            self._reserve(number, job)
+        queue, tier, partition = None, 0, 0
+        if admission is not None:
+            job = admission.add(job)
+            queue, tier = admission.of[number], admission.tiers[number]
+            partition = admission.partitions[number]
+            if admission.calls_for_merger(number):
+                engine.queues.merge()
         self.jobs.append(job)
         requested, never = with_requests((job,), self._config.licenses)
         self._requested += requested
-        (kind,) = self._kinds.numbers(requested)
+        kind = self._kinds.number(requested[0].jobspec)
         if kind >= len(self._table.kind_sizes):
             self._add_kind(kind)
         duration = UNLIMITED if job.duration is None else job.duration
-        runtime, timeout = self._times_of(job, duration)
+        runtime, timeout = times_of(job.runtime, duration, self._grace)
         prepared.submits.append(job.submit)
         prepared.runtimes.append(runtime)
         prepared.timeouts.append(timeout)
         prepared.sizes.append(self._table.kind_sizes[kind])
-        if never:
-            prepared.rejected[number] = (INFEASIBLE, never[0])
-        self._note_special(number, job, kind, runtime)
+        if number >= self._repeats:  # a job is not judged again when the cluster grows
+            refusal = prepared.judge.refusal(number, kind, runtime, never.get(0) or self._why_never(kind))
+            if refusal is not None:
+                self._refused[number] = refusal
+        if number in self._refused:
+            prepared.rejected[number] = self._refused[number]
+        prepared.note((job,), number, (number,) if self._concerns(job) else ())
         judged = min(runtime, duration) if self._judged_by_runtime else duration
-        if prepared.priority is not None:
-            self._rank(number, job)
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
         ))  # fmt: skip
-        if self._limits is not None:
-            self._limits.add(number, job)
         for hear in engine.on.joined:
             hear(number, job, queue)
         engine.progress.states.append(JobState.NEW)
@@ -199,23 +171,6 @@ class Growth:
             hear(job)
         if self._config.priority is not None and self._prepared.priority is not None:
             refuse_job(job, self._config.priority, self._prepared.priority.tree)
-
-    def _rank(self, number: int, job: Job) -> None:
-        """Give the order ``multifactor`` the columns of a job."""
-        priority, known = self._engine.queues.priority, self._prepared.priority
-        assert priority is not None
-        one, sizes = table_apart((job,), self._kinds), self._kinds.sizes
-        columns = priority_columns(
-            known.rules, (job,), one, self._index, sizes, self._config.queues, known.tree
-        )
-        priority.enroll(number, job.submit, columns)
-
-    def _times_of(self, job: Job, duration: float) -> tuple[float, int]:
-        """Return how long a job will run, and 1 if it is ended at or after its duration (as `prepare`)."""
-        runtime = duration if job.runtime is None else job.runtime
-        if runtime > duration + self._grace:
-            return duration + self._grace, 1
-        return runtime, 0
 
     def record(self) -> GrowthRecord:
         """Return what another run needs to have the same jobs."""
@@ -252,40 +207,26 @@ class Growth:
         accounts = table.accounts
         if table.add(new):
             self.renew(forget=False)
-        engine.queues.enroll(len(self.jobs) - 1, table, accounts)
+        number, order, known = len(self.jobs) - 1, engine.queues.priority, self._prepared.priority
+        if order is not None:
+            queues, sizes = self._config.queues, self._kinds.sizes
+            own = priority_columns(known.rules, (job,), table, self._index, sizes, queues, number, known.tree)
+            order.enroll(number, [job.submit], own)
+        engine.queues.enroll(number, table, accounts)
         engine.recorder.add(job.id, job.queue or "default")
         if "dependencies" in engine.parts:
             self._conditional.add(job)
 
-    def _note_special(self, number: int, job: Job, kind: int, runtime: float) -> None:
-        """Note whether a job can never run, is held, will be cancelled, or depends on others."""
-        prepared = self._prepared
-        if number >= self._repeats:
-            self._judge(number, kind, runtime)
-        elif number in self._refused:
-            prepared.rejected[number] = self._refused[number]
-        if job.hold or job.urgency == 0:
-            prepared.holds[number] = HELD
-        if job.cancel_at is not None:
-            prepared.cancels[number] = job.cancel_at
+    def _concerns(self, job: Job) -> bool:
+        """Whether a job waits for more than resources, from the first of which on the engine sees to it."""
         dependent = self._conditional.concern(job)
         if dependent and "dependencies" not in self._engine.parts:
-            self._begin_conditions()
-        if dependent or number in prepared.rejected or number in prepared.holds or number in prepared.cancels:
-            prepared.special.add(number)
-
-    def _judge(self, number: int, kind: int, runtime: float) -> None:
-        """Note whether a job can never run; it is not judged again when the cluster grows."""
-        rejected = self._prepared.rejected
-        never = self._kinds.reasons[kind] or self._why_never(kind)
-        if never:
-            rejected[number] = (INFEASIBLE, never)
-        if self._admission is not None:
-            self._note_rejection(number, kind)
-        if runtime == UNLIMITED:
-            rejected.setdefault(number, (DROPPED, NO_END))
-        if number in rejected:
-            self._refused[number] = rejected[number]
+            recorder = self._engine.recorder
+            for other in self.jobs[:-1]:
+                self._conditional.add(other)
+            self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
+            self._engine.add("dependencies", Dependencies(self._engine, self._conditional))
+        return dependent
 
     def leave_out(self, targets: Ints) -> None:
         """Refuse jobs that come from now on and fit only on these targets, which are removed."""
@@ -295,22 +236,14 @@ class Growth:
             self._rest = Availability(self._index)
             self._rest.set_status(targets, up=False)
 
-    def _why_never(self, kind: int) -> str:
-        """Return why a request does not fit on the targets that are not removed; an empty text if it does."""
+    def _why_never(self, kind: int) -> str | None:
+        """Return why a request does not fit on the targets that are not removed; None if it does."""
         request = self._kinds.requests[kind]
         if self._rest is None or request is None:
-            return ""
+            return None
         if kind not in self._lacking:
             self._lacking[kind] = self._kinds.why_never(request, self._rest)
-        return self._lacking[kind]
-
-    def _begin_conditions(self) -> None:
-        """Let the engine see to dependencies from now on, and know what happened before."""
-        recorder = self._engine.recorder
-        for job in self.jobs[:-1]:
-            self._conditional.add(job)
-        self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
-        self._engine.add("dependencies", Dependencies(self._engine, self._conditional))
+        return self._lacking[kind] or None
 
     # -- jobs that change -------------------------------------------------------------------------
 
@@ -348,7 +281,7 @@ class Growth:
     def _set_times(self, number: int) -> None:
         job = self.jobs[number]
         duration = UNLIMITED if job.duration is None else job.duration
-        runtime, timeout = self._times_of(job, duration)
+        runtime, timeout = times_of(job.runtime, duration, self._grace)
         self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
         judged = min(runtime, duration) if self._judged_by_runtime else duration
         self._table.change_duration(number, duration, judged)
@@ -369,53 +302,6 @@ class Growth:
         self.jobs[number] = replace(self.jobs[number], duration=requested)
         self._set_times(number)
         self.renew(forget=True)
-
-    # -- queues -----------------------------------------------------------------------------------
-
-    def _admit(self, number: int, job: Job) -> tuple[Job, int]:
-        """Put a job into its queue; return it as the queue has it, and the priority of the queue."""
-        mine: Any = self._admission
-        if self._config.queues is None:  # there are reservations alone
-            mine.of.append(None)
-            mine.tiers.append(0)
-            mine.groups.append(0)
-            return job, 0
-        apart = len(self._config.reservations)
-        one: Any = admit((job,), self._config.queues, self._index, no_limit=self._config.no_limit)
-        if 0 in one.rejected:
-            mine.rejected[number] = one.rejected[0]
-        elif one.of[0] is None and len(self._engine.queues.groups) - apart > 1:
-            self._engine.queues.merge(apart)  # the job may run anywhere
-        mine.of.append(one.of[0])
-        mine.tiers.append(one.tiers[0])
-        together = len(self._engine.queues.groups) - apart == 1 or one.of[0] is None
-        mine.groups.append(0 if together else self._group_of[one.of[0].name])
-        return one.jobs[0], one.tiers[0]
-
-    def _reserve(self, number: int, job: Job) -> None:
-        """Put a job that names an advance reservation into the group of this."""
-        mine: Any = self._admission
-        name = reservation_of(job)
-        fault = rejection_by(name, job, self._config.reservations)
-        if fault is not None:
-            mine.rejected.setdefault(number, fault)
-        names = [one.name for one in self._config.reservations]
-        if name in names:
-            mine.groups[number] = len(self._engine.queues.groups) - len(names) + names.index(name)
-
-    @property
-    def _group_of(self) -> dict[str, int]:
-        from simsched.simulation.admission import groups_of_queues
-
-        assert self._config.queues is not None
-        return groups_of_queues(self._config.queues, self._index, anywhere=False)[0]
-
-    def _note_rejection(self, number: int, kind: int) -> None:
-        """Note the reason of a job's queue against it, if there is one."""
-        mine: Any = self._admission
-        one: Any = _One({0: mine.rejected[number]} if number in mine.rejected else {}, [mine.of[number]])
-        for _, verdict in rejections(one, [self._kinds.requests[kind]], self._kinds.sizes):
-            self._prepared.rejected[number] = verdict
 
     # -- kinds of requests ------------------------------------------------------------------------
 
@@ -469,10 +355,3 @@ class Growth:
             renew = getattr(group.policy, "renew", None)
             if renew is not None:
                 renew(forget=forget)
-
-
-class _One:
-    """The part of an admission that decides about the size of one job."""
-
-    def __init__(self, rejected: dict[int, str], of: list[Any]) -> None:
-        self.rejected, self.of = rejected, of

@@ -21,16 +21,12 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import seldom_collected
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.admission import admit
 from simsched.simulation.checkpoint.checkpoint import codec_of
-from simsched.simulation.engine import Engine
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
-from simsched.simulation.features import add_features
-from simsched.simulation.limits.limited_jobs import GrowingLimits
 from simsched.simulation.live.arrivals import Arrivals
 from simsched.simulation.live.grown_run import grow
-from simsched.simulation.live.growth import Growth, nothing_prepared
+from simsched.simulation.live.growth import Growth, refuse_closed
 from simsched.simulation.live.interrupts import between_events, run_until
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
@@ -40,12 +36,8 @@ from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import JobFields, SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
-from simsched.simulation.outages.disruption import closures_of
 from simsched.simulation.outages.outages import DRAIN
-from simsched.simulation.record.event_log import EventLog
-from simsched.simulation.record.recorder import Recorder
-from simsched.simulation.reservations.reservation_book import admit_reserved
-from simsched.simulation.simulate import RunSession, log_of, pools_of
+from simsched.simulation.simulate import RunSession, engine_of, pools_of
 from simsched.workload.job import Job, Workload
 
 if TYPE_CHECKING:
@@ -95,6 +87,7 @@ class OpenSimulation(NodeCommands, RunSession):
     ) -> None:
         config = make_config(queue_policy=queue_policy, match_policy=match_policy, seed=seed, **options)
         config.refuse_contradictions()
+        refuse_closed(config)
         config = config.on_clock(None).on_machine(cluster.index)  # dates need the clock of a log
         super().__init__(cluster, config)
         self._base = self._planned = self.cluster
@@ -115,47 +108,16 @@ class OpenSimulation(NodeCommands, RunSession):
 
     def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
         """Make the engine of a run without jobs."""
-        cluster, config = self.cluster, self.config
-        index = cluster.index
-        admission: Any = None
-        if config.queues is not None:
-            together = config.schedules_as_slurm
-            admission = admit((), config.queues, index, no_limit=config.no_limit, together=together)
-            admission = replace(admission, rejected={})
-        if config.reservations:
-            admission = admit_reserved((), config.reservations, admission)
-        self.prepared = prepared = nothing_prepared(config, index, admission)
-        ids: list[int | str] = []
-        log = events = None
-        if self._written["allocations"]:
-            log = log_of(self.workload, prepared, index, config, sink, ids=ids)
-        if self._written["eventlog"]:
-            events = EventLog(ids)
-        recorder = Recorder(ids, pools_of(cluster), log, events)
-        closures = closures_of(config.outages, index)
-        limits = None
-        if config.limits:
-            groups, whole = admission and admission.groups, find_policy(config.match_policy).whole_nodes
-            limits = GrowingLimits(config.limits, prepared, index, groups, whole=whole)
-        self.engine = engine = Engine(
-            prepared, index, config, recorder, admission=admission, closures=closures, env=env
-        )
-        self.growth = growth = Growth(
-            engine, index, admission=admission, expected=self._expected, limits=limits
-        )
-        add_features(
-            engine,
-            index,
-            growth.jobs,
-            admission=admission,
-            closures=closures,
-            limited=None if limits is None else limits.limited,
-            open_=True,
-        )
+        jobs: list[Job] = []
+        empty, index = replace(self.workload, jobs=()), self.cluster.index
+        made = engine_of(self.cluster, empty, self.config, sink=sink, env=env, arriving=jobs, **self._written)
+        self.engine, self.prepared, _ = made
+        engine = self.engine
+        self.growth = growth = Growth(engine, index, jobs, expected=self._expected)
         disruption: Any = engine.parts["disruption"]
         self.arrivals = Arrivals(engine, growth, disruption)
         engine.add("arrivals", self.arrivals)
-        self._changes = JobChanges(engine, index, growth, find_policy(config.match_policy))
+        self._changes = JobChanges(engine, index, growth, find_policy(self.config.match_policy))
         self._nodes = NodeChanges(engine, index, growth, disruption)
         engine.add("nodes", self._nodes)
         engine.future.handle("grow", lambda larger: grow(self, larger))

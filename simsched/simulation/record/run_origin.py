@@ -161,7 +161,7 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
 
     from simsched.formats.sss import Names
     from simsched.graph.cluster import load_cluster
-    from simsched.simulation.admission import admit
+    from simsched.simulation.admission import Admission
     from simsched.simulation.options.run_config import from_document
     from simsched.workload.load import load_workload
     from simsched.workload.transforms.steps import apply_steps
@@ -183,7 +183,9 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
     if steps:
         workload = apply_steps(workload, steps, np.random.default_rng(options.get("seed", 0)))
     if options.get("queues") is not None:
-        workload = replace(workload, jobs=admit(workload.jobs, options["queues"], cluster.index).jobs)
+        workload = replace(
+            workload, jobs=tuple(Admission(workload.jobs, options["queues"], cluster.index).jobs)
+        )
     return cluster, workload
 
 

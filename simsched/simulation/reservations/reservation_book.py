@@ -7,7 +7,6 @@ form a group with a queue of their own; for them everything is closed but their 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import encode_ids
 from simsched.schedule.kept_units import KeptIds, KeptNumber
 from simsched.schedule.maintenance import Calendar, Closure
-from simsched.simulation.admission import Admission, rejection_text
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.listeners import Listener
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation, reservation_of
@@ -348,39 +346,3 @@ def _by_rank(cores: Cores, index: Index) -> dict[str, str]:
         ids = [id_ for unit, id_ in enumerate(pool.ids[leaf]) if mask >> unit & 1]
         found.setdefault(str(index.ranks[pool.target[leaf]]), []).extend(ids)
     return {rank: encode_ids(sorted(ids)) for rank, ids in found.items()}
-
-
-def rejection_by(name: str | None, job: Job, reservations: Sequence[AdvanceReservation]) -> str | None:
-    """Return why a job that names a reservation is rejected, or None."""
-    if name is None:
-        return None
-    one = next((one for one in reservations if one.name == name), None)
-    fault = f"there is no reservation {name!r}" if one is None else one.fault_of(job)
-    return None if fault is None else rejection_text(fault)
-
-
-def admit_reserved(
-    jobs: Sequence[Job], reservations: Sequence[AdvanceReservation], admission: Admission | None
-) -> Admission:
-    """Put the jobs of each reservation into a group of their own, behind those of the queues.
-
-    Raises
-    ------
-    ConfigError
-        for an attribute of a job that is not a name.
-    """
-    if admission is None:
-        none = [None] * len(jobs)
-        admission = Admission(tuple(jobs), {}, [0] * len(jobs), [0] * len(jobs), 1, list(none))
-    numbers = {one.name: at for at, one in enumerate(reservations)}
-    rejected, groups = dict(admission.rejected), list(admission.groups)
-    for at, job in enumerate(jobs):
-        name = reservation_of(job)
-        fault = rejection_by(name, job, reservations)
-        if fault is not None:
-            rejected.setdefault(at, fault)
-        if name in numbers:
-            groups[at] = admission.group_count + numbers[name]
-    return replace(
-        admission, rejected=rejected, groups=groups, group_count=admission.group_count + len(reservations)
-    )

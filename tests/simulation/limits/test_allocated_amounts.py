@@ -198,3 +198,21 @@ def test_a_job_that_overran_its_request_uses_up_a_limit_at_its_end(ran, policy):
     found = ran(machine(1, 1), *jobs, **options)
     assert [found[name][2] for name in ("a", "b")] == ["COMPLETED", "PENDING"]
     assert "may use 0.00972222 core-hours" in found["b"][3]
+
+
+def test_a_run_goes_on_in_which_only_limits_on_single_jobs_count_a_running_job(load, tmp_path):
+    """The job runs at the time of the checkpoint and of the copy, and no counter of several jobs has it."""
+    cluster, limits = load(LARGE_FIRST), [{"each": "job", "cores": 9}]
+    jobs = workload(
+        job("a", 0, "slot=1/core=3", 20), job("b", 1, "slot=1/node", 20), job("c", 9, "slot=9/core", 5)
+    )
+    options = {"match_policy": "firstnodex", "limits": limits}
+    whole = ss.simulate(cluster, jobs, checkpoints={5: tmp_path / "state"}, **options)
+    assert starts(whole) == {"a": 0, "b": 1}  # c would take two nodes
+    assert starts(ss.simulate(cluster, jobs, resume=tmp_path / "state", **options)) == starts(whole)
+    sim = ss.Simulation(cluster, **options)
+    sim.submit_all(jobs)
+    sim.run(until=5)
+    twin = sim.copy()
+    twin.run()
+    assert starts(twin.result()) == starts(whole)
