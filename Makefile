@@ -76,8 +76,8 @@ install: $(VENV)/run.stamp
 install-test: $(VENV)/test.stamp
 
 # What is compiled; a newer kernel has to be built again.
-KERNEL = simsched/match/kernel.py simsched/match/kernel.pxd simsched/schedule/profile.py \
-	simsched/schedule/profile.pxd hatch_build.py
+TYPED = $(shell find simsched -name '*.pxd')
+KERNEL = $(TYPED) $(TYPED:.pxd=.py) hatch_build.py
 
 # One stamp an extra: the demo does not wait for the test tools.
 $(VENV)/run.stamp: pyproject.toml $(KERNEL) | $(BIN)/python

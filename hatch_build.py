@@ -1,4 +1,4 @@
-"""The build hook: compiles the kernel, the profile and the free runs, for wheels and editable installs.
+"""The build hook: compiles the kernel and what calls it most often, for wheels and editable installs.
 
 Without a C compiler the package is pure Python, and the same source is interpreted. ``python hatch_build.py``
 compiles in place, with ``--checked`` so that the bounds of each array are looked at, for tests.
@@ -17,11 +17,8 @@ except ModuleNotFoundError:  # compiled in place
     BuildHookInterface = object
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = [
-    Path("simsched/match/kernel.py"),
-    Path("simsched/match/state/free_runs.py"),
-    Path("simsched/schedule/profile.py"),
-]
+#: The modules whose types are in a ``.pxd`` beside each.
+SOURCES = sorted(file.relative_to(ROOT).with_suffix(".py") for file in ROOT.glob("simsched/**/*.pxd"))
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,  # the types are in the .pxd beside each

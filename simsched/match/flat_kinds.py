@@ -8,7 +8,7 @@ copy of the demand is one unit. What the first job leaves to others are the "ext
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.graph.index.types import Ints
-    from simsched.match.state.run_selection import RunSelection
     from simsched.match.state.selection import Selection
 
     Bools = npt.NDArray[np.bool_]
@@ -36,7 +35,7 @@ class FlatKinds:
     single, target_type : the type of the units, and that of the execution targets.
     units : the units of each kind.
     free : returns the free units, after something else than a claim or a release has changed them.
-    place : kind → a selection of free units; it is asked for kinds that fit.
+    selection : kind that the kernel has just placed → free units for it, which become the kernel's draft.
     """
 
     all_counted = True
@@ -49,7 +48,7 @@ class FlatKinds:
         target_type: str,
         units: Sequence[int],
         free: Callable[[], int],
-        place: Callable[[int], Selection | RunSelection],
+        selection: Callable[[int], Selection],
     ) -> None:
         one = np.zeros(1, dtype=np.int64)
         self.kernel = Kernel(
@@ -67,7 +66,7 @@ class FlatKinds:
         )
         self.counted = self.placed = [True] * len(units)
         self._units = np.array(units, dtype=np.int64)
-        self._free, self._place = free, place
+        self._free, self.selection = free, selection
 
     def recount(self) -> None:
         """Take over how many units are free."""
@@ -81,12 +80,6 @@ class FlatKinds:
         """Return for each kind whether it fits now."""
         fits: Bools = self._units <= self.kernel.totals[0]
         return fits
-
-    def selection(self, kind: int) -> Selection:
-        """Return free units for a kind that the kernel has just placed."""
-        made: Any = self._place(kind)  # a `RunSelection` has what policies look at
-        self.kernel.draft = made
-        return made  # type: ignore[no-any-return]
 
 
 def _written(single: str, target_type: str, selection: Selection) -> Ints:

@@ -112,7 +112,7 @@ class ChosenJobs:
             self._start_picked(context)
             if self._kind == START or start_in_order(context) is not None:
                 self._offer(context)
-        elif not self._holds_picked(context) and context.queue.waiting:
+        elif not self._holds_picked(context) and context.queue:
             self._offer(context)
         self.started += [(job, context.now) for job, _, _ in context.started]
 

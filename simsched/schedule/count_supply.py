@@ -52,18 +52,20 @@ class CountSupply(Supply):
         def free() -> int:
             return plan.free(single) if content is None else capacity(content, plan.available).total
 
-        def place(kind: int) -> Selection | RunSelection:
-            request = requests[kind]
+        def selection(kind: int) -> Any:  # a `RunSelection` has what policies look at
+            request, runs = requests[kind], plan.runs
             assert request is not None
-            runs = plan.runs
             if runs is not None:
-                return RunSelection(runs.kind, request, runs.lowest(units[kind]), units[kind])
-            # Not `seek`: these requests need no exact search, which could give up.
-            selection = select(request, plan.available, policy, rng)
-            assert selection is not None, "the counts promised more than the matcher found"
-            return selection
+                made: Any = RunSelection(runs.kind, request, runs.lowest(units[kind]), units[kind])
+            else:
+                # Not `seek`: these requests need no exact search, which could give up.
+                made = select(request, plan.available, policy, rng)
+                assert made is not None, "the counts promised more than the matcher found"
+            kinds.kernel.draft = made
+            return made
 
-        return plan.count(lambda: FlatKinds(single, plan.index.target_type, units, free, place))
+        kinds = plan.count(lambda: FlatKinds(single, plan.index.target_type, units, free, selection))
+        return kinds
 
     def fit(self, job: int) -> Selection | None:
         """Return free units on which the job may start now, or None; no closure is in its way."""

@@ -16,7 +16,6 @@ from simsched.schedule.reservations import CountedReservations
 from simsched.schedule.supply import NoShadow, Supply
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Iterator
 
     import numpy as np
@@ -50,12 +49,12 @@ class GraphSupply(Supply):
         fits = present.earliest(job, end_of(self.now, 0)) <= self.now
         return present.begin(job) if fits else None
 
-    def candidates(self, jobs: Integers | array[int], shadow: Shadow, begin: int = 0) -> Iterator[int]:
-        """Yield those of some jobs, from the `begin`-th on, that fit when it is their turn."""
+    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield those of some jobs that fit when it is their turn."""
         if not self._counts_beside_closures():
-            yield from super().candidates(jobs, shadow, begin)
+            yield from super().candidates(jobs, shadow)
             return
-        jobs, kinds, seconds = jobs[begin:], self.table.kinds_array, self.table.durations_array
+        kinds, seconds = self.table.kinds_array, self.table.durations_array
         at = self._present().next_now(jobs, 0, kinds, seconds)
         while at < len(jobs):
             yield int(jobs[at])

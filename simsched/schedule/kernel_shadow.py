@@ -3,6 +3,8 @@
 The kernel has the state at that time (`match.kernel`). It is computed when it is first asked for in a pass,
 and again whenever anything but a start beside the first job has changed since. It is not kept from pass to
 pass.
+
+Like the kernel this file is plain Python, and is compiled where there is a compiler.
 """
 
 from __future__ import annotations
@@ -27,11 +29,6 @@ class KernelShadow:
     ----------
     extra : whether other jobs may run beyond the shadow time.
     """
-
-    __slots__ = (
-        *("_exact", "_exact_at", "_kernel", "_now", "_other", "_seen", "_start"),
-        *("extra", "job"),
-    )
 
     def __init__(self, job: int, *, extra: bool) -> None:
         self.job = job

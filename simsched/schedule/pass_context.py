@@ -1,10 +1,14 @@
-"""`PassContext`: the queue, the supply and the time of one scheduling pass, as a queue policy sees them."""
+"""`PassContext`: the queue, the supply and the time of one scheduling pass, as a queue policy sees them.
+
+Like the kernel this file is plain Python, and is compiled where there is a compiler.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from simsched.match.policies.policy import find_policy
+from simsched.match.state.draws import with_units
 from simsched.schedule.count_supply import CountSupply
 from simsched.schedule.maintenance import Calendar
 
@@ -84,11 +88,6 @@ class PassContext:
     limits : counts each job that starts, and bars those for which a limit is used up; or None.
     """
 
-    __slots__ = (
-        *("limits", "moved", "now", "plan", "promised", "queue", "released"),
-        *("reservations", "started", "supply", "table", "wake"),
-    )
-
     def __init__(
         self,
         table: JobTable,
@@ -160,13 +159,17 @@ class PassContext:
             raise ValueError(f"start(job {job}) is over a limit (expected a job that is not in barred)")
         if selection is None:
             raise TypeError(f"start(job {job}) got no selection (expected the result of fit, not None)")
-        if not self.allows(job, selection):
+        limits, plan = self.limits, self.plan
+        if limits is not None and not limits.allows(job, selection, self.now):
             return False
-        selection = self.supply.claim(job, selection)
+        if selection.counted and plan.available.partial is not None:
+            # The matcher may have chosen numbers of units only, of a state that keeps their ids.
+            selection = with_units(selection, plan.available, highest=self.supply.policy.highest)
+        plan.claim(job, selection, self.now + self.table.durations[job])
         queue.remove(job)
         self.started.append((job, selection, backfilled))
-        if self.limits is not None:
-            self.limits.started(job, self.now)
+        if limits is not None:
+            limits.started(job, self.now)
         return True
 
     def expect_later(self) -> None:

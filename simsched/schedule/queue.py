@@ -1,28 +1,36 @@
-"""`WaitingQueue`: the waiting jobs, in the order in which a pass considers them."""
+"""`WaitingQueue`: the waiting jobs, in the order in which a pass considers them.
+
+Like the kernel this file is plain Python, and is compiled where there is a compiler.
+"""
 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
 from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.match.kernel import view
 from simsched.plugins.plugin_errors import is_ours
 from simsched.schedule.orders.ranking import TIES, Order, ranked, sort_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from simsched.match.kernel import Kernel
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.ranking import JobOrder
 
     Bools = npt.NDArray[np.bool_]
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
+
+
+LEAST = 256
+"""Jobs for which a queue has place at least."""
 
 
 class WaitingQueue:
@@ -40,24 +48,20 @@ class WaitingQueue:
     ----------
     order : the job order.
     static : whether jobs keep their places while they wait.
-    waiting : the jobs that wait, sorted by rank. Callers must not change it.
     fresh : the jobs that were added since the last pass.
     gone : the jobs that were taken out since the last pass began, those that started included.
     barred : the jobs that wait for a limit, out of view until `unbar`.
     now : the time of the pass, in seconds.
     """
 
-    __slots__ = (
-        *("_as_of", "_key", "_keys", "_lasting", "_own", "_rank", "_table", "_unkeyed"),
-        *("barred", "fresh", "gone", "now", "order", "static", "waiting"),
-    )
-
     def __init__(self, table: JobTable, order: JobOrder) -> None:
         self.order: Any = order
         is_open = not len(table)  # an open run enters its jobs later
         # An order that only ranks all jobs at once cannot rank one that comes later.
         self.static = order.static and (isinstance(order, Order) or not is_open)
-        self.waiting = array("q")
+        self._room = np.empty(LEAST, dtype=np.int64)
+        """The waiting jobs, sorted by rank, and place for more."""
+        self._jobs, self._count = view(self._room), 0
         self.fresh: list[int] = []
         self.gone: list[int] = []
         self.barred: set[int] = set()
@@ -71,34 +75,54 @@ class WaitingQueue:
         self._keys: Floats = np.zeros(0 if self.static else len(table))
         self._unkeyed: list[int] | None = None
         """The waiting jobs whose keys are not known; None: all of them."""
-        self._rank: Any = []
+        self._rank: list[Any] | None = []
+        """The rank of each job; None: it is the number of the job, as in the order fifo."""
         if not is_open:
             numbers = np.arange(len(table), dtype=np.int64)
             places = ranked(order if self.static else TIES, table, numbers, 0.0)
-            # In the order fifo a job's rank is its number, and nothing need be looked up.
-            self._rank = range(len(table)) if (places == numbers).all() else places.argsort().tolist()
-        self._key = None if isinstance(self._rank, range) else self._rank.__getitem__
+            self._rank = None if (places == numbers).all() else places.argsort().tolist()
+        self._key = None if self._rank is None else self._rank.__getitem__
 
     def __len__(self) -> int:
-        return len(self.waiting)
+        return self._count
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.listed())
 
     def __contains__(self, job: int) -> bool:
         at = self._place(job)
-        return at < len(self.waiting) and self.waiting[at] == job
+        return at < self._count and self._jobs[at] == job
 
     def _place(self, job: int) -> int:
-        return bisect_left(self.waiting, self._rank[job], key=self._key)
+        """Return the number of waiting jobs before a job."""
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            if self._is_before(self._jobs[middle], job):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _is_before(self, one: int, job: int) -> bool:
+        return one < job if self._rank is None else self._rank[one] < self._rank[job]
+
+    def _fill(self, jobs: Sequence[int] | array[int] | Integers) -> None:
+        """Let these jobs wait, which are given by rank, and no others."""
+        self._count = len(jobs)
+        self._room = np.empty(max(LEAST, 2 * self._count), dtype=np.int64)
+        self._room[: self._count] = jobs
+        self._jobs = view(self._room)
 
     # -- the order --------------------------------------------------------------------------------
 
     @property
     def first(self) -> int:
         """The job that is considered first."""
-        if self.static or len(self.waiting) < 2:
-            return self.waiting[0]
+        if not self._count:
+            raise IndexError("no job waits")
+        if self.static or self._count == 1:
+            return self._jobs[0]
         jobs, tiers = self.unordered(), self._tiers
         if tiers is not None:
             jobs = jobs[tiers[jobs] == tiers[jobs[0]]]
@@ -110,6 +134,8 @@ class WaitingQueue:
 
     def jobs(self, begin: int = 0) -> Integers:
         """Return the waiting jobs in order, from the `begin`-th on."""
+        if self.static:
+            return self._room[begin : self._count].copy()
         return self.ordered(self.unordered())[begin:]
 
     def listed(self, begin: int = 0) -> list[int]:
@@ -119,7 +145,7 @@ class WaitingQueue:
 
     def unordered(self) -> Integers:
         """Return the waiting jobs by rank, which is the order if it is static; nothing is sorted."""
-        return np.array(self.waiting, dtype=np.int64)
+        return self._room[: self._count].copy()
 
     def ordered(self, jobs: Integers) -> Integers:
         """Return some of the waiting jobs in order; they are given by rank, as `unordered` has them."""
@@ -137,6 +163,12 @@ class WaitingQueue:
         """
         jobs = self.unordered()
         return self.ordered(jobs[chosen(jobs) & (jobs != first)])
+
+    def next(
+        self, kernel: Kernel, at: int, kinds: Any, judged: Any, now: float, time: float, most: int
+    ) -> int:
+        """Return the place of the first job by rank, from a place on, that may start now (`Kernel.next`)."""
+        return kernel.next(self._jobs[: self._count], at, kinds, judged, now, time, most)
 
     @property
     def _tiers(self) -> Integers | None:
@@ -168,41 +200,54 @@ class WaitingQueue:
         as_of = None if self._lasting is None else self._lasting(now)
         if as_of is None or as_of != self._as_of:
             self._as_of, self._unkeyed = as_of, None
-        if not self._own and self.waiting:  # an order of another package may count on a call in each pass
+        if not self._own and self._count:  # an order of another package may count on a call in each pass
             self._keys_of(self.unordered())
 
     # -- jobs that come and go --------------------------------------------------------------------
 
     def enroll(self, job: int) -> None:
         """Give a rank to a job that the table got during the run; its number is the next one."""
+        assert self._rank is not None, "only an open run enrolls jobs"
         self._rank.append(sort_key(self.order if self.static else TIES, self._table, job))
         if not self.static and job >= len(self._keys):
             self._keys = np.concatenate([self._keys, np.zeros(max(len(self._keys), 256))])
 
     def rerank(self, job: int) -> None:
         """Give a job of a growing table another rank, because its columns were changed."""
+        assert self._rank is not None, "only an open run enrolls jobs"
         waits = job in self
         if waits:
-            del self.waiting[self._place(job)]
+            self._take(self._place(job))
         self._rank[job] = sort_key(self.order if self.static else TIES, self._table, job)
         if waits:
-            self.waiting.insert(self._place(job), job)
+            self._put(self._place(job), job)
 
     def add(self, job: int) -> None:
         """Put a job into the queue. O(log n) and a short move."""
-        waiting, rank = self.waiting, self._rank
-        if not waiting or rank[waiting[-1]] < rank[job]:
-            waiting.append(job)
-        else:
-            waiting.insert(self._place(job), job)
+        count = self._count
+        at = count if not count or self._is_before(self._jobs[count - 1], job) else self._place(job)
+        self._put(at, job)
         self.fresh.append(job)
         if not self.static:
             self._unkey((job,))
 
+    def _put(self, at: int, job: int) -> None:
+        count = self._count
+        if count == len(self._jobs):
+            self._fill(self._room)
+        if at < count:
+            self._jobs[at + 1 : count + 1] = self._jobs[at:count]
+        self._jobs[at] = job
+        self._count = count + 1
+
+    def _take(self, at: int) -> None:
+        self._count = count = self._count - 1
+        if at < count:
+            self._jobs[at:count] = self._jobs[at + 1 : count + 1]
+
     def remove(self, job: int) -> None:
         """Take a job out of the queue. O(log n) and a short move."""
-        waiting = self.waiting
-        del waiting[0 if waiting[0] == job else self._place(job)]
+        self._take(0 if self._jobs[0] == job else self._place(job))
         self.gone.append(job)
         if job in self.fresh:
             self.fresh.remove(job)
@@ -220,18 +265,18 @@ class WaitingQueue:
         fresh = self.fresh
         if not self.static or not fresh:
             return self.static
-        return min(fresh, key=self._key) == self.waiting[-len(fresh)]
+        return bool(min(fresh, key=self._key) == self._jobs[self._count - len(fresh)])
 
     def hide(self, jobs: Collection[int]) -> None:
         """Take jobs out of view; they are not `gone`, and `show` puts them back."""
         if jobs:
-            self.waiting = array("q", filterfalse(set(jobs).__contains__, self.waiting))
+            self._fill([*filterfalse(set(jobs).__contains__, self.unordered().tolist())])
 
     def show(self, jobs: Collection[int]) -> None:
         """Put hidden jobs back, except for those that were barred meanwhile."""
         jobs = list(filterfalse(self.barred.__contains__, jobs))
         if jobs:
-            self.waiting = array("q", sorted([*self.waiting, *jobs], key=self._key))
+            self._fill(sorted([*self.unordered().tolist(), *jobs], key=self._key))
             self._unkey(jobs)
 
     def bar(self, jobs: set[int]) -> None:
@@ -249,26 +294,28 @@ class WaitingQueue:
 
     def with_barred(self, jobs: list[int]) -> list[int]:
         """Return the jobs in view and some of the barred ones, in order."""
-        waiting = self.waiting
-        self.waiting = array("q", sorted([*waiting, *jobs], key=self._key))
+        waiting = self.unordered()
+        self._fill(sorted([*waiting.tolist(), *jobs], key=self._key))
         self._unkey(jobs)
         found = self.listed()
-        self.waiting = waiting
+        self._fill(waiting)
         return found
 
     # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
         """Return the part that a checkpoint must keep, as plain values; the order can be rebuilt."""
-        return {"waiting": self.waiting, "fresh": self.fresh, "gone": self.gone, "now": self.now}
+        waiting = array("q", self.unordered().tobytes())
+        return {"waiting": waiting, "fresh": self.fresh, "gone": self.gone, "now": self.now}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Put the queue into a state."""
-        self.waiting, self.fresh, self.gone = state["waiting"], state["fresh"], state["gone"]
+        self._fill(state["waiting"])
+        self.fresh, self.gone = state["fresh"], state["gone"]
         self.now, self._as_of, self._unkeyed = state["now"], None, None
 
     def check(self) -> None:
         """Assert that the waiting jobs are sorted by rank."""
-        ranks = [self._rank[job] for job in self.waiting]
-        assert ranks == sorted(set(ranks))
-        assert set(self.fresh) <= set(self.waiting)
+        jobs = self.unordered().tolist()
+        assert jobs == sorted(set(jobs), key=self._key)
+        assert set(self.fresh) <= set(jobs)

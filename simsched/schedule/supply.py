@@ -25,12 +25,10 @@ import numpy as np
 from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
-from simsched.match.state.draws import with_units
 from simsched.schedule.profile import Profile
 from simsched.schedule.profiles.gap import NEVER
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Iterator
 
     import numpy.typing as npt
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.plan import Plan
+    from simsched.schedule.queue import WaitingQueue
     from simsched.schedule.reservations import Reservations
 
     Bools = npt.NDArray[np.bool_]
@@ -163,17 +162,6 @@ class Supply(ABC):
         left.set_status(others.nonzero()[0], up=False)
         return self.seek_at(job, left, self.now)
 
-    def claim(self, job: int, selection: Selection) -> Selection:
-        """Claim resources for a job that starts now; its expected end is its requested one.
-
-        Return the selection with the ids of its units, unless these are not kept at all: the matcher may have
-        chosen numbers of units only.
-        """
-        if selection.counted and self.plan.available.partial is not None:
-            selection = with_units(selection, self.plan.available, highest=self._policy.highest)
-        self.plan.claim(job, selection, self.now + self.table.durations[job])
-        return selection
-
     # -- the first job of the queue -----------------------------------------------------------------
 
     @abstractmethod
@@ -191,25 +179,19 @@ class Supply(ABC):
     def shadow_of_states(self, job: int, *, extra: bool, fixed: bool = False) -> Shadow:
         """Return the shadow by the general search on the states of later times."""
 
-    def rules_out(self, jobs: array[int]) -> bool:
-        """Whether the kernel alone tells that none of some jobs fits now."""
-        table = self.table
-        some = self.kinds.kernel.next(jobs, 0, table.kinds_array, table.judged_array, self.now, *NO_LIMITS)
-        return some == len(jobs)
+    def next_fitting(self, queue: WaitingQueue, at: int) -> int:
+        """Return the place of the first job of the queue by rank, from a place on, that may fit now."""
+        table, kernel = self.table, self.kinds.kernel
+        return queue.next(kernel, at, table.kinds_array, table.judged_array, self.now, NEVER, ANY)
 
-    def candidates(self, jobs: Integers | array[int], shadow: Shadow, begin: int = 0) -> Iterator[int]:
-        """Yield those of some jobs that the kernel does not rule out when it is their turn.
-
-        The jobs are in order, and count from the `begin`-th on. They may be the array of the queue itself.
-        """
-        kernel, now = self.kinds.kernel, self.now
+    def candidates(self, jobs: Integers, shadow: Shadow) -> Iterator[int]:
+        """Yield those of some jobs, in order, that the kernel does not rule out when it is their turn."""
+        kernel, now, count = self.kinds.kernel, self.now, len(jobs)
         kinds, judged = self.table.kinds_array, self.table.judged_array
-        at = kernel.next(jobs, begin, kinds, judged, now, *NO_LIMITS)
-        if at == len(jobs):  # the shadow is not computed before a job could start
-            return
-        at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
-        jobs, at = jobs[at:], 0  # a slice of an array of the queue is a copy: jobs that start leave the queue
-        while at < len(jobs):
+        at = kernel.next(jobs, 0, kinds, judged, now, NEVER, ANY)
+        if at < count:  # else the shadow need not be computed
+            at = kernel.next(jobs, at, kinds, judged, now, *shadow.limits(self))
+        while at < count:
             yield int(jobs[at])
             at = kernel.next(jobs, at + 1, kinds, judged, now, *shadow.limits(self))
 

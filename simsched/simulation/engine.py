@@ -280,7 +280,7 @@ class Engine:
         """End a running job; with a `reason` before its time.  Those that it kept waiting come last."""
         on, recorder, progress = self.on, self.recorder, self.progress
         self._release(job, now, Way.END if reason is None else Way.INTERRUPT)
-        recorder.finish(job, now, result)
+        recorder.end[job], recorder.result[job] = now, result
         progress.done += 1
         del progress.ends[job]
         for keeps in on.keeps:
@@ -375,7 +375,7 @@ class Engine:
         begun = False
         for group in queues.in_turn if queues.magnets else queues.groups:
             queue, context, policy = group
-            if queue.waiting:
+            if queue:
                 for hear in on.turn:
                     hear(group, now)
                 context.open(now)
@@ -439,7 +439,7 @@ class Engine:
             progress.wake = NEVER
         if progress.due is not None:
             return  # the pass of this instant is still to come
-        first = min((group.context.wake for group in self.queues if group.queue.waiting), default=NEVER)
+        first = min((group.context.wake for group in self.queues if group.queue), default=NEVER)
         if first <= now:
             self.settle()
         else:

@@ -109,8 +109,8 @@ class QueueGroups:
     def waiting(self) -> int:
         """How many jobs wait for resources, those of stopped queues and those over a limit left out."""
         if len(self.groups) == 1:  # the usual case, and needed after each pass
-            return len(self.groups[0].queue.waiting)
-        all_ = sum(len(group.queue.waiting) for group in self.groups)
+            return len(self.groups[0].queue)
+        all_ = sum(len(group.queue) for group in self.groups)
         return all_ - sum(map(len, map(self._guests, self.magnets)))
 
     def group_of(self, job: int) -> QueueGroup:

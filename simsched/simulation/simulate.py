@@ -172,6 +172,8 @@ class RunSession:
     ) -> RunResult:
         on = self.engine.on
         recorder.reasons.update(self.engine.waiting_reasons())
+        totals = totals_of(self.cluster)
+        timeline = recorder.timeline(totals)  # takes most memory for a moment: before there are other columns
         jobs = job_columns(workload, prepared, recorder)
         for columns in on.columns:
             jobs.update(columns(jobs))
@@ -180,8 +182,6 @@ class RunSession:
         meta.update(_speed(self._began, self.engine.done))
         for facts in on.described:
             meta.update(facts())
-        totals = meta["cluster"]["totals"]
-        timeline = recorder.timeline(totals)
         if prepared.recorded is not None:
             from simsched.simulation.record.log_replay import replay_figures
 

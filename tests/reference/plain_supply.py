@@ -30,8 +30,8 @@ class PlainSupply(GraphSupply):
     def shadow(self, job, *, extra=True, fixed=False):
         return self.shadow_of_states(job, extra=extra, fixed=fixed)
 
-    def rules_out(self, jobs):
-        return False
+    def next_fitting(self, queue, at):
+        return at
 
-    def candidates(self, jobs, shadow, begin=0):
-        yield from filter(self.could_start, jobs.tolist()[begin:])
+    def candidates(self, jobs, shadow):
+        yield from filter(self.could_start, jobs.tolist())

@@ -14,13 +14,13 @@ cdef class FreeRuns:
         runs=list, found=list, last=cython.Py_ssize_t, at=cython.Py_ssize_t, end=cython.longlong,
         behind=cython.longlong, lost=cython.longlong, stop=cython.longlong,
     )
-    cpdef long long claim(self, selection, bint alone=*) except? -1
+    cpdef long long claim(self, selection) except? -1
     @cython.locals(
         runs=list, found=list, each=cython.longlong, gained=cython.longlong, at=cython.Py_ssize_t, i=cython.Py_ssize_t,
         low=cython.longlong, high=cython.longlong, before=cython.bint, behind=cython.bint, start=cython.longlong,
         end=cython.longlong,
     )
-    cpdef long long release(self, selection, bint alone=*) except? -1
+    cpdef long long release(self, selection) except? -1
     cdef _count(self, long long units)
 
 @cython.locals(found=cython.longlong)

@@ -57,7 +57,7 @@ class FreeRuns:
         found[at + 1] = found[at] + left
         return found
 
-    def claim(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
+    def claim(self, selection: Runs) -> int:
         """Claim the `lowest` units of this very state; return how many idle targets they touch."""
         runs, found = self.runs, selection.runs
         last = len(found) - 1
@@ -76,7 +76,7 @@ class FreeRuns:
         self._count(-selection.units)
         return lost
 
-    def release(self, selection: Runs, alone: bool = False) -> int:  # noqa: ARG002
+    def release(self, selection: Runs) -> int:
         """Release the units of a claim; return how many targets are idle thereby."""
         runs, found, each = self.runs, selection.runs, self.each
         gained = selection.units if each == 1 else 0

@@ -21,7 +21,6 @@ from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable
 
     import numpy as np
@@ -76,8 +75,8 @@ class Easy:
         """Start jobs in order, reserve for the first that does not fit, and backfill."""
         queue = context.queue
         lasts = self.options.refresh != "always" or self.watch is not None
-        if not (queue.static or lasts) and context.supply.rules_out(queue.waiting):
-            return  # the reservation would end with the pass, so that the order need not even be computed
+        if not lasts and context.supply.next_fitting(queue, 0) == len(queue):
+            return  # the reservation would end with the pass
         first = start_in_order(context)
         if first is None:
             self._kept = None
@@ -85,7 +84,7 @@ class Easy:
         if self.watch is not None:
             self.watch(first, context)
         shadow = self._reserve(context, first)
-        if len(queue.waiting) > 1 and not self._starves(context, first):
+        if len(queue) > 1 and not self._starves(context, first):
             self._backfill(context, shadow)
 
     def _reserve(self, context: PassContext, job: int) -> Shadow:
@@ -112,7 +111,7 @@ class Easy:
             jobs = ranked(self._order, context.table, jobs[could_start(jobs)], context.now)
             let_pass(context, shadow, jobs)
         elif queue.static:
-            let_pass(context, shadow, queue.waiting, 1)
+            let_pass(context, shadow, queue.jobs(context.supply.next_fitting(queue, 1)))
         else:  # an order that changes with time is worked out only for the jobs that could start
             let_pass(context, shadow, queue.behind(shadow.job, could_start))
 
@@ -122,10 +121,10 @@ class Easy:
             self._kept = None
 
 
-def let_pass(context: PassContext, shadow: Shadow, jobs: Integers | array[int], begin: int = 0) -> None:
-    """Start each of some jobs, from the `begin`-th on, that fits now and does not delay the first job."""
+def let_pass(context: PassContext, shadow: Shadow, jobs: Integers) -> None:
+    """Start each of some jobs that fits now and does not delay the first job."""
     supply, now, judged = context.supply, context.now, context.table.judged
-    for job in supply.candidates(jobs, shadow, begin):
+    for job in supply.candidates(jobs, shadow):
         if job in context.barred:  # a job that started in this pass used up a limit
             continue
         ends_in_time = now + judged[job] <= shadow.time(supply)

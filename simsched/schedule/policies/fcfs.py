@@ -19,7 +19,7 @@ class Fcfs:
 def start_in_order(context: PassContext) -> int | None:
     """Start jobs in order until one does not fit, and return that job; None if none is left."""
     queue, supply = context.queue, context.supply
-    while queue.waiting:
+    while queue:
         job = queue.first
         selection = supply.fit(job)
         if selection is None:

@@ -50,9 +50,10 @@ class Limited:
         queue = context.queue
         queue.hide(hidden)
         fresh = set(queue.fresh)
-        queue.fresh = [job for job in queue.waiting if job in fresh or job not in self._seen]
-        self._seen = set(queue.waiting)
+        waiting = queue.unordered().tolist()
+        queue.fresh = [job for job in waiting if job in fresh or job not in self._seen]
+        self._seen = set(waiting)
         self.inner.run_pass(context)
-        self._seen.intersection_update(queue.waiting)
+        self._seen.intersection_update(queue)
         queue.fresh = []
         queue.show(hidden)

@@ -26,7 +26,7 @@ class Recorded:
     def run_pass(self, context: PassContext) -> None:
         """Start each job whose recorded start has come and whose resources are free."""
         queue, starts, now = context.queue, context.table.starts, context.now
-        if not queue.waiting or not (context.released or queue.fresh or context.wake <= now):
+        if not queue or not (context.released or queue.fresh or context.wake <= now):
             return
         assert starts is not None, "only a run that plays a log has this policy"
         jobs = queue.jobs()

@@ -45,6 +45,9 @@ class Plan:
     The state of a flat machine is its free units as runs (`keep_runs`), until something asks for the arrays
     of `available`: they are made then, and kept from then on.
 
+    A claim and a release are one call each, which tells all that follows them. Like the kernel this file is
+    plain Python, and is compiled where there is a compiler.
+
     Parameters
     ----------
     available : the idle cluster; the plan changes it as jobs start and end.
@@ -62,15 +65,10 @@ class Plan:
     outages : how many outages each execution target is in.
     counts_only : whether a what-if needs only numbers of free units, not their ids (`Availability.copy`).
     keeps_ids : whether ids are always needed, because a calendar closes units by id.
+    runs : the free units as runs, where that is the state of the cluster; else None.
     kernel : follows the claims, where one counts the requests of the run (`count`); else None.
     profiles : follow the claims and the expected ends (`follow`), until the status of targets changes.
     """
-
-    __slots__ = (
-        *("_available", "_ends", "_jobs", "_kinds", "_state", "_whole"),
-        *("all_up", "counts_only", "held", "idle", "index", "keeps_ids", "kernel", "outages"),
-        *("profiles", "total", "until"),
-    )
 
     def __init__(self, available: Availability, *, whole: bool = False) -> None:
         self._whole = whole
@@ -79,7 +77,7 @@ class Plan:
         self.index: Index = available.index
         self.total = available.total
         self._available = available
-        self._state: Availability | FreeRuns = available
+        self.runs: FreeRuns | None = None
         self._kinds: CountedKinds | FlatKinds | None = None
         self.kernel: Kernel | None = None
         self.held: dict[int, Selection] = {}
@@ -97,21 +95,16 @@ class Plan:
     @property
     def available(self) -> Availability:
         """The state of the cluster now, as arrays."""
-        runs = self._state
-        if runs is self._available:
-            return self._available
-        self._state = available = self._available
+        available = self._available
+        if self.runs is None:
+            return available
+        self.runs = None
         for job, selection in self.held.items():
             full = self.held[job] = with_arrays(selection)
             for type_, units in full.counts.items():  # are claimed already, in number
                 available.total[type_] += units
             available.claim(full, alone=self._whole)
         return available
-
-    @property
-    def runs(self) -> FreeRuns | None:
-        """The free units as runs, where that is the state of the cluster; else None."""
-        return self._state if isinstance(self._state, FreeRuns) else None
 
     @property
     def claimants(self) -> KeysView[int]:
@@ -129,7 +122,7 @@ class Plan:
         total, targets = self.available.total, len(self.index)
         free = all(total[name] == each * kind.each * targets for name, each in kind.content.items())
         if free and self.all_up and not self.held and self.idle == targets:
-            self._state = FreeRuns(kind, targets, total)
+            self.runs = FreeRuns(kind, targets, total)
 
     def count(self, make: Callable[[], Kinds]) -> Kinds:
         """Return the kinds of requests in a kernel that follows the claims from now on."""
@@ -166,10 +159,11 @@ class Plan:
 
     def claim(self, job: int, selection: Selection, end: float) -> None:
         """Start a job on `selection`; its expected end is `end` (seconds; inf if unknown)."""
-        if type(self._state) is not FreeRuns or not isinstance(selection, RunSelection):
-            assert self.available
+        if self.runs is not None and isinstance(selection, RunSelection):
+            self.idle -= self.runs.claim(selection)
+        else:
             selection = with_arrays(selection)
-        self.idle -= self._state.claim(selection, alone=self._whole)  # type: ignore[arg-type]
+            self.idle -= self.available.claim(selection, alone=self._whole)
         self.held[job] = selection
         self.until[job] = end
         ends = self._ends
@@ -184,7 +178,10 @@ class Plan:
     def release(self, job: int) -> Selection:
         """End a job, release its claim and return the selection."""
         selection = self.held.pop(job)
-        self.idle += self._state.release(selection, alone=self._whole)  # type: ignore[arg-type]
+        if self.runs is not None:
+            self.idle += self.runs.release(selection)  # type: ignore[arg-type]
+        else:
+            self.idle += self._available.release(selection, alone=self._whole)
         end = self.until.pop(job)
         ends, jobs = self._ends, self._jobs
         at = bisect_left(ends, end)
@@ -282,8 +279,8 @@ class Plan:
         moments: list[Moment] = []
         for end, job in zip(self._ends, self._jobs, strict=True):
             when = max(end, now)
-            if moments and moments[-1][0] == when:
-                moments[-1][1].append(job)
+            if moments and moments[len(moments) - 1][0] == when:
+                moments[len(moments) - 1][1].append(job)
             else:
                 moments.append((when, [job]))
         return moments

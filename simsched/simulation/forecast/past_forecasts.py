@@ -153,7 +153,7 @@ class ForecastSampler:
 def predicted(group: QueueGroup, now: float) -> Iterator[tuple[int, int, float]]:
     """Yield each waiting job of a group, its place, and its predicted start; the group stays as it is."""
     context = group.context
-    if not group.queue.waiting:
+    if not group.queue:
         return
     context.now = context.supply.now = now
     if not group.queue.static:

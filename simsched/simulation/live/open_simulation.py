@@ -312,7 +312,7 @@ class OpenSimulation(NodeCommands, RunSession):
         """The jobs that wait for resources, in the order of their queues."""
         jobs = self._watch.jobs
         for group in self.engine.queues:
-            if not group.queue.static and group.queue.waiting:
+            if not group.queue.static and group.queue:
                 group.queue.sort(self.now)
         return [jobs[number] for group in self.engine.queues for number in group.queue]
 

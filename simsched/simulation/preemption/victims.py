@@ -105,7 +105,7 @@ class Victims(Listener):
         """Let jobs that preempt start, and suspended jobs go on."""
         self._forget_ended()
         for group in self._engine.queues.groups:
-            if group.queue.waiting and any(map(self._takes.__getitem__, group.queue)):
+            if group.queue and any(map(self._takes.__getitem__, group.queue)):
                 self._serve(group, now)
             if self.suspension is not None:
                 self.suspension.close()

@@ -28,9 +28,7 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
     dropped = [skip for skip in workload.skipped if _was_job(skip)]
     more = len(dropped)
     start, end = _times(recorder.start, more), _times(recorder.end, more)
-    # An array of a list of tuples would take several times as long.
-    counts = np.fromiter(chain.from_iterable(recorder.counts), np.int64, 4 * len(jobs)).reshape(-1, 4)
-    counts = np.vstack((counts, np.zeros((more, 4), dtype=np.int64)))
+    nodes, cores, gpus, slots = (np.array(each + [0] * more, dtype=np.int64) for each in recorder.counts)
     codes = np.fromiter(recorder.result + [DROPPED] * more, np.int64)
     reasons = _reasons(recorder, len(jobs)) + [skip.reason for skip in dropped]
     shapes = _shapes(jobs)
@@ -52,10 +50,10 @@ def job_columns(workload: Workload, prepared: Prepared, recorder: Recorder) -> d
         "end": end,
         "duration": _times(prepared.table.durations, more),
         "runtime": end - start,
-        "nodes": counts[:, 0].astype(np.int32),
-        "cores": counts[:, 1],
-        "gpus": counts[:, 2],
-        "slots": counts[:, 3],
+        "nodes": nodes.astype(np.int32),
+        "cores": cores,
+        "gpus": gpus,
+        "slots": slots,
         "procs": _floats([job.procs for job in jobs] + [None] * more),
         "result": np.array(RESULTS, dtype=object)[codes],
         "reason": _texts(reasons),

@@ -7,7 +7,6 @@ took a twentieth of the run.
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +57,7 @@ class LaterTimeline:
         eligible, start, end = (
             np.array(column, dtype=np.float64) for column in (recorder.eligible, recorder.start, recorder.end)
         )
-        units = np.fromiter(map(itemgetter(0), recorder.counts), np.float64)
+        units = np.array(recorder.counts[0], dtype=np.float64)
         came = ~np.isnan(eligible)
         # a job that is rejected never waits, but a pass follows its submission
         known = came | (np.array(recorder.result, dtype=np.int64) != PENDING)

@@ -65,7 +65,8 @@ class Recorder:
         self.start: list[float] = [NEVER] * jobs
         self.end: list[float] = [NEVER] * jobs
         self.result: list[int] = [PENDING] * jobs
-        self.counts: list[tuple[int, int, int, int]] = [(0, 0, 0, 0)] * jobs
+        self.counts: tuple[list[int], ...] = ([0] * jobs, [0] * jobs, [0] * jobs, [0] * jobs)
+        """The nodes, cores, gpus and slots of each job."""
         self.backfilled = bytearray(jobs)
         self.promised: list[float] = [NEVER] * jobs
         self.reasons: dict[int, str] = {}
@@ -88,7 +89,8 @@ class Recorder:
         for column in (self.eligible, self.start, self.end, self.promised):
             column.append(NEVER)
         self.result.append(PENDING)
-        self.counts.append((0, 0, 0, 0))
+        for numbers in self.counts:
+            numbers.append(0)
         self.backfilled.append(0)
         if self.log is not None:
             self.log.add(queue)
@@ -98,7 +100,8 @@ class Recorder:
         made = copy(self)
         made.ids = list(self.ids)
         made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
-        made.result, made.counts, made.promised = list(self.result), list(self.counts), list(self.promised)
+        made.result, made.promised = list(self.result), list(self.promised)
+        made.counts = tuple(map(list, self.counts))
         made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
         made._times, made._counts = self._times[:], self._counts[:]
         made._late_times, made._late_counts = list(self._late_times), list(self._late_counts)
@@ -112,7 +115,8 @@ class Recorder:
         """Record that a job started on `selection`."""
         self.start[job] = now
         self.result[job] = RUNNING
-        self.counts[job] = selection.sizes()
+        nodes, cores, gpus, slots = self.counts
+        nodes[job], cores[job], gpus[job], slots[job] = selection.sizes()
         if backfilled:
             self.backfilled[job] = 1
         if self.log is not None:
@@ -124,11 +128,6 @@ class Recorder:
             if isnan(self.promised[job]):
                 self.promised[job] = start
         promised.clear()
-
-    def finish(self, job: int, now: float, result: int) -> None:
-        """Record the end of a job."""
-        self.end[job] = now
-        self.result[job] = result
 
     def shard(self, job: int, now: float, selection: Selection, *, last: bool) -> None:
         """Record that a job released a part of its resources."""
@@ -145,7 +144,8 @@ class Recorder:
 
     def resize(self, job: int, now: float, selection: Selection, start: float) -> None:
         """Record that a job, which runs since `start`, has other resources or another duration now."""
-        self.counts[job] = selection.sizes()
+        for numbers, size in zip(self.counts, selection.sizes(), strict=True):
+            numbers[job] = size
         if self.log is not None:
             self.log.replace(job, now, selection, start)
 
@@ -169,7 +169,8 @@ class Recorder:
         """Record that a job lost its resources and waits again, the `times`-th time."""
         self.start[job] = NEVER
         self.result[job] = PENDING
-        self.counts[job] = (0, 0, 0, 0)
+        for numbers in self.counts:
+            numbers[job] = 0
         self.backfilled[job] = 0
         self.promised[job] = NEVER  # the promise held for the attempt that was lost
         self.reasons[job] = f"queued again {occasions(times)}: {reason}"
@@ -252,8 +253,8 @@ class Recorder:
     def _columns(self) -> tuple[Any, ...]:
         """Return the columns that have one entry per job."""
         return (
-            *(self.eligible, self.start, self.end, self.result, self.counts),
-            *(self.backfilled, self.promised),
+            *(self.eligible, self.start, self.end, self.result),
+            *(*self.counts, self.backfilled, self.promised),
         )
 
     def timeline(self, totals: Mapping[str, int]) -> dict[str, Any]:
@@ -275,9 +276,11 @@ class Recorder:
         counts = np.array(self._counts + array("q", self._late_counts)).reshape(-1, self._width)
         if self.later is None:
             return times, counts
-        before, sums = self.later(self)  # what was noted is the end of the run alone
-        kept = before < times[0] if len(times) else np.ones(len(before), dtype=np.bool_)
-        return np.concatenate((before[kept], times)), np.concatenate((sums[kept], counts))
+        before, sums = self.later(self)
+        if not len(times):
+            return before, sums  # a copy would be a tenth of the memory of a long run
+        kept = before.searchsorted(times[0])  # what was noted is the end of the run alone
+        return np.concatenate((before[:kept], times)), np.concatenate((sums[:kept], counts))
 
     def _down(self, type_: str, times: Any) -> Any:
         """Return the units that are down at each time: a step function given by its changes."""

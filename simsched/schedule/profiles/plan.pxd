@@ -1,0 +1,23 @@
+# The types with which `plan.py` is compiled; without a compiler nothing reads this file.
+cimport cython
+
+from simsched.match.kernel cimport Kernel
+from simsched.match.state.free_runs cimport FreeRuns
+
+cdef class Plan:
+    cdef object _available, _kinds
+    cdef list _ends, _jobs
+    cdef bint _whole
+    cdef public bint counts_only, keeps_ids
+    cdef readonly bint all_up
+    cdef readonly long long idle
+    cdef readonly object index, outages
+    cdef readonly dict total, held, until
+    cdef readonly FreeRuns runs
+    cdef readonly Kernel kernel
+    cdef readonly list profiles
+
+    @cython.locals(at=cython.Py_ssize_t)
+    cpdef claim(self, job, selection, end)
+    @cython.locals(at=cython.Py_ssize_t, ends=list, jobs=list)
+    cpdef release(self, job)
