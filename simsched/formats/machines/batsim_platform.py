@@ -10,12 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, Recipe
-from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.cluster.recipe import MAX_NODES
+from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     NodeRow,
-    groups_of,
+    description_of,
     idset_in,
     usable_host,
     usable_properties,
@@ -24,6 +24,7 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
+    from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "SimGrid platform"
@@ -63,8 +64,7 @@ def read_platform(text: str, where: str, *, strict: bool = False) -> MachineDesc
     if len(reader.speeds) > 1:
         notes.left_out(f"{len(reader.speeds)} speeds of hosts: every core takes the same time", where)
     notes.left_out("links and routes of the network", where)
-    groups = groups_of(reader.rows.values())
-    return MachineDescription(recipe=Recipe(name=None, groups=groups), notes=notes.notes(), format=FORMAT)
+    return description_of(reader.rows.values(), notes, FORMAT)
 
 
 class _Reader:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
-from simsched.errors import ClusterError, FormatError, LimitError, SimschedError, did_you_mean
+from simsched.errors import ClusterError, FormatError, LimitError, SimschedError, clip, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.formats.cluster.recipe import Recipe
 
@@ -162,6 +163,21 @@ class NoteCollector:
         except SimschedError as error:
             self.fault(f"{key}: {error.message}", where, error.expected, cause=key)
             return None
+
+    def whole(
+        self, text: str, key: str, where: str, *, most: int = 10**9 - 1, expected: str = "a whole number"
+    ) -> int | None:
+        """Return the whole number that a value of `key` is; None if it is none, which is a fault."""
+        if re.fullmatch(r"[0-9]{1,18}", text) and int(text) <= most:
+            return int(text)
+        self.fault(f"{clip(text)!r} is not a value of {key}", where, expected)
+        return None
+
+    def unknown_keys(self, table: Iterable[str], known: Sequence[str], place: Callable[[str], str]) -> None:
+        """Note the keys of a table that are not known; `place` returns that of a key."""
+        for key in table:
+            if key not in known:
+                self.unknown(key, known, place(key))
 
     def has_room(self, cause: str) -> bool:
         """Whether one more fault of a cause has a note of its own."""

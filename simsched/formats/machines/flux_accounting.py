@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.cluster.recipe import Recipe
-from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
+from simsched.formats.machines.node_groups import description_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from simsched.formats.machines.description import MachineDescription
 
 
 FORMAT = "flux-accounting"
@@ -57,8 +59,7 @@ def read_flux_accounting(text: str, where: str, *, strict: bool = False) -> Mach
                 limits.number(scope, quantity, values.get(key), place, over)
     tables = limits.tables()
     config = {"limits": tables} if tables else {}
-    recipe = Recipe(name=None, groups=())
-    return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format=FORMAT)
+    return description_of((), notes, FORMAT, config)
 
 
 def _take_queue(limits: LimitTables, values: Mapping[str, str], where: str) -> None:

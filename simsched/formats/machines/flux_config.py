@@ -14,13 +14,13 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, LimitError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
+from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     NodeRow,
-    groups_of,
+    description_of,
     hosts_in,
     idset_in,
     named_ids,
@@ -34,6 +34,8 @@ from simsched.formats.text.toml_text import load_toml, toml_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from simsched.formats.machines.description import MachineDescription
 
 
 QUEUE_KEYS = ("requires", "policy", "parent")
@@ -57,293 +59,6 @@ PARAMETERS = {
     "policy-params": ("reservation-depth", "max-reservation-depth"),
 }
 """The parameters of Fluxion by their table."""
-
-
-def queue_config(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
-    """Return the configuration of queues and of the scheduler; `at(path)` is a place in the files."""
-    config = {**_qmanager(document, notes, at), **_match_policy(document, notes, at)}
-    return config | _Queues(notes, at).read(document.get("queues"), document.get("policy"))
-
-
-class _Queues:
-    """Reads the tables ``queues`` and ``policy``; values that ``--config`` would refuse are faults."""
-
-    def __init__(self, notes: NoteCollector, at: Callable[[str], str]) -> None:
-        self.notes, self.at = notes, at
-
-    def read(self, queues: Any, policy: Any) -> dict[str, Any]:
-        """Return the keys ``queues`` and ``policy`` of a configuration."""
-        common = {} if policy is None else self._policy(policy, "policy", whole=True)
-        if queues is not None and not isinstance(queues, dict):
-            self.notes.fault("queues is not a table of queues", self.at("queues"), "[queues.batch]")
-        if not isinstance(queues, dict) or not queues:
-            if not common:
-                return {}
-            # Flux's one queue has no name, and simsched needs one for its limits
-            self.notes.assumed(
-                "the limits and defaults are those of a queue named default", self.at("policy")
-            )
-            queues = {"default": {}}
-            system = {**_system(common), "queue": "default"}
-            common["jobspec"] = {"defaults": {"system": system}}
-        rows = {name: self._queue(name, row) for name, row in queues.items()}
-        found = {name: row for name, row in rows.items() if row is not None}
-        for name, row in found.items():
-            if row.get("parent") is not None and (row["parent"] not in found or row["parent"] == name):
-                self.notes.fault("the parent is not another queue", self.at(f"queues.{name}.parent"))
-                del row["parent"]
-        default = _system(common).get("queue")
-        if default is not None and default not in found:
-            place = self.at("policy.jobspec.defaults.system.queue")
-            self.notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
-            del _system(common)["queue"]
-        if not found:
-            return {}
-        limited = any(
-            "duration" in row.get("policy", {}).get("limits", {})
-            for row in (*found.values(), {"policy": common})
-        )
-        for name, row in found.items():
-            self._note_default(name, (row.get("policy", {}), common))
-        # Flux refuses a job that has neither a duration nor a default where there is a limit
-        strict = {"no-limit": "reject"} if limited else {}
-        return {**strict, "queues": found, **({"policy": common} if common else {})}
-
-    def _note_default(self, name: str, policies: Sequence[dict[str, Any]]) -> None:
-        """Note a default duration above the limit; the first policy that states one counts for each."""
-        limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
-        usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
-        if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
-            above = f"the default duration {usual[0]} is above the limit {limits[0]}"
-            text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
-            self.notes.assumed(text, self.at(f"queues.{name}"))
-
-    def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
-        path = f"queues.{name}"
-        if not isinstance(row, dict):
-            self.notes.fault("this queue is not a table", self.at(path))
-            return None
-        self._refuse_unknown(row, QUEUE_KEYS, path)
-        found: dict[str, Any] = {}
-        requires = row.get("requires")
-        if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
-            found["requires"] = list(usable_properties(requires, self.at(f"{path}.requires"), self.notes))
-        elif requires is not None:
-            place = self.at(f"{path}.requires")
-            self.notes.fault("requires is not a list of properties", place, '["batch"]')
-        if isinstance(row.get("parent"), str):
-            found["parent"] = row["parent"]
-        policy = self._policy(row.get("policy", {}), f"{path}.policy")
-        return {**found, "policy": policy} if policy else found
-
-    def _refuse_unknown(self, table: dict[str, Any], known: tuple[str, ...], path: str) -> None:
-        for key in table:
-            if key not in known:
-                self.notes.unknown(key, known, self.at(f"{path}.{key}"))
-
-    def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
-        """Return the limits and defaults; `whole` allows the default queue."""
-        if not isinstance(value, dict):
-            self.notes.fault("policy is not a table", self.at(path))
-            return {}
-        self._refuse_unknown(value, ("limits", "jobspec", "access", "scheduler"), path)
-        for key in ("access", "scheduler"):
-            if key in value:
-                self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
-        limits = self._limits(value.get("limits", {}), f"{path}.limits")
-        inner = f"{path}.jobspec.defaults.system"
-        known = ("duration", "queue") if whole else ("duration",)
-        given = _system(value)
-        self._refuse_unknown(given, known, inner)
-        defaults: dict[str, Any] = {}
-        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
-            defaults["duration"] = given["duration"]
-        if whole and isinstance(given.get("queue"), str):
-            defaults["queue"] = given["queue"]
-        found: dict[str, Any] = {"limits": limits} if limits else {}
-        return {**found, "jobspec": {"defaults": {"system": defaults}}} if defaults else found
-
-    def _seconds(self, value: Any, path: str) -> float | None:
-        """Return the seconds of a duration; None where it is not understood."""
-        try:
-            return parse_time(value, self.at(path))
-        except FormatError as error:
-            self.notes.error(error)
-            return None
-
-    def _limits(self, value: Any, path: str) -> dict[str, Any]:
-        """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
-        if not isinstance(value, dict):
-            self.notes.fault("limits is not a table", self.at(path))
-            return {}
-        self._refuse_unknown(value, ("duration", "job-size"), path)
-        found: dict[str, Any] = {}
-        if "duration" in value:
-            seconds = self._seconds(value["duration"], f"{path}.duration")
-            if seconds is not None:
-                found["duration"] = value["duration"] if seconds else "inf"
-        size = value.get("job-size", {})
-        if not isinstance(size, dict):
-            self.notes.fault("job-size is not a table", self.at(f"{path}.job-size"), "max, min")
-            return found
-        self._refuse_unknown(size, ("max", "min"), f"{path}.job-size")
-        sides = {side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}") for side in ("max", "min")}
-        sizes = {side: numbers for side, numbers in sides.items() if numbers}
-        return {**found, "job-size": sizes} if sizes else found
-
-    def _sizes(self, value: Any, path: str) -> dict[str, int]:
-        if not isinstance(value, dict):
-            self.notes.fault("this is not a table", self.at(path), ", ".join(SIZES))
-            return {}
-        self._refuse_unknown(value, SIZES, path)
-        found = {}
-        for key in SIZES:
-            number = value.get(key)
-            if number is None:
-                continue
-            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
-                place = self.at(f"{path}.{key}")
-                self.notes.fault(
-                    f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
-                )
-            elif number >= 0 or path.startswith("queues."):
-                found[key] = number
-        return found
-
-
-def _system(policy: Any) -> dict[str, Any]:
-    """Return ``jobspec.defaults.system`` of a policy; empty where it is not a table."""
-    found = policy
-    for key in ("jobspec", "defaults", "system"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-# -- Fluxion -----------------------------------------------------------------------------
-
-
-def _fluxion(
-    document: dict[str, Any],
-    table: str,
-    known: tuple[str, ...],
-    notes: NoteCollector,
-    at: Callable[[str], str],
-) -> dict[str, Any] | None:
-    found = document.get(table)
-    if found is None:
-        return None
-    if not isinstance(found, dict):
-        notes.fault("this is not a table", at(table))
-        return None
-    for key in found:
-        if key not in known:
-            notes.unknown(key, known, at(table))
-    return found
-
-
-def _qmanager(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
-    """Return the queue policy with its options."""
-    table = "sched-fluxion-qmanager"
-    found = _fluxion(document, table, QMANAGER_KEYS, notes, at)
-    if found is None:
-        return {}
-    policy = _policy_name(found, notes, at(table))
-    queue = _parameters(found.get("queue-params"), notes, at(f"{table}.queue-params"))
-    plan = _parameters(found.get("policy-params"), notes, at(f"{table}.policy-params"))
-    for key, given in (("queue-params", queue), ("policy-params", plan)):
-        for name in [name for name in given if name not in PARAMETERS[key]]:
-            other = next((one for one, names in PARAMETERS.items() if name in names), "")
-            belongs = f", which belongs to {other}" if other else ""
-            notes.left_out(f"the parameter {name}{belongs}", at(f"{table}.{key}"))
-    if "max-reservation-depth" in plan and policy != "hybrid":
-        notes.left_out("max-reservation-depth: every job that waits may have a reservation", at(table))
-    for key in ("queue-params-per-queue", "policy-params-per-queue"):
-        if key in found:
-            notes.left_out(f"{key}: all queues have the same parameters", at(table))
-    options: dict[str, Any] = {}
-    if policy != "fcfs" or "queue-depth" in queue:
-        if "queue-depth" not in queue:
-            notes.assumed(f"queue-depth = {QUEUE_DEPTH}, the default of Fluxion", at(table))
-        depth = queue.get("queue-depth", QUEUE_DEPTH)
-        options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
-    if policy == "hybrid":
-        if "reservation-depth" not in plan:
-            notes.assumed(f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", at(table))
-        depth = plan.get("reservation-depth", RESERVATION_DEPTH)
-        options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
-    return {"queue-policy": policy, **({"policy-options": options} if options else {})}
-
-
-def _policy_name(found: dict[str, Any], notes: NoteCollector, where: str) -> str:
-    name = found.get("queue-policy")
-    each = [item.rpartition(":") for item in str(found.get("queue-policy-per-queue", "")).split()]
-    names = list(dict.fromkeys(policy for _, _, policy in each))
-    if name is None and len(names) == 1:
-        name = names[0]
-    elif names:
-        notes.left_out(f"queue-policy-per-queue ({', '.join(names)}): all queues have one policy", where)
-    if name is None:
-        notes.assumed("queue-policy = fcfs, the default of Fluxion", where)
-        return "fcfs"
-    if name not in QUEUE_POLICIES:
-        notes.fault(f"unknown queue policy {clip(str(name))!r}", where, ", ".join(QUEUE_POLICIES))
-        return "fcfs"
-    return str(name)
-
-
-def _parameters(value: Any, notes: NoteCollector, where: str) -> dict[str, int]:
-    """Return parameters of Fluxion: a table, or ``name=number`` with commas between."""
-    if value is None:
-        return {}
-    if isinstance(value, dict):
-        pairs = [(str(name), str(number)) for name, number in value.items()]
-    else:
-        pairs = [(name.strip(), number.strip()) for name, _, number in
-                 (item.partition("=") for item in str(value).split(",") if item.strip())]  # fmt: skip
-    found = {}
-    for name, number in pairs:
-        if re.fullmatch(r"[0-9]{1,9}", number):
-            found[name] = int(number)
-        else:
-            notes.fault(f"{clip(number)!r} is not a value of {clip(name)}", where, "a whole number")
-    return found
-
-
-def _match_policy(document: dict[str, Any], notes: NoteCollector, at: Callable[[str], str]) -> dict[str, Any]:
-    table = "sched-fluxion-resource"
-    found = _fluxion(document, table, FLUXION_KEYS, notes, at)
-    if found is None:
-        return {}
-    where = at(f"{table}.match-policy")
-    name = found.get("match-policy", "first")
-    if name in MATCH_POLICIES:
-        return {"match-policy": name}
-    custom = _custom(str(name))
-    if custom is None:
-        notes.fault(f"unknown match policy {clip(str(name))!r}", where, ", ".join(MATCH_POLICIES))
-        return {}
-    notes.assumed(f"match-policy = {custom} for {clip(str(name))!r}", where)
-    return {"match-policy": custom}
-
-
-def _custom(text: str) -> str | None:
-    """Return the policy nearest to one that is put together from attributes; None if it is not one.
-
-    >>> _custom("policy=high node_exclusive=true set_stop_on_1_matches=true")
-    'hinodex'
-    """
-    given = dict(part.partition("=")[::2] for part in text.split())
-    if not given or not given.keys() <= {"policy", "node_centric", "node_exclusive", "set_stop_on_1_matches"}:
-        return None
-    order = given.get("policy", "low")
-    if order not in ("low", "high"):
-        return None
-    whole = given.get("node_exclusive") == "true"
-    if given.get("set_stop_on_1_matches") == "true" and order == "low":
-        return "firstnodex" if whole else "first"
-    if not whole and given.get("node_centric") != "true":
-        return order
-    return f"{order.removesuffix('w').removesuffix('gh')}node{'x' if whole else ''}"
 
 
 LIST, STATUS = "flux resource list", "flux resource status"
@@ -452,14 +167,10 @@ def _cells(line: str, columns: list[tuple[str, int, int]]) -> dict[str, str]:
 
 
 def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector) -> int:
-    if not re.fullmatch(r"[0-9]{1,12}", text):
-        notes.fault(f"{clip(text)!r} is not a value of {key}", where, "a whole number")
-        return 0
-    units, rest = divmod(int(text), nodes or 1)
+    total = notes.whole(text, key, where, most=10**12 - 1) or 0
+    units, rest = divmod(total, nodes or 1)
     if rest:
-        notes.assumed(
-            f"{int(text):,} {key[1:].lower()} do not divide over {nodes:,} nodes: {units} each", where
-        )
+        notes.assumed(f"{total:,} {key[1:].lower()} do not divide over {nodes:,} nodes: {units} each", where)
     if units > MAX_UNITS:
         notes.fault(f"{units:,} {key[1:].lower()} in each node", where, f"at most {MAX_UNITS:,}")
         return 0
@@ -481,8 +192,7 @@ def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollecto
 def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str) -> MachineDescription:
     if not rows:
         notes.refuse("the table lists no nodes", where, f"the output of {form}")
-    groups = groups_of(rows.values())
-    return MachineDescription(recipe=Recipe(name=None, groups=groups), notes=notes.notes(), format=form)
+    return description_of(rows.values(), notes, form)
 
 
 # -- JSON --------------------------------------------------------------------------------
@@ -692,9 +402,7 @@ class _Reader:
 
     def description(self, document: dict[str, Any]) -> MachineDescription:
         """Return the description of the whole configuration."""
-        for table in document:
-            if table not in TABLES:
-                self.notes.unknown(table, TABLES, self.at(table))
+        self.notes.unknown_keys(document, TABLES, self.at)
         resource = self._table(document, "resource")
         rows = self._rows(resource)
         excluded = self._excluded(rows, resource)
@@ -702,20 +410,18 @@ class _Reader:
         if resource.get("reserve"):
             text = f"cores that are reserved for the system ({clip(str(resource['reserve']))})"
             self.notes.left_out(text, self.at("resource.reserve"))
-        config = queue_config(document, self.notes, self.at)
+        config = {
+            **self._qmanager(document),
+            **self._match_policy(document),
+            **self._queues(document.get("queues"), document.get("policy")),
+        }
         if not rows and not config:
             self.notes.refuse(
                 "the configuration describes neither nodes nor queues",
                 self.where,
                 "[[resource.config]] with hosts and cores, or [queues]",
             )
-        return MachineDescription(
-            recipe=Recipe(name=None, groups=groups_of(rows)),
-            config=config,
-            notes=self.notes.notes(),
-            format=FORMAT,
-            excluded=tuple(excluded),
-        )
+        return description_of(rows, self.notes, FORMAT, config, tuple(excluded))
 
     def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
         table = document.get(name, {})
@@ -751,9 +457,7 @@ class _Reader:
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
-        for key in entry:
-            if key not in ENTRY_KEYS:
-                self.notes.unknown(key, ENTRY_KEYS, self.at(f"{path}.{key}"))
+        self._refuse_unknown(entry, ENTRY_KEYS, path)
         named = hosts_in(entry["hosts"], self.at(f"{path}.hosts"), self.notes)
         cores, gpus = (self._ids(entry, key, self.at(f"{path}.{key}")) for key in ("cores", "gpus"))
         properties = self._properties(entry, self.at(f"{path}.properties"))
@@ -864,3 +568,268 @@ class _Reader:
         if excluded:
             self.notes.left_out(f"excluded from scheduling: {clip(encode_hosts(list(excluded)))}", where)
         return excluded
+
+    # -- queues and limits
+
+    def _queues(self, queues: Any, policy: Any) -> dict[str, Any]:
+        """Return the keys ``queues`` and ``policy``; values that ``--config`` would refuse are faults."""
+        common = {} if policy is None else self._policy(policy, "policy", whole=True)
+        if queues is not None and not isinstance(queues, dict):
+            self.notes.fault("queues is not a table of queues", self.at("queues"), "[queues.batch]")
+        if not isinstance(queues, dict) or not queues:
+            if not common:
+                return {}
+            # Flux's one queue has no name, and simsched needs one for its limits
+            self.notes.assumed(
+                "the limits and defaults are those of a queue named default", self.at("policy")
+            )
+            queues = {"default": {}}
+            system = {**_system(common), "queue": "default"}
+            common["jobspec"] = {"defaults": {"system": system}}
+        rows = {name: self._queue(name, row) for name, row in queues.items()}
+        found = {name: row for name, row in rows.items() if row is not None}
+        for name, row in found.items():
+            if row.get("parent") is not None and (row["parent"] not in found or row["parent"] == name):
+                self.notes.fault("the parent is not another queue", self.at(f"queues.{name}.parent"))
+                del row["parent"]
+        default = _system(common).get("queue")
+        if default is not None and default not in found:
+            place = self.at("policy.jobspec.defaults.system.queue")
+            self.notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
+            del _system(common)["queue"]
+        if not found:
+            return {}
+        limited = any(
+            "duration" in row.get("policy", {}).get("limits", {})
+            for row in (*found.values(), {"policy": common})
+        )
+        for name, row in found.items():
+            self._note_default(name, (row.get("policy", {}), common))
+        # Flux refuses a job that has neither a duration nor a default where there is a limit
+        strict = {"no-limit": "reject"} if limited else {}
+        return {**strict, "queues": found, **({"policy": common} if common else {})}
+
+    def _note_default(self, name: str, policies: Sequence[dict[str, Any]]) -> None:
+        """Note a default duration above the limit; the first policy that states one counts for each."""
+        limits = [one["limits"]["duration"] for one in policies if "duration" in one.get("limits", {})]
+        usual = [_system(one)["duration"] for one in policies if "duration" in _system(one)]
+        if limits and usual and (parse_time(usual[0]) or inf) > parse_time(limits[0]):
+            above = f"the default duration {usual[0]} is above the limit {limits[0]}"
+            text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
+            self.notes.assumed(text, self.at(f"queues.{name}"))
+
+    def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
+        path = f"queues.{name}"
+        if not isinstance(row, dict):
+            self.notes.fault("this queue is not a table", self.at(path))
+            return None
+        self._refuse_unknown(row, QUEUE_KEYS, path)
+        found: dict[str, Any] = {}
+        requires = row.get("requires")
+        if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
+            found["requires"] = list(usable_properties(requires, self.at(f"{path}.requires"), self.notes))
+        elif requires is not None:
+            place = self.at(f"{path}.requires")
+            self.notes.fault("requires is not a list of properties", place, '["batch"]')
+        if isinstance(row.get("parent"), str):
+            found["parent"] = row["parent"]
+        policy = self._policy(row.get("policy", {}), f"{path}.policy")
+        return {**found, "policy": policy} if policy else found
+
+    def _refuse_unknown(self, table: dict[str, Any], known: tuple[str, ...], path: str) -> None:
+        self.notes.unknown_keys(table, known, lambda key: self.at(f"{path}.{key}"))
+
+    def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
+        """Return the limits and defaults; `whole` allows the default queue."""
+        if not isinstance(value, dict):
+            self.notes.fault("policy is not a table", self.at(path))
+            return {}
+        self._refuse_unknown(value, ("limits", "jobspec", "access", "scheduler"), path)
+        for key in ("access", "scheduler"):
+            if key in value:
+                self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
+        limits = self._limits(value.get("limits", {}), f"{path}.limits")
+        inner = f"{path}.jobspec.defaults.system"
+        known = ("duration", "queue") if whole else ("duration",)
+        given = _system(value)
+        self._refuse_unknown(given, known, inner)
+        defaults: dict[str, Any] = {}
+        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
+            defaults["duration"] = given["duration"]
+        if whole and isinstance(given.get("queue"), str):
+            defaults["queue"] = given["queue"]
+        found: dict[str, Any] = {"limits": limits} if limits else {}
+        return {**found, "jobspec": {"defaults": {"system": defaults}}} if defaults else found
+
+    def _seconds(self, value: Any, path: str) -> float | None:
+        """Return the seconds of a duration; None where it is not understood."""
+        try:
+            return parse_time(value, self.at(path))
+        except FormatError as error:
+            self.notes.error(error)
+            return None
+
+    def _limits(self, value: Any, path: str) -> dict[str, Any]:
+        """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
+        if not isinstance(value, dict):
+            self.notes.fault("limits is not a table", self.at(path))
+            return {}
+        self._refuse_unknown(value, ("duration", "job-size"), path)
+        found: dict[str, Any] = {}
+        if "duration" in value:
+            seconds = self._seconds(value["duration"], f"{path}.duration")
+            if seconds is not None:
+                found["duration"] = value["duration"] if seconds else "inf"
+        size = value.get("job-size", {})
+        if not isinstance(size, dict):
+            self.notes.fault("job-size is not a table", self.at(f"{path}.job-size"), "max, min")
+            return found
+        self._refuse_unknown(size, ("max", "min"), f"{path}.job-size")
+        sides = {side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}") for side in ("max", "min")}
+        sizes = {side: numbers for side, numbers in sides.items() if numbers}
+        return {**found, "job-size": sizes} if sizes else found
+
+    def _sizes(self, value: Any, path: str) -> dict[str, int]:
+        if not isinstance(value, dict):
+            self.notes.fault("this is not a table", self.at(path), ", ".join(SIZES))
+            return {}
+        self._refuse_unknown(value, SIZES, path)
+        found = {}
+        for key in SIZES:
+            number = value.get(key)
+            if number is None:
+                continue
+            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
+                place = self.at(f"{path}.{key}")
+                self.notes.fault(
+                    f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
+                )
+            elif number >= 0 or path.startswith("queues."):
+                found[key] = number
+        return found
+
+    # -- Fluxion
+
+    def _fluxion(self, document: dict[str, Any], table: str, known: tuple[str, ...]) -> dict[str, Any] | None:
+        found = document.get(table)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            self.notes.fault("this is not a table", self.at(table))
+            return None
+        self.notes.unknown_keys(found, known, lambda _: self.at(table))
+        return found
+
+    def _qmanager(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return the queue policy with its options."""
+        table = "sched-fluxion-qmanager"
+        found = self._fluxion(document, table, QMANAGER_KEYS)
+        if found is None:
+            return {}
+        policy = self._policy_name(found, self.at(table))
+        queue = self._parameters(found.get("queue-params"), self.at(f"{table}.queue-params"))
+        plan = self._parameters(found.get("policy-params"), self.at(f"{table}.policy-params"))
+        for key, given in (("queue-params", queue), ("policy-params", plan)):
+            for name in [name for name in given if name not in PARAMETERS[key]]:
+                other = next((one for one, names in PARAMETERS.items() if name in names), "")
+                belongs = f", which belongs to {other}" if other else ""
+                self.notes.left_out(f"the parameter {name}{belongs}", self.at(f"{table}.{key}"))
+        if "max-reservation-depth" in plan and policy != "hybrid":
+            self.notes.left_out(
+                "max-reservation-depth: every job that waits may have a reservation", self.at(table)
+            )
+        for key in ("queue-params-per-queue", "policy-params-per-queue"):
+            if key in found:
+                self.notes.left_out(f"{key}: all queues have the same parameters", self.at(table))
+        options: dict[str, Any] = {}
+        if policy != "fcfs" or "queue-depth" in queue:
+            if "queue-depth" not in queue:
+                self.notes.assumed(f"queue-depth = {QUEUE_DEPTH}, the default of Fluxion", self.at(table))
+            depth = queue.get("queue-depth", QUEUE_DEPTH)
+            options["queue-depth"] = max(1, min(depth, queue.get("max-queue-depth", depth)))
+        if policy == "hybrid":
+            if "reservation-depth" not in plan:
+                self.notes.assumed(
+                    f"reservation-depth = {RESERVATION_DEPTH}, the default of Fluxion", self.at(table)
+                )
+            depth = plan.get("reservation-depth", RESERVATION_DEPTH)
+            options["hybrid"] = {"depth": min(depth, plan.get("max-reservation-depth", depth))}
+        return {"queue-policy": policy, **({"policy-options": options} if options else {})}
+
+    def _policy_name(self, found: dict[str, Any], where: str) -> str:
+        name = found.get("queue-policy")
+        each = [item.rpartition(":") for item in str(found.get("queue-policy-per-queue", "")).split()]
+        names = list(dict.fromkeys(policy for _, _, policy in each))
+        if name is None and len(names) == 1:
+            name = names[0]
+        elif names:
+            self.notes.left_out(
+                f"queue-policy-per-queue ({', '.join(names)}): all queues have one policy", where
+            )
+        if name is None:
+            self.notes.assumed("queue-policy = fcfs, the default of Fluxion", where)
+            return "fcfs"
+        if name not in QUEUE_POLICIES:
+            self.notes.fault(f"unknown queue policy {clip(str(name))!r}", where, ", ".join(QUEUE_POLICIES))
+            return "fcfs"
+        return str(name)
+
+    def _parameters(self, value: Any, where: str) -> dict[str, int]:
+        """Return parameters of Fluxion: a table, or ``name=number`` with commas between."""
+        if value is None:
+            return {}
+        if isinstance(value, dict):
+            pairs = [(str(name), str(number)) for name, number in value.items()]
+        else:
+            pairs = [(name.strip(), number.strip()) for name, _, number in
+                     (item.partition("=") for item in str(value).split(",") if item.strip())]  # fmt: skip
+        found = {}
+        for name, text in pairs:
+            number = self.notes.whole(text, clip(name), where)
+            if number is not None:
+                found[name] = number
+        return found
+
+    def _match_policy(self, document: dict[str, Any]) -> dict[str, Any]:
+        table = "sched-fluxion-resource"
+        found = self._fluxion(document, table, FLUXION_KEYS)
+        if found is None:
+            return {}
+        where = self.at(f"{table}.match-policy")
+        name = found.get("match-policy", "first")
+        if name in MATCH_POLICIES:
+            return {"match-policy": name}
+        custom = _custom(str(name))
+        if custom is None:
+            self.notes.fault(f"unknown match policy {clip(str(name))!r}", where, ", ".join(MATCH_POLICIES))
+            return {}
+        self.notes.assumed(f"match-policy = {custom} for {clip(str(name))!r}", where)
+        return {"match-policy": custom}
+
+
+def _system(policy: Any) -> dict[str, Any]:
+    """Return ``jobspec.defaults.system`` of a policy; empty where it is not a table."""
+    found = policy
+    for key in ("jobspec", "defaults", "system"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _custom(text: str) -> str | None:
+    """Return the policy nearest to one that is put together from attributes; None if it is not one.
+
+    >>> _custom("policy=high node_exclusive=true set_stop_on_1_matches=true")
+    'hinodex'
+    """
+    given = dict(part.partition("=")[::2] for part in text.split())
+    if not given or not given.keys() <= {"policy", "node_centric", "node_exclusive", "set_stop_on_1_matches"}:
+        return None
+    order = given.get("policy", "low")
+    if order not in ("low", "high"):
+        return None
+    whole = given.get("node_exclusive") == "true"
+    if given.get("set_stop_on_1_matches") == "true" and order == "low":
+        return "firstnodex" if whole else "first"
+    if not whole and given.get("node_centric") != "true":
+        return order
+    return f"{order.removesuffix('w').removesuffix('gh')}node{'x' if whole else ''}"

@@ -17,15 +17,16 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
-from simsched.formats.cluster.recipe import Amount, Level, PoolSpec, Recipe
-from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.node_groups import NodeRow, groups_of, usable_host
+from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.node_groups import NodeRow, description_of, usable_host
 from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simsched.formats.machines.description import MachineDescription
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"
@@ -58,9 +59,7 @@ def read_hwloc(text: str, where: str, *, strict: bool = False) -> MachineDescrip
     host = name if name and usable_host(name, where, notes) else "node0"
     row = _Reader(machines[0], where, notes).row(host)
     notes.assumed(f"one node, {host}; cluster make --like FILE --hosts HOSTLIST makes several", where)
-    return MachineDescription(
-        recipe=Recipe(name=None, groups=groups_of([row])), notes=notes.notes(), format=FORMAT
-    )
+    return description_of([row], notes, FORMAT)
 
 
 def _walk(element: Element) -> Iterator[Element]:

@@ -51,10 +51,9 @@ class LimitTables:
         given = str("" if text is None else text).strip()
         if given.lower() in UNLIMITED:
             return
-        if re.fullmatch(r"\d{1,15}", given):
-            self.add(scope, quantity, int(given), over)
-        else:
-            self.notes.fault(f"{clip(given)!r} is not a value of {quantity}", where, "a whole number")
+        number = self.notes.whole(given, quantity, where, most=10**15 - 1)
+        if number is not None:
+            self.add(scope, quantity, number, over)
 
     def tres(self, scope: dict[str, Any], text: str, where: str, over: str = HOLD) -> None:
         """Add the limits of Slurm's TRES at a time: ``cpu=128,gres/gpu=8,mem=1T,node=4``."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simsched.errors import ClusterError, FormatError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
+from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
+from simsched.formats.machines.description import MachineDescription
 from simsched.formats.rfc.hostlist import Hostlist, split_name
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
@@ -49,6 +50,20 @@ def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
     [(('n0', 'n1', 'n2'), ['n1'])]
     """
     return in_order(_kinds(rows))
+
+
+def description_of(
+    rows: Iterable[NodeRow],
+    notes: NoteCollector,
+    form: str,
+    config: Mapping[str, Any] | None = None,
+    excluded: tuple[str, ...] = (),
+) -> MachineDescription:
+    """Return the description of these nodes, which may be none, and of a configuration."""
+    recipe = Recipe(name=None, groups=groups_of(rows))
+    return MachineDescription(
+        recipe=recipe, config=config or {}, notes=notes.notes(), format=form, excluded=excluded
+    )
 
 
 def _kinds(rows: Iterable[NodeRow]) -> Iterator[NodeOfKind]:

@@ -13,16 +13,17 @@ The limits ``max_run``, ``max_queued`` and ``max_run_res`` of a queue or the ser
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec, Recipe
-from simsched.formats.machines.description import MachineDescription, NoteCollector
+from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
+from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     NodeRow,
-    groups_of,
+    description_of,
     usable_host,
     usable_properties,
 )
@@ -30,6 +31,8 @@ from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from simsched.formats.machines.description import MachineDescription
 
 
 AVAILABLE = "resources_available."
@@ -179,12 +182,7 @@ def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteColle
         notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
     if bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
-    return MachineDescription(
-        recipe=Recipe(name=None, groups=groups_of(rows)),
-        config=config,
-        notes=notes.notes(),
-        format="pbsnodes",
-    )
+    return description_of(rows, notes, "pbsnodes", config)
 
 
 def _is_exclusive(attributes: Attributes) -> bool:
@@ -257,10 +255,10 @@ class _Reader:
         for key in keys:
             if key in attributes:
                 value, place = attributes[key]
-                if re.fullmatch(r"[0-9]{1,9}", value) and int(value) <= MAX_UNITS:
-                    return int(value)
                 expected = f"a whole number, at most {MAX_UNITS:,}"
-                self.notes.fault(f"{clip(value)!r} is not a value of {key}", place, expected)
+                found = self.notes.whole(value, key, place, most=MAX_UNITS, expected=expected)
+                if found is not None:
+                    return found
         return None
 
     def _memory(self, attributes: Attributes) -> Iterator[PoolSpec]:
@@ -420,11 +418,10 @@ def read_pbs_queues(text: str, where: str, *, strict: bool = False) -> MachineDe
     config = _config(queues, server, notes)
     if nodes:
         described = describe_nodes(nodes, where, notes)
-        return MachineDescription(recipe=described.recipe, config=config, notes=notes.notes(), format="qmgr")
+        return replace(described, config=config, format="qmgr")
     if not config:
         notes.refuse("there are no queues that run jobs", where, 'qmgr -c "print server"')
-    recipe = Recipe(name=None, groups=())
-    return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format="queues of PBS")
+    return description_of((), notes, "queues of PBS", config)
 
 
 def _owner(
@@ -453,8 +450,7 @@ def read_pbs_queues_document(
     config = _config(objects_of(document, "Queue", where, notes), {}, notes)
     if not config:
         notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")
-    recipe = Recipe(name=None, groups=())
-    return MachineDescription(recipe=recipe, config=config, notes=notes.notes(), format="queues of PBS")
+    return description_of((), notes, "queues of PBS", config)
 
 
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
@@ -534,10 +530,9 @@ def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
         elif table == "resources_default" and name == "walltime":
             _set_time(system, value, place, notes)
         elif side is not None and name in _SIZES:
-            if re.fullmatch(r"\d{1,9}", value):
-                sizes.setdefault(side, {})[_SIZES[name]] = int(value)
-            else:
-                notes.fault(f"{clip(value)!r} is not a value of {key}", place, "a whole number")
+            size = notes.whole(value, key, place)
+            if size is not None:
+                sizes.setdefault(side, {})[_SIZES[name]] = size
         elif key.lower() not in _READ and not key.startswith(
             ("default_chunk.", "resources_default.neednodes")
         ):
