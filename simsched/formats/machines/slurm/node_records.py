@@ -19,6 +19,7 @@ from simsched.formats.machines.slurm.notation import (
     comma_parts,
     gres_of,
     node_names,
+    number_of,
     stated,
     whole_number,
 )
@@ -92,7 +93,7 @@ def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tm
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
     """
     layout = _layout(values, notes, where)
-    memory, disk = _memory(values, notes, where), _number(values, "tmpdisk", notes, where, most=MAX_MEMORY)
+    memory, disk = _memory(values, notes, where), number_of(values, notes, where, "tmpdisk", most=MAX_MEMORY)
     pools = [PoolSpec(type="memory", amount=Amount(memory, "MiB"))] if memory else []
     if disk:
         pools.append(PoolSpec(type="storage", amount=Amount(disk, "MiB"), path=tmp_path))
@@ -124,27 +125,11 @@ class _Layout:
     cpus_per_core: int
 
 
-def _number(
-    values: Mapping[str, str],
-    key: str,
-    notes: NoteCollector,
-    where: str,
-    *,
-    least: int = 0,
-    most: int = 65_535,
-) -> int | None:
-    """Return the number of a key; None if it is not stated or not a number within bounds, which is noted."""
-    text = stated(values, key)
-    if not text:
-        return None
-    return notes.attempt(lambda value: whole_number(value, least=least, most=most), text, where, key)
-
-
 def _layout(values: Mapping[str, str], notes: NoteCollector, where: str) -> _Layout:
     """Return the cores, completed as slurmctld completes them (read_config.c, ``NodeName``)."""
 
     def number(key: str) -> int | None:
-        return _number(values, key, notes, where, least=1)
+        return number_of(values, notes, where, key, least=1)
 
     per_socket, threads = number("corespersocket") or 1, number("threadspercore") or 1
     boards, on_board = number("boards") or 1, number("socketsperboard")
@@ -184,8 +169,8 @@ def _reserved_cores(
     values: Mapping[str, str], cores: int, cpus_per_core: int, notes: NoteCollector, where: str
 ) -> int:
     """Return the cores that are kept from jobs: CoreSpecCount, CPUSpecList, or CPUEfctv of scontrol."""
-    reserved = _number(values, "corespeccount", notes, where) or 0
-    listed, effective = stated(values, "cpuspeclist"), _number(values, "cpuefctv", notes, where)
+    reserved = number_of(values, notes, where, "corespeccount") or 0
+    listed, effective = stated(values, "cpuspeclist"), number_of(values, notes, where, "cpuefctv")
     if effective:  # 0 for a node that has never been seen
         reserved = max(0, cores - effective // cpus_per_core)
     elif listed and not reserved:
@@ -202,13 +187,13 @@ def _reserved_cores(
 
 def _memory(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
     """Return the MiB of memory that jobs may use; 0 if it is not stated."""
-    memory = _number(values, "realmemory", notes, where, most=MAX_MEMORY)
+    memory = number_of(values, notes, where, "realmemory", most=MAX_MEMORY)
     if memory is None or memory <= 1:  # 1 is Slurm's own value for nodes without RealMemory
         notes.assumed(
             "RealMemory is not stated: these nodes have no memory to request", where, cause="memory"
         )
         return 0
-    reserved = _number(values, "memspeclimit", notes, where, most=MAX_MEMORY) or 0
+    reserved = number_of(values, notes, where, "memspeclimit", most=MAX_MEMORY) or 0
     if reserved >= memory:
         notes.fault(f"MemSpecLimit={reserved} of {memory} MB", where, "less than RealMemory")
         return memory

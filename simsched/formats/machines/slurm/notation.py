@@ -1,11 +1,11 @@
-"""Slurm's notations in configurations: times, numbers, node lists, generic resources (slurm.conf(5))."""
+"""Slurm's notations: times, numbers, node lists, generic resources (slurm.conf(5)), values of its JSON."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
@@ -48,6 +48,64 @@ def stated(values: Mapping[str, str], *keys: str) -> str:
         if value.lower() not in ABSENT:
             return value
     return ""
+
+
+def number_of(
+    values: Mapping[str, str],
+    notes: NoteCollector,
+    where: str,
+    *keys: str,
+    least: int = 0,
+    most: int = 65_535,
+) -> int | None:
+    """Return the number of the first of these keys that is set; None without one within bounds, as noted."""
+    text = stated(values, *keys)
+    if not text:
+        return None
+    return notes.attempt(lambda value: whole_number(value, least=least, most=most), text, where, keys[0])
+
+
+def at_path(row: Any, path: str) -> Any:
+    """Return the value at a path of keys of a JSON document; None if there is none."""
+    for step in path.split("/"):
+        row = row.get(step) if isinstance(row, dict) else None
+    return row
+
+
+def texts_at(row: Any, paths: Mapping[str, str]) -> dict[str, str]:
+    """Return the values at these paths as texts; of several paths between bars, the first that is set counts.
+
+    >>> texts_at({"max": {"nodes": {"set": True, "number": 4}}}, {"maxnodes": "maximums/nodes|max/nodes"})
+    {'maxnodes': '4'}
+    """
+    found = {}
+    for key, candidates in paths.items():
+        text = next(filter(None, (text_of(at_path(row, path)) for path in candidates.split("|"))), "")
+        if text:
+            found[key] = text
+    return found
+
+
+def text_of(value: Any) -> str:
+    """Return a value of Slurm's JSON as its commands print it; empty for a value that is not set.
+
+    A list of states is joined by ``+`` and a list of names by commas, which `status_of` and
+    `comma_parts` both split.  An entry of a list of TRES is ``TYPE/NAME=COUNT``.
+    """
+    if isinstance(value, dict):
+        if "type" in value:
+            name = f"/{value['name']}" if value.get("name") else ""
+            return f"{value['type']}{name}={value.get('count', '')}"
+        if value.get("infinite") is True:
+            return "UNLIMITED"
+        return text_of(value.get("number")) if value.get("set", True) is True else ""
+    if isinstance(value, list):
+        return ",".join(map(text_of, value))
+    if value is None or isinstance(value, bool):
+        return ""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else f"{value:g}"
+    return value if isinstance(value, str) else clip(str(value), 10_000)
 
 
 def time_limit(text: str) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
 from simsched.formats.machines.slurm.config_lines import PARTITION
-from simsched.formats.machines.slurm.notation import UNLIMITED, stated, time_limit, whole_number, yes
+from simsched.formats.machines.slurm.notation import UNLIMITED, number_of, stated, time_limit, yes
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ _NO_EFFECT = frozenset({"all", "no", "0", "default", *UNLIMITED})
 
 def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
-    queue: dict[str, Any] = {"priority": _tier(values, notes, where)}
+    tier = number_of(values, notes, where, "prioritytier", "priority")
+    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
     policy: dict[str, Any] = {}
     limits: dict[str, Any] = {}
     longest = _time(values, "maxtime", notes, where)
@@ -105,25 +106,12 @@ def is_exclusive(values: Mapping[str, str]) -> bool:
 
 def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
     """Return the PriorityJobFactor of a partition: the value of the factor ``queue`` for its jobs."""
-    text = stated(values, "priorityjobfactor", "priority")
-    if not text:
-        return 1
-    found = notes.attempt(lambda value: whole_number(value, most=65_535), text, where, "priorityjobfactor")
+    found = number_of(values, notes, where, "priorityjobfactor", "priority")
     return 1 if found is None else found
 
 
 def _sharing(values: Mapping[str, str]) -> str:
     return stated(values, "oversubscribe", "shared").lower()
-
-
-def _tier(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
-    text = stated(values, "prioritytier", "priority")
-    found = (
-        notes.attempt(lambda value: whole_number(value, most=65_535), text, where, "prioritytier")
-        if text
-        else 1
-    )
-    return 1 if found is None else found
 
 
 def _time(values: Mapping[str, str], key: str, notes: NoteCollector, where: str) -> float | None:
@@ -135,10 +123,9 @@ def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[
     """Return the limits on nodes; a minimum of one node is not a limit."""
     found: dict[str, Any] = {}
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
-        text = stated(values, key)
-        if not text or text.lower() in UNLIMITED:
+        if stated(values, key).lower() in UNLIMITED:
             continue
-        number = notes.attempt(lambda value: whole_number(value, most=MOST_NODES), text, where, key)
+        number = number_of(values, notes, where, key, most=MOST_NODES)
         if number is not None and number > trivial:
             found[side] = {"nnodes": number}
             text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"

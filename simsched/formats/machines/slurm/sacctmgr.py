@@ -12,11 +12,12 @@ from simsched.errors import clip
 from simsched.formats.accounts import IndentedAccounts, delimiter_of
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import UNLIMITED
+from simsched.formats.machines.slurm.notation import texts_at
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from simsched.formats.machines.description import MachineDescription
 
@@ -60,7 +61,7 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
         understood.
     """
     notes = NoteCollector(strict=strict)
-    reader = _Reader(notes)
+    records = SlurmRecords(notes, FORMAT)
     head: list[str] = []
     mark, tree = "|", IndentedAccounts()
     for number, line in enumerate(text.splitlines(), 1):
@@ -81,16 +82,16 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
             if values.get("account"):
                 above = tree.parent(raw[head.index("account")], is_user=bool(values.get("user")))
                 values = {**({"parentname": above} if above else {}), **values}
-            reader.take(values, place)
+            _take(records, values, place)
     if "name" not in head and "account" not in head:
         notes.refuse("there are neither QOS nor associations", where, "sacctmgr show qos -P or show assoc -P")
-    return reader.description()
+    return describe([records])
 
 
 def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> MachineDescription:
     """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
     notes = NoteCollector(strict=strict)
-    reader = _Reader(notes)
+    records = SlurmRecords(notes, FORMAT)
     cluster = parent = ""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
@@ -103,7 +104,7 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
         kind, name, rest = found.groups()
         values = {key.lower(): value.strip("'") for key, value in _FIELD.findall(rest or "")}
         if kind == "QOS":
-            reader.take(_normal({**values, "name": name}), place)
+            _take(records, _normal({**values, "name": name}), place)
             continue
         if kind == "Parent":
             parent = name
@@ -113,8 +114,8 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
         names = {"Cluster": ("root", ""), "Account": (name, ""), "User": (parent, name)}[kind]
         above = {"parentname": parent} if kind == "Account" else {}
         own = {"cluster": cluster, "account": names[0], "user": names[1]}
-        reader.take(_normal({**values, **above, **own}), place)
-    return reader.description()
+        _take(records, _normal({**values, **above, **own}), place)
+    return describe([records])
 
 
 def read_limits_document(
@@ -125,7 +126,7 @@ def read_limits_document(
     slurmrestd answers with the same, one list each or both in one document.  Errors as `read_sacctmgr`.
     """
     notes = NoteCollector(strict=strict)
-    reader = _Reader(notes)
+    records = SlurmRecords(notes, FORMAT)
     for key, paths in (("QOS", _PATHS), ("qos", _PATHS), ("associations", _ASSOCIATION_PATHS)):
         given = document.get(key)
         name = "account" if paths is _ASSOCIATION_PATHS else "name"
@@ -134,7 +135,7 @@ def read_limits_document(
             if not isinstance(item, dict) or not isinstance(item.get(name), str) or not item[name]:
                 notes.fault(f"this is not one of {key}", place, f"an object with {name}")
             elif name == "name":
-                reader.take(_qos_values(item), place)
+                _take(records, _qos_values(item), place)
             else:
                 texts = {
                     key: item[key] for key in ("cluster", "account", "user", "partition") if item.get(key)
@@ -144,8 +145,8 @@ def read_limits_document(
                     notes.fault("an association with a name that is not a text", place)
                     continue
                 values = {"user": "", **texts, "parentname": parent or ""}
-                reader.take(values | _limits_at(item, paths), place)
-    return reader.description()
+                _take(records, values | texts_at(item, paths), place)
+    return describe([records])
 
 
 def _normal(values: Mapping[str, str]) -> dict[str, str]:
@@ -157,40 +158,35 @@ def _normal(values: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-class _Reader:
-    """Takes one QOS or association after the other."""
-
-    def __init__(self, notes: NoteCollector) -> None:
-        self.records = SlurmRecords(notes, FORMAT)
-
-    def take(self, values: Mapping[str, str], where: str) -> None:
-        """Take a record; its keys are those of sacctmgr in lower case."""
-        line = Line({key: value.strip("'\"") for key, value in values.items()}, where)
-        if "account" in values and "user" in values:
-            self.records.associations.append(line)
-        elif values.get("name"):
-            self.records.qos.append(line)
-
-    def description(self) -> MachineDescription:
-        """Return the description of all records."""
-        return describe([self.records])
+def _take(records: SlurmRecords, values: Mapping[str, str], where: str) -> None:
+    """Add a QOS or association; its keys are those of sacctmgr in lower case."""
+    line = Line({key: value.strip("'\"") for key, value in values.items()}, where)
+    if "account" in values and "user" in values:
+        records.associations.append(line)
+    elif values.get("name"):
+        records.qos.append(line)
 
 
 # --- JSON ------------------------------------------------------------------------------------
 
 _PATHS = {
-    "grpjobs": "max/active_jobs/count", "grpsubmit": "max/jobs/count", "grptres": "max/tres/total",
-    "grptresmins": "max/tres/minutes/per/qos", "grptresrunmins": "max/tres/minutes/total",
-    "maxtres": "max/tres/per/job", "maxtresmins": "max/tres/minutes/per/job",
-    "maxtrespu": "max/tres/per/user", "maxtrespa": "max/tres/per/account",
-    "maxtresrunminsperuser": "max/tres/minutes/per/user",
-    "maxtresrunminsperaccount": "max/tres/minutes/per/account",
-    "maxjobspu": "max/jobs/active_jobs/per/user", "maxjobspa": "max/jobs/active_jobs/per/account",
-    "maxsubmitpu": "max/jobs/per/user", "maxsubmitpa": "max/jobs/per/account",
-    "maxwall": "max/wall_clock/per/job", "grpwall": "max/wall_clock/per/qos",
-    "maxtrespernode": "max/tres/per/node", "mintres": "min/tres/per/job",
+    "flags": "flags", "priority": "priority", "usagefactor": "usage_factor", "preempt": "preempt/list",
+    "preemptmode": "preempt/mode", "preemptexempttime": "preempt/exempt_time",
+    "gracetime": "limits/grace_time",
+    "grpjobs": "limits/max/active_jobs/count", "grpsubmit": "limits/max/jobs/count",
+    "grptres": "limits/max/tres/total",
+    "grptresmins": "limits/max/tres/minutes/per/qos", "grptresrunmins": "limits/max/tres/minutes/total",
+    "maxtres": "limits/max/tres/per/job", "maxtresmins": "limits/max/tres/minutes/per/job",
+    "maxtrespu": "limits/max/tres/per/user", "maxtrespa": "limits/max/tres/per/account",
+    "maxtresrunminsperuser": "limits/max/tres/minutes/per/user",
+    "maxtresrunminsperaccount": "limits/max/tres/minutes/per/account",
+    "maxjobspu": "limits/max/jobs/active_jobs/per/user",
+    "maxjobspa": "limits/max/jobs/active_jobs/per/account",
+    "maxsubmitpu": "limits/max/jobs/per/user", "maxsubmitpa": "limits/max/jobs/per/account",
+    "maxwall": "limits/max/wall_clock/per/job", "grpwall": "limits/max/wall_clock/per/qos",
+    "maxtrespernode": "limits/max/tres/per/node", "mintres": "limits/min/tres/per/job",
 }  # fmt: skip
-"""Key of sacctmgr → its place in ``limits`` of a QOS (Slurm's data parsers)."""
+"""Key of sacctmgr → its place in a QOS (Slurm's data parsers)."""
 _ASSOCIATION_PATHS = {
     "grpjobs": "max/jobs/per/count", "grpsubmit": "max/jobs/per/submitted", "grptres": "max/tres/total",
     "grptresmins": "max/tres/group/minutes", "grptresrunmins": "max/tres/group/active",
@@ -204,50 +200,6 @@ _ASSOCIATION_PATHS = {
 
 def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a QOS in JSON as sacctmgr prints them."""
-    flags = item.get("flags") or []
-    found = {"name": str(item["name"]), "flags": ",".join(map(str, flags))}
-    for key in ("priority", "usage_factor"):
-        found[key.replace("_", "")] = _text(item.get(key))
-    preempt = item.get("preempt")
-    if isinstance(preempt, dict):
-        names, modes = preempt.get("list"), preempt.get("mode")
-        found["preempt"] = ",".join(map(str, names)) if isinstance(names, list) else ""
-        found["preemptmode"] = ",".join(map(str, modes)) if isinstance(modes, list) else ""
-        exempt = _text(preempt.get("exempt_time"))
-        found["preemptexempttime"] = f"0:{exempt}" if exempt else ""  # seconds
-    limits = item.get("limits")
-    found["gracetime"] = _text(limits.get("grace_time") if isinstance(limits, dict) else None)
-    return found | _limits_at(limits, _PATHS)
-
-
-def _limits_at(limits: Any, paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the values at these places, as sacctmgr prints them."""
-    found = {}
-    for key, path in paths.items():
-        value = limits
-        for step in path.split("/"):
-            value = value.get(step) if isinstance(value, dict) else None
-        found[key] = _text(value)
-    return found
-
-
-def _text(value: Any) -> str:
-    """Return a number, ``{set, infinite, number}`` or a list of TRES as text."""
-    if isinstance(value, list):
-        return ",".join(_tres(value))
-    if isinstance(value, dict):
-        value = value.get("number") if value.get("set") and not value.get("infinite") else None
-    return (
-        ""
-        if value is None or isinstance(value, dict | bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
-
-
-def _tres(items: list[Any]) -> Iterator[str]:
-    for item in items:
-        if isinstance(item, dict):
-            name = f"/{item['name']}" if item.get("name") else ""
-            yield f"{item.get('type', '')}{name}={item.get('count', '')}"
+    found = {"name": item["name"], **texts_at(item, _PATHS)}
+    exempt = found.pop("preemptexempttime", "UNLIMITED")
+    return found if exempt == "UNLIMITED" else {**found, "preemptexempttime": f"0:{exempt}"}  # seconds

@@ -19,7 +19,7 @@ from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm.config_lines import GLOBAL
-from simsched.formats.machines.slurm.notation import stated
+from simsched.formats.machines.slurm.notation import at_path, stated, text_of, texts_at
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
@@ -153,77 +153,77 @@ LISTS = ("nodes", "partitions", "sinfo", "reservations", "licenses")
 _AROUND = frozenset(("meta", "errors", "warnings", "last_update", "last_backfill"))
 """Keys of every answer of Slurm, which describe nothing."""
 
-#: Key of slurm.conf → paths of its value in a node, the newest first.
-NODE_PATHS: Mapping[str, tuple[str, ...]] = {
-    "boards": ("boards",),
-    "corespersocket": ("cores",),
-    "cpus": ("cpus",),
-    "cpuefctv": ("effective_cpus",),
-    "features": ("features",),
-    "gres": ("gres",),
-    "memspeclimit": ("specialized_memory",),
-    "partitions": ("partitions",),
-    "realmemory": ("real_memory",),
-    "sockets": ("sockets",),
-    "state": ("state",),
-    "threadspercore": ("threads",),
-    "tmpdisk": ("temporary_disk",),
-    "weight": ("weight",),
+#: Key of slurm.conf → paths of its value in a node, the newest first, between bars.
+NODE_PATHS: Mapping[str, str] = {
+    "boards": "boards",
+    "corespersocket": "cores",
+    "cpus": "cpus",
+    "cpuefctv": "effective_cpus",
+    "features": "features",
+    "gres": "gres",
+    "memspeclimit": "specialized_memory",
+    "partitions": "partitions",
+    "realmemory": "real_memory",
+    "sockets": "sockets",
+    "state": "state",
+    "threadspercore": "threads",
+    "tmpdisk": "temporary_disk",
+    "weight": "weight",
 }
 #: The same for one entry of sinfo, which stands for several nodes.
-SINFO_PATHS: Mapping[str, tuple[str, ...]] = {
-    "corespersocket": ("cores/minimum",),
-    "cpus": ("cpus/minimum",),
-    "features": ("features/total",),
-    "gres": ("gres/total",),
-    "realmemory": ("memory/minimum",),
-    "sockets": ("sockets/minimum",),
-    "state": ("node/state",),
-    "threadspercore": ("threads/minimum",),
-    "tmpdisk": ("disk/minimum",),
-    "weight": ("weight/minimum",),
+SINFO_PATHS: Mapping[str, str] = {
+    "corespersocket": "cores/minimum",
+    "cpus": "cpus/minimum",
+    "features": "features/total",
+    "gres": "gres/total",
+    "realmemory": "memory/minimum",
+    "sockets": "sockets/minimum",
+    "state": "node/state",
+    "threadspercore": "threads/minimum",
+    "tmpdisk": "disk/minimum",
+    "weight": "weight/minimum",
 }
-PARTITION_PATHS: Mapping[str, tuple[str, ...]] = {
-    "allowaccounts": ("accounts/allowed", "allowed_accounts"),
-    "allowgroups": ("groups/allowed", "allowed_groups"),
-    "allowqos": ("qos/allowed", "allowed_qos"),
-    "alternate": ("alternate", "alternative"),
-    "defaulttime": ("defaults/time", "default/time", "default_time_limit"),
-    "defmempercpu": ("defaults/partition_memory_per_cpu",),
-    "defmempernode": ("defaults/partition_memory_per_node",),
-    "denyaccounts": ("accounts/deny", "denied_accounts"),
-    "denyqos": ("qos/deny", "denied_qos"),
-    "gracetime": ("grace_time", "preemption_grace_time"),
-    "maxcpuspernode": ("maximums/cpus_per_node", "maximum_cpus_per_node"),
-    "maxcpuspersocket": ("maximums/cpus_per_socket",),
-    "maxmempercpu": ("maximums/partition_memory_per_cpu",),
-    "maxmempernode": ("maximums/partition_memory_per_node",),
-    "maxnodes": ("maximums/nodes", "maximum_nodes_per_job"),
-    "maxtime": ("maximums/time", "max_time_limit"),
-    "minnodes": ("minimums/nodes", "min nodes per job", "minimum_nodes_per_job"),
-    "nodes": ("nodes/configured", "nodes"),
-    "overtimelimit": ("maximums/over_time_limit", "over_time_limit"),
-    "priorityjobfactor": ("priority/job_factor", "priority_job_factor"),
-    "prioritytier": ("priority/tier", "priority_tier"),
-    "qos": ("qos/assigned", "qos"),
-    "state": ("partition/state", "state"),
+PARTITION_PATHS: Mapping[str, str] = {
+    "allowaccounts": "accounts/allowed|allowed_accounts",
+    "allowgroups": "groups/allowed|allowed_groups",
+    "allowqos": "qos/allowed|allowed_qos",
+    "alternate": "alternate|alternative",
+    "defaulttime": "defaults/time|default/time|default_time_limit",
+    "defmempercpu": "defaults/partition_memory_per_cpu",
+    "defmempernode": "defaults/partition_memory_per_node",
+    "denyaccounts": "accounts/deny|denied_accounts",
+    "denyqos": "qos/deny|denied_qos",
+    "gracetime": "grace_time|preemption_grace_time",
+    "maxcpuspernode": "maximums/cpus_per_node|maximum_cpus_per_node",
+    "maxcpuspersocket": "maximums/cpus_per_socket",
+    "maxmempercpu": "maximums/partition_memory_per_cpu",
+    "maxmempernode": "maximums/partition_memory_per_node",
+    "maxnodes": "maximums/nodes|maximum_nodes_per_job",
+    "maxtime": "maximums/time|max_time_limit",
+    "minnodes": "minimums/nodes|min nodes per job|minimum_nodes_per_job",
+    "nodes": "nodes/configured|nodes",
+    "overtimelimit": "maximums/over_time_limit|over_time_limit",
+    "priorityjobfactor": "priority/job_factor|priority_job_factor",
+    "prioritytier": "priority/tier|priority_tier",
+    "qos": "qos/assigned|qos",
+    "state": "partition/state|state",
 }
-RESERVATION_PATHS: Mapping[str, tuple[str, ...]] = {
-    "accounts": ("accounts",),
-    "allowedpartitions": ("allowed_partitions",),
-    "burstbuffer": ("burst_buffer",),
-    "endtime": ("end_time",),
-    "features": ("features",),
-    "flags": ("flags",),
-    "groups": ("groups",),
-    "licenses": ("licenses",),
-    "maxstartdelay": ("max_start_delay",),
-    "nodecnt": ("node_count",),
-    "nodes": ("node_list",),
-    "qos": ("qos",),
-    "starttime": ("start_time",),
-    "users": ("users",),
-    "watts": ("watts",),
+RESERVATION_PATHS: Mapping[str, str] = {
+    "accounts": "accounts",
+    "allowedpartitions": "allowed_partitions",
+    "burstbuffer": "burst_buffer",
+    "endtime": "end_time",
+    "features": "features",
+    "flags": "flags",
+    "groups": "groups",
+    "licenses": "licenses",
+    "maxstartdelay": "max_start_delay",
+    "nodecnt": "node_count",
+    "nodes": "node_list",
+    "qos": "qos",
+    "starttime": "start_time",
+    "users": "users",
+    "watts": "watts",
 }
 _PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
 _FORCED = 0x8000
@@ -260,16 +260,18 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
             )
         for number, item in enumerate(items):
             place = f"{where}: {key}[{number}]"
-            if isinstance(item, dict):
+            if not isinstance(item, dict):
+                notes.fault(f"found {shown(item)}", place, "an object")
+            elif key in ("sinfo", "licenses") or text_of(item.get("name")):
                 add[key](records, item, place)
             else:
-                notes.fault(f"found {shown(item)}", place, "an object")
+                notes.fault(f"a {key.removesuffix('s')} without a name", place)
     for key in document:
         if key not in LISTS and key not in _AROUND:
             notes.left_out(f"the key {clip(str(key))!r} is not used", where, cause=str(key))
     if records.partitions and not any("default" in line.values for line in records.partitions.values()):
         records.without_default = where
-    cluster = _text(_value(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
+    cluster = text_of(at_path(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
     if cluster:
         records.settings.add({"clustername": cluster}, where)
     return describe([records])
@@ -282,37 +284,29 @@ def _list_of(document: Mapping[str, Any], key: str) -> Any:
 
 
 def _add_json_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    values = _values(row, NODE_PATHS)
-    name = _text(row.get("name"))
-    if not name:
-        records.notes.fault("a node without a name", place)
-        return
+    values = texts_at(row, NODE_PATHS)
     values["state"] = "+".join(part for part in (values.get("state", ""), _flags(row)) if part)
-    records.add_nodes(records.hosts(name, place, "name"), values, place)
+    records.add_nodes(records.hosts(text_of(row["name"]), place, "name"), values, place)
 
 
 def _flags(row: Mapping[str, Any]) -> str:
     """Return the flags of a state, which were apart from it until v0.0.38."""
     flags = row.get("state_flags")
-    return "+".join(map(_text, flags)) if isinstance(flags, list) else ""
+    return "+".join(map(text_of, flags)) if isinstance(flags, list) else ""
 
 
 def _add_partition(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    name = _text(row.get("name"))
-    if not name:
-        records.notes.fault("a partition without a name", place)
-        return
-    records.add_partition(name, _partition_values(row), place)
+    records.add_partition(text_of(row["name"]), _partition_values(row), place)
 
 
 def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
-    values = _values(row, PARTITION_PATHS)
+    values = texts_at(row, PARTITION_PATHS)
     flags = row.get("flags")
-    if isinstance(flags, list) and "default" in {_text(flag).lower() for flag in flags}:
+    if isinstance(flags, list) and "default" in {text_of(flag).lower() for flag in flags}:
         values["default"] = "YES"
-    shares = _value(row, "maximums/shares")
+    shares = at_path(row, "maximums/shares")
     if shares is not None:
-        values["oversubscribe"] = _sharing(_text(shares))
+        values["oversubscribe"] = _sharing(text_of(shares))
     return values
 
 
@@ -327,24 +321,20 @@ def _sharing(shares: str) -> str:
 
 
 def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    name = _text(row.get("name"))
-    if not name:
-        records.notes.fault("a reservation without a name", place)
-        return
-    values = _values(row, RESERVATION_PATHS)
+    values = texts_at(row, RESERVATION_PATHS)
     rows = row.get("core_specializations")
     cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
     if cores:
-        pairs = ((_text(one.get("node")), _text(one.get("core"))) for one in cores)
+        pairs = ((text_of(one.get("node")), text_of(one.get("core"))) for one in cores)
         values["coreids"] = ";".join(CORE_LINE.format(*pair) for pair in pairs)
     if values.get("endtime") == "UNLIMITED":
         values["duration"] = values.pop("endtime")
-    records.add_reservation(name, values, place)
+    records.add_reservation(text_of(row["name"]), values, place)
 
 
 def _add_licence(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
     """Add one licence to the setting that slurm.conf has for all of them."""
-    name, total = _text(row.get("LicenseName")), _text(row.get("Total"))
+    name, total = text_of(row.get("LicenseName")), text_of(row.get("Total"))
     if not name or not total.isdigit():
         records.notes.fault("a licence without a name and a number", place, "LicenseName and Total")
         return
@@ -354,66 +344,20 @@ def _add_licence(records: SlurmRecords, row: Mapping[str, Any], place: str) -> N
 
 def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
     """Add the nodes of one line of sinfo, which have one state and one partition."""
-    values = _values(row, SINFO_PATHS)
+    values = texts_at(row, SINFO_PATHS)
     partition = row.get("partition")
-    name = _text(partition.get("name")) if isinstance(partition, dict) else _text(partition)
+    name = text_of(partition.get("name")) if isinstance(partition, dict) else text_of(partition)
     name = name.rstrip("*")
     values["partitions"] = name
     if isinstance(partition, dict) and name and name not in records.partitions:
         records.add_partition(name, _partition_values(partition), place)
-    text = ",".join(_words(_value(row, "nodes/nodes")))
+    text = text_of(at_path(row, "nodes/nodes"))
     if not text:
         return  # a partition without nodes has a line as well
-    unlike = [kind for kind in _PLURALS if _value(row, f"{kind}/minimum") != _value(row, f"{kind}/maximum")]
+    unlike = [kind for kind in _PLURALS if at_path(row, f"{kind}/minimum") != at_path(row, f"{kind}/maximum")]
     if unlike:
         message = (
             f"sinfo joins nodes with different {', '.join(unlike)}: the smallest is taken for all of them"
         )
         records.notes.assumed(message, place, cause="sinfo joins nodes")
     records.add_nodes(records.hosts(text, place, "nodes"), values, place, again=True)
-
-
-# --- values ---------------------------------------------------------------------------
-
-
-def _values(row: Mapping[str, Any], paths: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return the values of a record by the keys of slurm.conf, as texts."""
-    found = {}
-    for key, candidates in paths.items():
-        for path in candidates:
-            text = _text(_value(row, path))
-            if text:
-                found[key] = text
-                break
-    return found
-
-
-def _value(row: Mapping[str, Any], path: str) -> Any:
-    """Return the value at a path of keys; None if there is none."""
-    value: Any = row
-    for step in path.split("/"):
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def _words(value: Any) -> list[str]:
-    return [_text(item) for item in value] if isinstance(value, list) else [_text(value)] if value else []
-
-
-def _text(value: Any) -> str:
-    """Return a value as slurm.conf would have it; empty for a value that is not set.
-
-    A list of states is joined by ``+`` and a list of names by commas, which `status_of` and
-    `comma_parts` both split.
-    """
-    if isinstance(value, dict):
-        if value.get("infinite") is True:
-            return "UNLIMITED"
-        return _text(value.get("number")) if value.get("set", True) is True else ""
-    if isinstance(value, list):
-        return ",".join(_text(item) for item in value)
-    if value is None or isinstance(value, bool):
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return clip(str(value), 10_000) if not isinstance(value, str) else value

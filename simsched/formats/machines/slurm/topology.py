@@ -12,7 +12,7 @@ from simsched.cycles import find_cycle
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Switch, SwitchTree
 from simsched.formats.machines.slurm.config_lines import BLOCK, SWITCH, ConfigLine, refuse_unknown
-from simsched.formats.machines.slurm.notation import NameReader, stated
+from simsched.formats.machines.slurm.notation import NameReader, stated, text_of
 from simsched.formats.text.diagnostics import shown
 from simsched.formats.text.yaml_text import load_yaml
 
@@ -202,12 +202,8 @@ def _lines(rows: Any, names: dict[str, str], place: str, notes: NoteCollector) -
         if not isinstance(row, dict) or row.get(first) is None:
             notes.fault(f"found {shown(row)}", where, f"an object with the key {first}", cause=place)
             continue
-        values = {names[key]: _text(row[key]) for key in names if key in row}
+        values = {names[key]: text_of(row[key]) for key in names if key in row}
         unknown = [str(key) for key in row if key not in names]
         if unknown:
             notes.fault(f"unknown key {unknown[0]!r}", where, ", ".join(names), cause=f"{place} keys")
         yield ConfigLine(values, where)
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)

@@ -25,7 +25,14 @@ from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.node_groups import by_kind, differences, property_for
 from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
-from simsched.formats.machines.slurm.notation import EVERY_NODE, comma_parts, stated, time_limit, whole_number
+from simsched.formats.machines.slurm.notation import (
+    EVERY_NODE,
+    comma_parts,
+    number_of,
+    stated,
+    time_limit,
+    whole_number,
+)
 from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
 from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, WHOLE_NODES, YOUNGEST
 from simsched.formats.machines.slurm.slurm_records import INSIDE, Line, SlurmRecords, joined
@@ -676,8 +683,10 @@ class _Understanding:
             kind, cpus_per_core = self._kind({**values, "gres": gres}, where)
             features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
             partitions = self._words(stated(values, "partitions"), where, "partitions")
-            weight = self._weight(values, where)
-            facts = NodeFacts(kind, cpus_per_core, features, weight, status, partitions)
+            weight = number_of(values, self.notes, where, "weight", most=MAX_WEIGHT)
+            facts = NodeFacts(
+                kind, cpus_per_core, features, 1 if weight is None else weight, status, partitions
+            )
         self._facts[place] = facts
         return facts
 
@@ -686,11 +695,6 @@ class _Understanding:
         if len(words) > MAX_WORDS:
             self.notes.fault(f"{key}: {len(words):,} names", where, f"at most {MAX_WORDS:,}", cause=key)
         return words[:MAX_WORDS]
-
-    def _weight(self, values: Mapping[str, str], where: str) -> int:
-        text = stated(values, "weight") or "1"
-        read = self.notes.attempt(lambda value: whole_number(value, most=MAX_WEIGHT), text, where, "weight")
-        return 1 if read is None else read
 
     def _kind(self, values: Mapping[str, str], where: str) -> tuple[NodeGroup, int]:
         """Return the inside of nodes with these keys; equal ones are one object."""
