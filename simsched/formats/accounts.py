@@ -163,7 +163,7 @@ _LINE = re.compile(
     r"(Cluster|ClusterName|QOS|Parent|Account|User)\s*-\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]+?))\s*(?::(.*))?",
     re.IGNORECASE,
 )
-_OPTION = re.compile(r"\s*([A-Za-z]+)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*))\s*(?::|$)")
+OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*(?::\d+(?=:|$))*))\s*(?::|$)")
 _FORM = "Cluster, Parent, Account or User - 'name':Option=value"
 _FIRST = re.compile(r"(?im)^(?:Cluster|ClusterName|QOS|Parent|Account)\s*-\s*['\"]?\w")
 
@@ -172,6 +172,22 @@ def is_dump(text: str) -> bool:
     """Whether a text begins like the file of ``sacctmgr dump``."""
     head = "\n".join(line for line in text[:4096].splitlines() if line.strip() and line[:1] != "#")
     return _FIRST.match(head) is not None
+
+
+def dump_lines(text: str, where: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (kind, name, options, place) of each line of a dump; a line of another form has no kind."""
+    for number, line in enumerate(text.splitlines(), 1):
+        bare = line.strip()
+        if bare and not bare.startswith("#"):
+            found = _LINE.fullmatch(bare)
+            kind = found[1].lower().removesuffix("name") if found else ""
+            name = next(filter(None, found.groups()[1:4]), "") if found else bare
+            yield kind, name, (found[5] or "") if found else "", f"{where}:{number}"
+
+
+def option_value(option: re.Match[str]) -> str:
+    """Return the value that an `OPTION` has, without its quotation marks."""
+    return next(filter(None, option.groups()[1:]), "").strip()
 
 
 def read_dump(text: str, where: str) -> Iterator[AccountRow]:
@@ -183,19 +199,13 @@ def read_dump(text: str, where: str) -> Iterator[AccountRow]:
         For a line of another form, or shares or a priority that are not numbers; with the line.
     """
     cluster, parent = "", ROOT
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if not bare or bare.startswith("#"):
-            continue
-        place = f"{where}:{number}"
-        found = _LINE.fullmatch(bare)
-        if found is None:
-            raise FormatError(f"{clip(bare)!r} is not a line of sacctmgr dump", where=place, expected=_FORM)
-        kind, name = found[1].lower(), next(filter(None, found.groups()[1:4]), "")
-        options = _options(found[5] or "", place)
+    for kind, name, rest, place in dump_lines(text, where):
+        if not kind:
+            raise FormatError(f"{clip(name)!r} is not a line of sacctmgr dump", where=place, expected=_FORM)
+        options = _options(rest, place)
         if kind == "parent":
             parent = name
-        elif kind in ("cluster", "clustername"):
+        elif kind == "cluster":
             cluster = name
         elif kind in ("account", "user"):
             try:
@@ -218,10 +228,10 @@ def _options(text: str, place: str) -> dict[str, str]:
     found: dict[str, str] = {}
     at = 0
     while at < len(text):
-        option = _OPTION.match(text, at)
+        option = OPTION.match(text, at)
         if option is None:
             raise FormatError(f"{clip(text[at:])!r} is not an option", where=place, expected=_FORM)
-        found[option[1].lower()] = next(filter(None, option.groups()[1:]), "").strip()
+        found[option[1].lower()] = option_value(option)
         at = option.end()
     return found
 

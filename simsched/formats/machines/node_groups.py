@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -12,16 +13,17 @@ from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription
 from simsched.formats.rfc.hostlist import Hostlist, split_name
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.names import check_host, check_property
+from simsched.formats.rfc.names import FORBIDDEN, check_host, check_property
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from simsched.formats.cluster.recipe import Level, PoolSpec
     from simsched.formats.machines.description import NoteCollector
 
 
 UP, DOWN, DRAINED = "up", "down", "drained"
+_FORBIDDEN = re.compile(f"[{re.escape(FORBIDDEN)}\\s]")
 
 NodeOfKind: TypeAlias = "tuple[str, NodeGroup, tuple[str, ...], str]"
 """A host, the group of its kind without hosts and properties, its properties, and its status."""
@@ -132,18 +134,34 @@ def _with_status(group: NodeGroup) -> NodeGroup:
     return group
 
 
-def property_for(name: str, hosts: Set[str], known: Mapping[str, Set[str]]) -> str:
+def property_name(text: str) -> str:
+    """Return a name as a property after RFC 20: characters that it forbids become ``_``.
+
+    >>> property_name("bigmem|ib")
+    'bigmem_ib'
+    """
+    return _FORBIDDEN.sub("_", text)
+
+
+def property_for(
+    queue: str, hosts: set[str], known: dict[str, set[str]], notes: NoteCollector, where: str = ""
+) -> str:
     """Return the property of a queue: its name, unless other nodes have a property of this name.
 
-    known : property → its nodes.
+    known : property → its nodes, to which those of the queue are added.  Another name than its own is noted.
 
-    >>> property_for("gpu", {"n1"}, {"gpu": {"n1", "n2"}}), property_for("gpu", {"n1"}, {})
-    ('partition-gpu', 'gpu')
+    >>> from simsched.formats.machines.description import NoteCollector
+    >>> property_for("gpu", {"n1"}, {"gpu": {"n1", "n2"}}, NoteCollector())
+    'partition-gpu'
     """
+    name = property_name(queue)
     found, number = name, 1
     while found in known and known[found] != hosts:
         found = f"partition-{name}" if number == 1 else f"partition-{name}-{number}"
         number += 1
+    known[found] = hosts
+    if found != queue:
+        notes.assumed(f"the property of partition {clip(queue)} is {found}", where)
     return found
 
 

@@ -13,7 +13,6 @@ from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import MachineDescription, NoteCollector
 from simsched.formats.machines.node_groups import DOWN, DRAINED, UP, differences, in_order, property_for
-from simsched.formats.machines.slurm.node_records import property_name
 from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import joined, on_known_nodes
 from simsched.formats.machines.slurm.understanding import describe
@@ -180,10 +179,7 @@ def _name_properties(
             text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
             notes.fault(text)
         own = {host for host in hosts if host in nodes}
-        word = property_for(property_name(name), own, known)
-        if word != name:
-            notes.assumed(f"the property of partition {clip(name)} is {word}")
-        known[word] = own
+        word = property_for(name, own, known, notes)
         queue["requires"] = [word]
         for host in own:
             kind, properties, status = nodes[host]

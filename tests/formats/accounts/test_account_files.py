@@ -63,6 +63,11 @@ def test_sacctmgr_dump():
     assert (adam.default, adam.priority, adam.where) == (True, 7.0, "f:7")
 
 
+def test_times_of_a_dump_need_no_quotation_marks():
+    text = "Cluster - 'tux':GrpWall=1-00:00:00\nAccount - 'physics':MaxWall=02:00:00:Fairshare=40\n"
+    assert summary(text) == [("physics", "root", None, 40.0, 0.0)]
+
+
 @pytest.mark.parametrize("text", [SSHARE, COLUMNS])
 def test_sshare(text):
     assert summary(text)[-2:] == [

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec
+from simsched.formats.machines.node_groups import property_name
 from simsched.formats.machines.slurm.config_lines import GRES, refuse_unknown
 from simsched.formats.machines.slurm.notation import (
     Gres,
@@ -24,7 +25,6 @@ from simsched.formats.machines.slurm.notation import (
     whole_number,
 )
 from simsched.formats.rfc.idset import Idset
-from simsched.formats.rfc.names import FORBIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,6 @@ SLICES = "mig-"
 _PROFILE = re.compile(r"(?:.*[_-])?\d+g\.\d+gb(?:[+.].*)?", re.IGNORECASE)
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_FORBIDDEN = re.compile(f"[{re.escape(FORBIDDEN)}\\s]")
 _STATE_MARKS = "*~#!%$@^-+"
 
 
@@ -57,15 +56,6 @@ class NodeKind:
 
     group: NodeGroup
     cpus_per_core: int
-
-
-def property_name(text: str) -> str:
-    """Return a name as a property after RFC 20: characters that it forbids become ``_``.
-
-    >>> property_name("bigmem|ib")
-    'bigmem_ib'
-    """
-    return _FORBIDDEN.sub("_", text)
 
 
 def status_of(state: str) -> str | None:

@@ -5,11 +5,10 @@ The records are understood together with those of other files: see `understandin
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.accounts import IndentedAccounts, delimiter_of
+from simsched.formats.accounts import OPTION, IndentedAccounts, delimiter_of, dump_lines, option_value
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.notation import texts_at
@@ -47,8 +46,6 @@ _OLD = {
     "maxcpusperuser": ("maxtrespu", "cpu"), "maxnodespu": ("maxtrespu", "node"),
     "maxnodesperuser": ("maxtrespu", "node"),
 }  # fmt: skip
-_RECORD = re.compile(r"(Cluster|QOS|Parent|Account|User) - '([^']*)'(?::(.*))?")
-_FIELD = re.compile(r"(\w+)=('[^']*'|[^:]*(?::\d+(?=:|$))*)(?::|$)")
 
 
 def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDescription:
@@ -93,26 +90,21 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
     notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, FORMAT)
     cluster = parent = ""
-    for number, raw in enumerate(text.splitlines(), 1):
-        line, place = raw.strip(), f"{where}:{number}"
-        if not line or line.startswith("#"):
+    for kind, name, rest, place in dump_lines(text, where):
+        if not kind:
+            notes.fault(f"not a record of sacctmgr: {clip(name)!r}", place, "Account - 'name':…")
             continue
-        found = _RECORD.fullmatch(line)
-        if found is None:
-            notes.fault(f"not a record of sacctmgr: {clip(line)!r}", place, "Account - 'name':…")
-            continue
-        kind, name, rest = found.groups()
-        values = {key.lower(): value.strip("'") for key, value in _FIELD.findall(rest or "")}
-        if kind == "QOS":
+        values = {option[1].lower(): option_value(option) for option in OPTION.finditer(rest)}
+        if kind == "qos":
             _take(records, _normal({**values, "name": name}), place)
             continue
-        if kind == "Parent":
+        if kind == "parent":
             parent = name
             continue
-        if kind == "Cluster":
+        if kind == "cluster":
             cluster = name
-        names = {"Cluster": ("root", ""), "Account": (name, ""), "User": (parent, name)}[kind]
-        above = {"parentname": parent} if kind == "Account" else {}
+        names = {"cluster": ("root", ""), "account": (name, ""), "user": (parent, name)}[kind]
+        above = {"parentname": parent} if kind == "account" else {}
         own = {"cluster": cluster, "account": names[0], "user": names[1]}
         _take(records, _normal({**values, **above, **own}), place)
     return describe([records])

@@ -23,8 +23,8 @@ from simsched.errors import clip
 from simsched.formats.cluster.recipe import NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.node_groups import by_kind, differences, property_for
-from simsched.formats.machines.slurm.node_records import node_kind, property_name, status_of
+from simsched.formats.machines.node_groups import by_kind, differences, property_for, property_name
+from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
     comma_parts,
@@ -824,16 +824,11 @@ class _Understanding:
         for host, facts in self.nodes.items():
             for name in (*map(property_name, facts.features), *facts.kind.properties):
                 known.setdefault(name, set()).add(host)
-        found = {}
-        for name, hosts in members.items():
-            own = set(hosts)
-            found[name] = property_for(property_name(name), own, known)
-            known[found[name]] = own
-            if found[name] != name:
-                text = f"the property of partition {clip(name)} is {found[name]}"
-                where = self.partitions[name].where if name in self.partitions else ""
-                self.notes.assumed(text, where)
-        return found
+        places = {name: line.where for name, line in self.partitions.items()}
+        return {
+            name: property_for(name, set(hosts), known, self.notes, places.get(name, ""))
+            for name, hosts in members.items()
+        }
 
     def _node_groups(
         self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]
