@@ -478,11 +478,7 @@ def _columns(names: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _is_ruler(line: str) -> bool:
-    return not line.replace("-", "").strip()
-
-
 def _spans(lines: Sequence[tuple[int, str]]) -> list[tuple[int, int]]:
     """Return the columns of a table without delimiters: over dashes, or none without dashes."""
-    ruled = len(lines) > 1 and _is_ruler(lines[1][1])
+    ruled = len(lines) > 1 and not lines[1][1].replace("-", "").strip()
     return [found.span() for found in _DASHES.finditer(lines[1][1])] if ruled else []

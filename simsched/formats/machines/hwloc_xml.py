@@ -207,7 +207,8 @@ class _Reader:
     def _locality(self, cores: int) -> tuple[Level, ...]:
         """Return sockets and NUMA domains, outermost first, as far as the cores divide over them."""
         packages = self.of_type("Package", "Socket")
-        domains = [node for node in self.of_type("NUMANode") if self._has_cores(node)]
+        # memory devices such as CXL are NUMA nodes without processors
+        domains = [node for node in self.of_type("NUMANode") if self._allowed_cpus(node)]
         levels: list[Level] = []
         if len(packages) > 1:
             levels.append(Level("socket", len(packages)))
@@ -224,10 +225,6 @@ class _Reader:
                 f"{lost.count} {lost.type}s: the cores do not divide evenly over them", self.where
             )
         return tuple(levels)
-
-    def _has_cores(self, node: Element) -> bool:
-        """Return whether a NUMA node has processors of its own; memory devices such as CXL have none."""
-        return self._allowed_cpus(node) != 0
 
     def _even(self, packages: list[Element]) -> bool:
         cores = {id(core) for core in self.of_type("Core")}

@@ -284,7 +284,10 @@ class GresTypes:
             self.notes.assumed(text, where, cause="gres.conf alone")
         untyped = self._untyped(gres) if self.gpus else 0
         typed = self._typed(host, untyped, where) if untyped else ""
-        return self._replaced(gres, typed) if typed else gres
+        if not typed:
+            return gres
+        others = [part for part in comma_parts(gres) if part.split(":")[0].split("(")[0].lower() != "gpu"]
+        return ",".join((typed, *others))
 
     def _untyped(self, gres: str) -> int:
         """Return the number of gpus if slurm.conf states no type for them; 0 otherwise."""
@@ -306,10 +309,6 @@ class GresTypes:
             return ""
         self.notes.assumed("the types of gpus are those of gres.conf", where, cause="gres.conf types")
         return ",".join(f"gpu:{kind}:{count}" if kind else f"gpu:{count}" for kind, count in types.items())
-
-    def _replaced(self, gres: str, typed: str) -> str:
-        others = [part for part in comma_parts(gres) if part.split(":")[0].split("(")[0].lower() != "gpu"]
-        return ",".join((typed, *others))
 
 
 def read_gres(lines: Iterable[ConfigLine], found: GresTypes, reader: NameReader) -> None:

@@ -248,7 +248,9 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     records = SlurmRecords(notes, "Slurm's JSON")
     add = {
         "nodes": _add_json_node,
-        "partitions": _add_partition,
+        "partitions": lambda records, row, place: records.add_partition(
+            text_of(row["name"]), _partition_values(row), place
+        ),
         "sinfo": _add_sinfo,
         "reservations": _add_reservation,
         "licenses": _add_licence,
@@ -285,18 +287,10 @@ def _list_of(document: Mapping[str, Any], key: str) -> Any:
 
 def _add_json_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
     values = texts_at(row, NODE_PATHS)
-    values["state"] = "+".join(part for part in (values.get("state", ""), _flags(row)) if part)
+    flags = row.get("state_flags")  # apart from the state until v0.0.38
+    states = (values.get("state", ""), *(map(text_of, flags) if isinstance(flags, list) else ()))
+    values["state"] = "+".join(filter(None, states))
     records.add_nodes(records.hosts(text_of(row["name"]), place, "name"), values, place)
-
-
-def _flags(row: Mapping[str, Any]) -> str:
-    """Return the flags of a state, which were apart from it until v0.0.38."""
-    flags = row.get("state_flags")
-    return "+".join(map(text_of, flags)) if isinstance(flags, list) else ""
-
-
-def _add_partition(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    records.add_partition(text_of(row["name"]), _partition_values(row), place)
 
 
 def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
