@@ -1,7 +1,4 @@
-"""`PassContext`: the queue, the supply and the time of one scheduling pass, as a queue policy sees them.
-
-Like the kernel this file is plain Python, and is compiled where there is a compiler.
-"""
+"""`PassContext`: the queue, the supply and the time of one scheduling pass, as a queue policy sees them."""
 
 from __future__ import annotations
 
@@ -87,6 +84,11 @@ class PassContext:
     wake : when the next reservation begins: a pass is needed then, whatever else happens.
     limits : counts each job that starts, and bars those for which a limit is used up; or None.
     """
+
+    __slots__ = (
+        *("limits", "moved", "now", "plan", "promised", "queue", "released"),
+        *("reservations", "started", "supply", "table", "wake"),
+    )
 
     def __init__(
         self,
