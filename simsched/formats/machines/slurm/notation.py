@@ -80,9 +80,11 @@ def texts_at(row: Any, paths: Mapping[str, str]) -> dict[str, str]:
     """
     found = {}
     for key, candidates in paths.items():
-        text = next(filter(None, (text_of(at_path(row, path)) for path in candidates.split("|"))), "")
-        if text:
-            found[key] = text
+        for path in candidates.split("|"):
+            text = text_of(at_path(row, path))
+            if text:
+                found[key] = text
+                break
     return found
 
 
@@ -92,6 +94,8 @@ def text_of(value: Any) -> str:
     A list of states is joined by ``+`` and a list of names by commas, which `status_of` and
     `comma_parts` both split.  An entry of a list of TRES is ``TYPE/NAME=COUNT``.
     """
+    if isinstance(value, str):
+        return value
     if isinstance(value, dict):
         if "type" in value:
             name = f"/{value['name']}" if value.get("name") else ""
@@ -105,7 +109,7 @@ def text_of(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() else f"{value:g}"
-    return value if isinstance(value, str) else clip(str(value), 10_000)
+    return clip(str(value), 10_000)
 
 
 def time_limit(text: str) -> float:
