@@ -206,6 +206,34 @@ def test_a_signal_at_any_moment_is_one_line_and_its_status(inputs, verb, whole_g
         assert list(scratch.iterdir()) == []
 
 
+#: sends SIGTERM to itself between the steps by which a worker starts
+HALFWAY = """
+import os, signal, sys
+from multiprocessing import popen_spawn_posix as spawn
+from simsched.cli import main
+
+start = spawn.util.spawnv_passfds
+
+def start_and_signal(path, arguments, passed):
+    pid = start(path, arguments, passed)
+    if any("spawn_main" in str(argument) for argument in arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return pid
+
+spawn.util.spawnv_passfds = start_and_signal
+sys.exit(main())
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals cannot be held")
+def test_a_signal_while_a_worker_starts_is_one_line(inputs):
+    command = [sys.executable, "-c", HALFWAY, *LONG["sweep"]]
+    result = subprocess.run(command, check=False, cwd=inputs, capture_output=True, text=True, timeout=60)
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("note:")]
+    assert (result.returncode, len(lines)) == (143, 1), result.stderr
+    assert lines[0].startswith("interrupted; ")
+
+
 # --- the mechanism --------------------------------------------------------------------------
 
 

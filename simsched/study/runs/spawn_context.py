@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from multiprocessing.process import BaseProcess
+
+
+HELD = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+"""The signals that wait while workers start."""
 
 
 @contextmanager
@@ -33,12 +38,17 @@ def _no_main() -> Iterator[None]:
 
 
 @contextmanager
-def _ctrl_c_held() -> Iterator[None]:
-    """Let a process that starts inherit that SIGINT is blocked: Ctrl-C is for its parent alone."""
+def signals_held() -> Iterator[None]:
+    """Let signals wait while workers start: one between two steps would leave a half-made process or pool.
+
+    A process inherits that they are held; `begin_worker` lets through all but SIGINT, which is
+    for its parent alone.
+    """
     if not hasattr(signal, "pthread_sigmask"):  # not on every system
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # it would let SIGINT and SIGTERM through when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
         yield
     finally:
@@ -50,7 +60,7 @@ class _Process(SpawnProcess):
 
     @staticmethod
     def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802 - the name that multiprocessing calls
-        with _no_main(), _ctrl_c_held():
+        with _no_main():
             return SpawnProcess._Popen(process_obj)
 
 

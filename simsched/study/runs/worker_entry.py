@@ -110,6 +110,10 @@ def _packed(task: Any) -> tuple[RunRow, dict[str, bytes]]:
 def begin_worker(contents: Mapping[str, bytes] | None = None) -> None:
     """Set up a worker process: it ignores Ctrl-C, which the client handles, and ends with the client."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from simsched.study.runs.spawn_context import HELD
+
+    if hasattr(signal, "pthread_sigmask"):  # not on every system
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # as in the client
     _follow_parent()

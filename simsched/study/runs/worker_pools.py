@@ -129,14 +129,15 @@ class ProcessWorkers(Workers):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit a call; processes start when they are needed."""
-        if self._pool is None:
-            from simsched.study.runs.spawn_context import WorkerContext
-            from simsched.study.runs.worker_entry import begin_worker
+        from simsched.study.runs.spawn_context import WorkerContext, signals_held
+        from simsched.study.runs.worker_entry import begin_worker
 
-            self._context = WorkerContext()
-            self._pool = ProcessPoolExecutor(self.size, self._context, begin_worker)
         try:
-            return self._pool.submit(function, *arguments)
+            with signals_held():
+                if self._pool is None:
+                    self._context = WorkerContext()
+                    self._pool = ProcessPoolExecutor(self.size, self._context, begin_worker)
+                return self._pool.submit(function, *arguments)
         except BrokenProcessPool as error:  # it broke after the last result
             future: Future[Any] = Future()
             future.set_exception(error)
