@@ -47,7 +47,7 @@ from simsched.workload.job import (
 from simsched.workload.mapping import ReadOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from simsched.formats.jobspec.fast import Reader
     from simsched.formats.jobspec.jobspec import Jobspec
@@ -60,19 +60,14 @@ MOST = 2**53
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file", "parts")
 _PART_KEYS = frozenset(("shape", "jobspec", "file", "constraint", "queue", "command"))
-_TEXTS = ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist", "qos")
-_SECONDS = ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait")
 MAX_COPIES = 1_000_000
 """The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
-_COUNTS = ("count", "procs", "nodes", "memory", "energy", "urgency", "priority")
-_OTHERS = ("id", "constraint", "depends", "hold", "preceding", "command", "array", "array_task")
 _ATTRIBUTES: dict[str, tuple[type, ...]] = {
     "licenses": (str, dict),
     "reservation": (str,),
     "checkpoint": (dict,),
 }
 """Keys that become attributes (``attributes.system``) of the jobspec → the types of their values."""
-KEYS = frozenset((*_REQUESTS, *_TEXTS, *_SECONDS, *_COUNTS, *_OTHERS, *_ATTRIBUTES))
 
 
 def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -239,48 +234,35 @@ class Maker:
 
         A limit in the entry counts before that of its jobspec, that before the default.
         """
-        entry = {**_defaults_for(said, defaults), **said}
-        refuse_unknown(entry, KEYS, place)
-        seconds = {key: seconds_of(entry, key, place) for key in _SECONDS if key in entry}.get
-        counts = {key: _whole(entry, key, place) for key in _COUNTS if key in entry}.get
-        texts: dict[str, Any] = {key: _text(entry, key, place) for key in _TEXTS if key in entry}
+        entry = {**_defaults_for(said, defaults), **said} if defaults else said
+        if not entry.keys() <= KEYS:
+            refuse_unknown(entry, KEYS, place)
+        values = {key: _VALUES[key](entry, key, place) for key in entry if key in _VALUES}
         jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
-        own = None if "duration" in said else _limit_of(jobspec)
-        duration = seconds("duration") if own is None else own
-        if duration is None and seconds("runtime") is None:
+        if "duration" not in said:
+            values["duration"] = _limit_of(jobspec) or values.get("duration")
+        if values.get("duration") is None and values.get("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
+        if values.get("duration") == float("inf"):
+            values["duration"] = None
         indices, most = _array_of(entry, jobspec, place)
-        count = 1 if (given := counts("count")) is None else given
+        given, every, submit = (
+            values.pop("count", None),
+            values.pop("every", None),
+            values.pop("submit", None),
+        )
+        count = 1 if given is None else given
         if count * max(len(indices), 1) > MAX_COPIES:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
         if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
-        texts["name"] = texts.get("name") or jobspec.name
-        if "parts" in entry:  # they name queues of their own, or have that of the entry
-            texts["queue"] = _queue_of(jobspec) or texts.get("queue")
-        texts["queue"] = texts.get("queue") or _queue_of(jobspec)
+        values["name"] = values.get("name") or jobspec.name
+        # Parts name queues of their own, or have that of the entry.
+        own, queue = values.get("queue"), _queue_of(jobspec)
+        values["queue"] = queue or own if "parts" in entry else own or queue
         for index in range(count):
-            job = Job(
-                id=self._id(entry, index, count, place),
-                submit=(seconds("submit") or 0) + index * (seconds("every") or 0),
-                jobspec=jobspec,
-                duration=None if duration == float("inf") else duration,
-                runtime=seconds("runtime"),
-                urgency=_urgency(counts("urgency"), place),
-                priority=counts("priority"),
-                hold=_flag(entry, "hold", place),
-                preceding=_preceding(entry, place),
-                think_time=seconds("think_time"),
-                cancel_at=seconds("cancel_at"),
-                deadline=seconds("deadline"),
-                procs=counts("procs"),
-                nodes=counts("nodes"),
-                memory=counts("memory"),
-                energy=counts("energy"),
-                wait=seconds("wait"),
-                array_task=_task_of(entry, place),
-                **texts,
-            )
+            id_ = self._id(entry, index, count, place)
+            job = Job(id=id_, submit=(submit or 0) + index * (every or 0), jobspec=jobspec, **values)
             yield from self._tasks(job, indices, most, place) if indices else (job,)
 
     def _tasks(self, job: Job, indices: list[int], most: int | None, place: str) -> Iterator[Job]:
@@ -417,11 +399,6 @@ def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list
     return parse_tasks(given, f"{place}.{'array' if 'array' in entry else 'attributes.system.array'}")
 
 
-def _task_of(entry: dict[str, Any], place: str) -> ArrayTask | None:
-    given = _text(entry, "array_task", place)
-    return None if given is None else ArrayTask.parse(given, f"{place}.array_task")
-
-
 def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:
     try:
         return constrained(jobspec, _constraint(constraint))
@@ -503,7 +480,8 @@ def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:
     return value
 
 
-def _urgency(value: int | None, place: str) -> int:
+def _urgency(entry: dict[str, Any], key: str, place: str) -> int:
+    value = _whole(entry, key, place)
     if value is None:
         return 16
     if value > 31:
@@ -511,8 +489,8 @@ def _urgency(value: int | None, place: str) -> int:
     return value
 
 
-def _preceding(entry: dict[str, Any], place: str) -> int | str | None:
-    value = entry.get("preceding")
+def _preceding(entry: dict[str, Any], key: str, place: str) -> int | str | None:
+    value: Any = entry[key]
     if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
         return value
     raise WorkloadError(f"bad preceding {value!r}", where=f"{place}.preceding", expected="a job id")
@@ -527,8 +505,28 @@ def _text(entry: dict[str, Any], key: str, place: str) -> str | None:
     raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="a text")
 
 
+def _task(entry: dict[str, Any], key: str, place: str) -> ArrayTask | None:
+    given = _text(entry, key, place)
+    return None if given is None else ArrayTask.parse(given, f"{place}.{key}")
+
+
 def _flag(entry: dict[str, Any], key: str, place: str) -> bool:
-    value = entry.get(key, False)
+    value = entry[key]
     if not isinstance(value, bool):
         raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="true or false")
     return value
+
+
+_READERS: dict[Callable[[dict[str, Any], str, str], Any], tuple[str, ...]] = {
+    _text: ("name", "user", "group", "queue", "bank", "partition", "status", "nodelist", "qos"),
+    seconds_of: ("submit", "every", "duration", "runtime", "cancel_at", "deadline", "think_time", "wait"),
+    _whole: ("count", "procs", "nodes", "memory", "energy", "priority"),
+    _urgency: ("urgency",),
+    _flag: ("hold",),
+    _preceding: ("preceding",),
+    _task: ("array_task",),
+}
+_VALUES = {key: reader for reader, keys in _READERS.items() for key in keys}
+"""Key of a value of a job → its reader, which takes the entry, the key and the place of the entry."""
+KEYS = frozenset((*_REQUESTS, *_VALUES, *_ATTRIBUTES, "id", "constraint", "depends", "command", "array"))
+"""The keys of an entry."""
