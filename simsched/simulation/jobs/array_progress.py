@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from simsched.workload.job import Job
 
 
@@ -33,23 +31,26 @@ class Tasks:
 class ArrayProgress:
     """The job arrays of a workload; each has a number below 0, as jobs have numbers from 0 on."""
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
+    def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
         self._tasks: list[Tasks] = []
         self._of: dict[int, int] = {}
-        for number, job in enumerate(jobs):
-            task = job.array_task
-            if task is None:
-                continue
-            array = self._numbers.setdefault(task.array, -1 - len(self._numbers))
-            if -1 - array == len(self._tasks):
-                self._tasks.append(Tasks())
-            mine = self.tasks_of(array)
-            mine.jobs.append(number)
-            mine.by_index[task.index] = number
-            mine.unstarted += 1
-            mine.unended += 1
-            self._of[number] = array
+
+    def add(self, number: int, job: Job) -> None:
+        """Add a job, which may be a task of an array."""
+        task = job.array_task
+        if task is None:
+            return
+        array = self._of[number] = self._numbers.setdefault(task.array, -1 - len(self._numbers))
+        if -1 - array == len(self._tasks):
+            self._tasks.append(Tasks())
+            self._names.append(task.array)
+        mine = self.tasks_of(array)
+        mine.jobs.append(number)
+        mine.by_index[task.index] = number
+        mine.unstarted += 1
+        mine.unended += 1
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -57,6 +58,10 @@ class ArrayProgress:
     def number(self, name: str) -> int | None:
         """Return the number of an array by its id; None if there is none."""
         return self._numbers.get(name)
+
+    def name(self, array: int) -> str:
+        """Return the id of an array by its number."""
+        return self._names[-1 - array]
 
     def of(self, job: int) -> int | None:
         """Return the number of the array of which a job is a task; None if it is none."""

@@ -112,7 +112,7 @@ class Conditions:
     """
 
     def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
-        self._jobs = jobs
+        self._jobs: list[Job] = []
         self._think = honour_think_times
         self._started: dict[int, float] = {}
         self._ended: dict[int, tuple[float, int]] = {}
@@ -120,43 +120,61 @@ class Conditions:
         self._open: dict[int, int] = {}
         self._timers: list[tuple[float, int]] = []
         self.coming: Collection[str] = ()
-        """The ids of jobs that will arrive later; links to them have the id for a number until then."""
-        watched = [job for job in jobs if job.dependencies or (job.preceding is not None and self._think)]
-        # Most workloads have none, and then nothing need be looked up.
-        self._number = {str(job.id): number for number, job in enumerate(jobs)} if watched else {}
-        self._arrays = ArrayProgress(jobs if watched else ())
-        self._producers = self._find_producers() if watched else {}
-        self._namesakes = self._find_namesakes(watched)
-        self.conditional = {self._number[str(job.id)] for job in watched}
-        self._cycles = self._find_cycles()
+        """The ids of jobs and arrays of which more will arrive; until then links have the id for a number."""
+        self._number: dict[str, int] = {}
+        self._arrays = ArrayProgress()
+        self._producers: dict[tuple[str, str, str], list[int]] = {}
+        """(Scheme, scope, value) → the jobs that produce it, in submit order."""
+        self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
+        self.conditional: set[int] = set()
+        self._cycles: dict[int, str] = {}
+        if any(map(self.concern, jobs)):  # most workloads have none, and then nothing need be looked up
+            for job in jobs:
+                self._add(job)
+            self._cycles = self._find_cycles()
 
-    def _find_producers(self) -> dict[tuple[str, str, str], list[int]]:
-        """Return (scheme, scope, value) → the jobs that produce it, in submit order."""
-        found: dict[tuple[str, str, str], list[int]] = {}
-        for number, job in enumerate(self._jobs):
-            for dependency in job.dependencies:
-                if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
-                    found.setdefault(_symbol(dependency, job), []).append(number)
-        return found
+    def concern(self, job: Job) -> bool:
+        """Whether a job waits for more than resources."""
+        return bool(job.dependencies) or (self._think and job.preceding is not None)
 
-    def _find_namesakes(self, watched: Sequence[Job]) -> dict[tuple[str | None, str | None], Namesakes]:
-        """Return (user, name) → all their jobs, if there is a singleton of them."""
-        named = {(job.user, job.name): Namesakes() for job in watched if _is_singleton(job)}
-        for number, job in enumerate(self._jobs if named else ()):
-            if (job.user, job.name) in named:
-                named[job.user, job.name].add(number)
-        return named
+    def add(self, job: Job) -> None:
+        """Add a job that arrives during the run; its number is the next one."""
+        number = self._add(job)
+        array = self._arrays.of(number)
+        names = {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
+        waited = [name for name in names if name in self._links]
+        for name in waited:
+            self._links.setdefault(names[name], []).extend(self._links.pop(name))
+        if number in self.conditional:
+            named = {link[0] for link in self._links_of(number) if not isinstance(link, str)}
+            if waited or not named.isdisjoint(names.values()):
+                self._cycles = self._find_cycles()
+
+    def _add(self, job: Job) -> int:
+        """Add a job, and return its number."""
+        number = len(self._jobs)
+        self._jobs.append(job)
+        self._number[str(job.id)] = number
+        self._arrays.add(number, job)
+        if self.concern(job):
+            self.conditional.add(number)
+        for dependency in job.dependencies:
+            if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
+                self._producers.setdefault(_symbol(dependency, job), []).append(number)
+        self._namesakes.setdefault((job.user, job.name), Namesakes()).add(number)
+        return number
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
         links: dict[Any, list[Any]] = {
-            job: [int(link[0]) for link in self._links_of(job) if not isinstance(link, str)]
+            job: [link[0] for link in self._links_of(job) if isinstance(link[0], int)]
             for job in sorted(self.conditional)
         }
         if links:
             links |= self._arrays.members()
         free = -1 - len(links)  # below the numbers of arrays
-        for namesakes in self._namesakes.values():
+        waiting = {(job.user, job.name) for job in self._jobs if _is_singleton(job)}
+        for namesakes in map(self._namesakes.__getitem__, waiting):
             # A number stands for all jobs up to a place, so that a singleton has one link and not thousands.
             for place, job in enumerate(namesakes.jobs):
                 if place and _is_singleton(self._jobs[job]):
@@ -171,40 +189,6 @@ class Conditions:
             found.update(dict.fromkeys(group, reason))
         return found
 
-    # -- jobs that arrive during the run ----------------------------------------------------
-
-    def concern(self, job: Job) -> bool:
-        """Whether a job waits for more than resources."""
-        return bool(job.dependencies) or (self._think and job.preceding is not None)
-
-    def add(self, job: Job) -> None:
-        """Add a job; its number is the next one.  Its dependencies name jobs that arrived before."""
-        number = len(self._jobs)
-        self._jobs.append(job)  # type: ignore[attr-defined]
-        self._number[str(job.id)] = number
-        if str(job.id) in self._links:
-            self._links[number] = self._links.pop(str(job.id))
-        if self.concern(job):
-            self.conditional.add(number)
-            self._cycles.update(self._find_own_cycle(number))
-        for dependency in job.dependencies:
-            if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
-                self._producers.setdefault(_symbol(dependency, job), []).append(number)
-        key = job.user, job.name
-        if key in self._namesakes:
-            self._namesakes[key].add(number)
-        elif _is_singleton(job):
-            mine = self._namesakes[key] = Namesakes()
-            for earlier, other in enumerate(self._jobs):
-                if (other.user, other.name) == key:
-                    mine.add(earlier)
-
-    def _find_own_cycle(self, number: int) -> dict[int, str]:
-        """Return the job and the reason if it depends on itself; later jobs cannot be named."""
-        own = any(link[0] == number for link in self._links_of(number) if not isinstance(link, str))
-        text = f"dependencies in a cycle can never be met: {self._jobs[number].id}"
-        return {number: text} if own else {}
-
     def catch_up(self, starts: Sequence[float], ends: Sequence[float], results: Sequence[int]) -> None:
         """Note the jobs that started and ended before anything depended on them."""
         for job, (start, end, result) in enumerate(zip(starts, ends, results, strict=False)):
@@ -212,6 +196,14 @@ class Conditions:
                 self._started[job] = start
             if result not in (PENDING, RUNNING):
                 self._ended[job] = (0 if end != end else end, result)  # noqa: PLR0124
+        self._count_tasks()
+
+    def _count_tasks(self) -> None:
+        """Count the tasks of arrays that have started and ended."""
+        for job in self._started:
+            self._arrays.start(job)
+        for job, (_, result) in self._ended.items():
+            self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
 
     # -- questions of the engine ------------------------------------------------------------
 
@@ -282,10 +274,7 @@ class Conditions:
         started = state["started"]  # of older versions: without the times
         self._started = started if isinstance(started, dict) else dict.fromkeys(started, 0)
         self._ended = state["ended"]
-        for job in self._started:
-            self._arrays.start(job)
-        for job, (_, result) in self._ended.items():
-            self._arrays.end(job, well=result == COMPLETED, ran=job in self._started)
+        self._count_tasks()
         self._open = state["open"]
         self._timers = state["timers"]
         self._links = {job: [Link(*link) for link in links] for job, links in state["links"].items()}
@@ -317,8 +306,7 @@ class Conditions:
     def _namesake(self, job: int) -> int | None:
         """Return the last job of the same user and name before a job that has not ended; None without one."""
         mine = self._jobs[job]
-        namesakes = self._namesakes.get((mine.user, mine.name))
-        return None if namesakes is None else namesakes.last_before(job, self._ended)
+        return self._namesakes[mine.user, mine.name].last_before(job, self._ended)
 
     def _named(self, job: int, dependency: Dependency, text: str) -> tuple[int | str, Link] | str:
         """Return the link to a job or an array by its id, or why there is none."""
@@ -329,10 +317,12 @@ class Conditions:
             return f"dependency {text} does not name a job of the workload"
         return antecedent, Link(job, dependency.scheme, text, dependency.delay)
 
-    def _corresponding(self, job: int, array: str, text: str) -> tuple[int, Link] | str:
+    def _corresponding(self, job: int, array: str, text: str) -> tuple[int | str, Link] | str:
         """Return the link of a task to that of an array with the same index, or why there is none."""
         task = self._jobs[job].array_task
-        other = None if task is None else self._arrays.task(array, task.index)
+        other: int | str | None = None if task is None else self._arrays.task(array, task.index)
+        if other is None and task is not None and f"{array}_{task.index}" in self.coming:
+            other = f"{array}_{task.index}"
         if other is None:
             return f"dependency {text} does not name an array with a task of the same index"
         return other, Link(job, "afterok", text)
@@ -391,16 +381,16 @@ class Conditions:
 
     def _judge_array(self, array: int, link: Link, now: float) -> Verdict:
         """Judge a link to all tasks of a job array."""
-        tasks = self._arrays.tasks_of(array)
+        tasks, more = self._arrays.tasks_of(array), self._arrays.name(array) in self.coming
         if link.scheme == "after":
             if tasks.never:
                 return Verdict.VAIN
-            if tasks.unstarted:
+            if tasks.unstarted or more:
                 return Verdict.OPEN
             return self._judge_delay(max(self._started[job] for job in tasks.jobs), link, now)
         if link.scheme == "afterok" and tasks.bad:
             return Verdict.VAIN
-        if tasks.unended:
+        if tasks.unended or more:
             return Verdict.OPEN
         met = link.scheme in ("afterok", "afterany") or tasks.bad
         return Verdict.MET if met else Verdict.VAIN

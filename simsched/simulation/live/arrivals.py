@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ class Arrivals(Listener):
 
     Attributes
     ----------
-    ids : the ids of the jobs that are to come, as text.
+    ids : the ids of the jobs that are to come, and of the arrays that they are tasks of, each so often.
     endless : whether more jobs may be handed in for all that is known, so that failures go on.
     """
 
@@ -33,7 +34,7 @@ class Arrivals(Listener):
         self._heap: list[tuple[float, int, Job]] = []
         self._counted = 0
         self._withdrawn: set[int] = set()
-        self.ids: set[str] = set()
+        self.ids: Counter[str] = Counter()
         self.endless = False
         self._coming = NEVER
         """The earliest time for which an event for submissions is entered."""
@@ -90,7 +91,7 @@ class Arrivals(Listener):
         """Add a job and return its ticket, by which it can be withdrawn."""
         self._counted += 1
         heappush(self._heap, (job.submit, self._counted, job))
-        self.ids.add(str(job.id))
+        self.ids.update(_names(job))
         return self._counted
 
     def take(self, now: float) -> Iterator[tuple[int, Job]]:
@@ -101,13 +102,19 @@ class Arrivals(Listener):
             if ticket in withdrawn:
                 withdrawn.discard(ticket)
             else:
-                self.ids.discard(str(job.id))
+                self._forget(job)
                 yield ticket, job
 
-    def withdraw(self, ticket: int, id_: int | str) -> None:
+    def withdraw(self, ticket: int, job: Job) -> None:
         """Take out a job whose time has not come."""
         self._withdrawn.add(ticket)
-        self.ids.discard(str(id_))
+        self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        self.ids.subtract(_names(job))
+        for name in _names(job):
+            if not self.ids[name]:
+                del self.ids[name]
 
     def exchange(self, ticket: int, job: Job) -> None:
         """Put another job of the same time in the place of one whose time has not come."""
@@ -123,7 +130,9 @@ class Arrivals(Listener):
         jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
         self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
         self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
-        self.ids.update(str(job.id) for ticket, job in jobs if ticket not in self._withdrawn)
+        for ticket, job in jobs:
+            if ticket not in self._withdrawn:
+                self.ids.update(_names(job))
 
     @property
     def tickets(self) -> Iterator[tuple[int, Job]]:
@@ -135,6 +144,11 @@ class Arrivals(Listener):
         self._heap, self._counted = list(other._heap), other._counted
         self._withdrawn = set(other._withdrawn)
         self.ids.update(other.ids)
+
+
+def _names(job: Job) -> list[str]:
+    """Return the ids by which dependencies name a job."""
+    return [str(job.id), *([] if job.array_task is None else [job.array_task.array])]
 
 
 def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:

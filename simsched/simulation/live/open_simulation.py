@@ -261,7 +261,7 @@ class OpenSimulation(NodeCommands, RunSession):
         """Cancel a job now (`LiveJob.cancel`)."""
         self._refuse_gone(job)
         if job.number is None:
-            self.arrivals.withdraw(job.ticket, job.id)
+            self.arrivals.withdraw(job.ticket, job.job)
             del self._watch.coming[job.ticket]
             job.note_withdrawal()
             return

@@ -95,6 +95,22 @@ def test_unknown_tasks_and_circles():
     assert set(results(done).values()) == {"FAILED"}
 
 
+def test_an_open_run_finds_circles_when_they_close():
+    """A job may name one that comes later, by its id or by that of its array."""
+    sim = ss.Simulation(machine(8))
+    first = sim.submit("slot=1/core", 10, id="a", dependencies="afterok:b")
+    sim.submit("slot=1/core", 10, id="own", dependencies="afterok:own", at=5)
+    for task in tasks("b", "0-1", submit=5, **after("afterok:a")):
+        sim.submit(task)
+    sim.run()
+    assert first.result == "FAILED"
+    reasons = dict(zip(sim.result().jobs["id"], sim.result().jobs["reason"], strict=True))
+    circle = "dependencies in a cycle can never be met"
+    assert reasons["own"] == f"{circle}: own"
+    assert reasons["b_0"] == f"{circle}: a, b_0"
+    assert reasons["b_1"] == "dependency afterok:a can never be met"
+
+
 # --- their definition ---------------------------------------------------------------------------------
 
 
@@ -160,12 +176,13 @@ def test_random_dependencies_are_met_when_their_definition_says(seed):
             fields = {name: getattr(one, name) for name in one.__struct_fields__}
             fields |= {"array_task": ss.ArrayTask(f"a{number}", task), "dependencies": tuple(links)}
             jobs.append(ss.Job(**fields))
-    expected = eligible_by_definition(jobs)
-    done = run(machine(40), *jobs)
-    found = dict(zip(done.jobs["id"], done.jobs["start"], strict=True))
-    assert {name: start if start == start else None for name, start in found.items()} == {
-        name: start for name, (start, _, _) in expected.items()
-    }
+    expected = {name: start for name, (start, _, _) in eligible_by_definition(jobs).items()}
+    sim = ss.Simulation(machine(40))
+    sim.submit_all(workload(*jobs))
+    sim.run()
+    for done in (run(machine(40), *jobs), sim.result()):
+        found = dict(zip(done.jobs["id"], done.jobs["start"], strict=True))
+        assert {name: start if start == start else None for name, start in found.items()} == expected
 
 
 def test_the_audit_knows_arrays(tmp_path):
