@@ -65,7 +65,7 @@ LIST, STATUS = "flux resource list", "flux resource status"
 LIST_STATES = {"free": "up", "allocated": "up", "up": "up", "all": "up", "down": "down"}
 STATUS_STATES = {
     "avail": "up", "allocated": "up", "housekeeping": "up", "online": "up", "offline": "down",
-    "torpid": "down", "exclude": "down", "drain": "drained", "drained": "drained", "draining": "drained",
+    "torpid": "down", "drain": "drained", "drained": "drained", "draining": "drained",
 }  # fmt: skip
 _RIGHT = ("STATE", "UP", "STATUS", "NNODES", "NCORES", "NGPUS")
 """Columns that are aligned right; the others begin below their heading."""
@@ -111,22 +111,25 @@ def read_flux_list(text: str, where: str, *, strict: bool = False) -> MachineDes
 def read_flux_status(text: str, where: str, *, strict: bool = False) -> MachineDescription:
     """Return the states of nodes that the table of ``flux resource status`` shows; it has no cores.
 
-    A state with an asterisk is offline; an excluded node is down.  Errors as `read_flux_list`.
+    A state with an asterisk is offline; excluded nodes are left out.  Errors as `read_flux_list`.
     """
     notes = NoteCollector(strict=strict)
     rows: dict[str, NodeRow] = {}
+    excluded: list[str] = []
     for line, place in _lines(text, where):
         state = line["STATE"].lower()
+        if state.rstrip("*") == "exclude":
+            excluded += hosts_in(line.get("NODELIST", ""), place, notes)
+            notes.left_out(f"excluded from scheduling: {clip(line.get('NODELIST', ''))}", place)
+            continue
         status = STATUS_STATES.get(state.rstrip("*"))
         if status is None:
-            notes.fault(f"unknown state {clip(state)!r}", place, ", ".join(STATUS_STATES))
+            notes.fault(f"unknown state {clip(state)!r}", place, ", ".join((*STATUS_STATES, "exclude")))
             continue
-        if state.startswith("exclude"):
-            notes.assumed("nodes that are excluded from scheduling are down", place)
         offline = state.endswith("*") and status == "up"
         for host in hosts_in(line.get("NODELIST", ""), place, notes):
             rows[host] = NodeRow(host=host, status="down" if offline else status)
-    return _described(rows, where, notes, STATUS)
+    return _described(rows, where, notes, STATUS, excluded)
 
 
 def _lines(text: str, where: str) -> Iterator[tuple[dict[str, str], str]]:
@@ -189,10 +192,12 @@ def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollecto
     rows[row.host] = replace(known, properties=both)
 
 
-def _described(rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str) -> MachineDescription:
-    if not rows:
+def _described(
+    rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str, excluded: Sequence[str] = ()
+) -> MachineDescription:
+    if not rows and not excluded:
         notes.refuse("the table lists no nodes", where, f"the output of {form}")
-    return description_of(rows.values(), notes, form)
+    return description_of(rows.values(), notes, form, excluded=tuple(excluded))
 
 
 # -- JSON --------------------------------------------------------------------------------
@@ -235,7 +240,7 @@ def read_flux_status_document(
     if gone:
         notes.left_out(f"excluded from scheduling: {clip(encode_hosts(gone))}", f"{where}: exclude")
     kept = {row.host: row for rank, row in of_rank.items() if rank not in excluded}
-    return _described(kept, where, notes, STATUS)
+    return _described(kept, where, notes, STATUS, gone)
 
 
 def _ranks(value: Any, where: str, notes: NoteCollector) -> Idset:

@@ -37,7 +37,7 @@ def merge(
     adds the properties and states of nodes that are known: a list may leave out nodes, or name more than
     the machine has.  A node has the properties of all, and is down or drained if one says so.  Of a value
     of the configuration, the first counts.  Queues with ``hosts`` become queues of a property, as those of
-    one file are.
+    one file are.  A node that one file excludes from scheduling is left out.
 
     notes : receives the amounts in which descriptions of a node differ, and nodes that are left aside; its
         notes are the last of the result.
@@ -56,6 +56,7 @@ def merge(
     if len(given) == 1:
         more = notes.notes()
         return replace(given[0], notes=(*given[0].notes, *more)) if more else given[0]
+    excluded = dict.fromkeys(host for part in given for host in part.excluded)
     parts = sorted(given, key=lambda part: not any(group.cores for group in part.recipe.groups))
     config: dict[str, Any] = {}
     for part in parts:
@@ -69,7 +70,7 @@ def merge(
     if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
         groups = _as_they_are(parts)  # groups that are divided would change the places in their levels
     else:
-        nodes = _joined_nodes(parts, notes)
+        nodes = {host: node for host, node in _joined_nodes(parts, notes).items() if host not in excluded}
         if nodes:
             config = deepcopy(config)  # its queues are those of the parts
             _name_properties(config.get("queues", {}), nodes, notes)
@@ -89,6 +90,7 @@ def merge(
         notes=tuple(dict.fromkeys((*(note for part in given for note in part.notes), *notes.notes()))),
         format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
         cpus_per_core=described[0].cpus_per_core,
+        excluded=tuple(excluded),
         records=tuple(slurm),
     )
 

@@ -8,7 +8,9 @@ from simsched.formats.machines.flux_config import (
     read_flux_list_document,
     read_flux_status,
     read_flux_status_document,
+    read_r,
 )
+from simsched.formats.machines.read import merge
 
 LIST = """\
      STATE QUEUE      PROPERTIES NNODES   NCORES    NGPUS NODELIST
@@ -91,8 +93,17 @@ STATUS = """\
 
 def test_the_status_gives_states_whatever_the_reasons_say():
     assert states(read_flux_status(STATUS, "status")) == [
-        ("a0", "up"), ("a1", "up"), ("a2", "down"), ("a3", "down"), ("a4", "drained"), ("a5", "drained"),
+        ("a0", "up"), ("a1", "up"), ("a2", "down"), ("a4", "drained"), ("a5", "drained"),
     ]  # fmt: skip
+
+
+def test_a_node_that_one_file_excludes_is_left_out_of_all():
+    machine = read_r(r_of("0-5", "a[0-5]"), "R")
+    document = {"R": r_of("0-5", "a[0-5]"), "drain": {"4-5": {}}, "offline": "2", "exclude": "3"}
+    expected = [("a0", "up"), ("a1", "up"), ("a2", "down"), ("a4", "drained"), ("a5", "drained")]
+    for status in (read_flux_status(STATUS, "status"), read_flux_status_document(document, "status.json")):
+        assert status.excluded == ("a3",)
+        assert states(merge([machine, status])) == states(merge([status, machine])) == expected
 
 
 def r_of(ranks, hosts):
