@@ -50,13 +50,7 @@ def add_features(
     if conditions.conditional:
         engine.add("dependencies", Dependencies(engine, conditions))
     if config.limits or (not config.plays_log and has_array_limits(jobs)):
-        from simsched.simulation.limits.limit_keeper import LimitKeeper
-        from simsched.simulation.limits.limited_jobs import LimitedJobs
-
-        groups = None if admission is None else admission.groups
-        whole = find_policy(config.match_policy).whole_nodes
-        limited = LimitedJobs(config.limits, engine.prepared, index, groups, jobs, whole=whole)
-        engine.add("limits", LimitKeeper(engine, limited))
+        add_limits(engine, index, jobs, admission)
     attempts = None
     if config.preemption is not None or config.job_checkpoints is not None:
         attempts = JobAttempts(engine, jobs)
@@ -82,6 +76,18 @@ def add_features(
             assert disruption is not None
             suspension = Suspension(engine, disruption, book)
         engine.add("victims", Victims(engine, attempts, config.preemption, jobs, of, suspension))
+
+
+def add_limits(engine: Engine, index: Index, jobs: Sequence[Job], admission: Admission | None) -> None:
+    """Give an engine limits: those of its configuration, and those of job arrays on their tasks at a time."""
+    from simsched.simulation.limits.limit_keeper import LimitKeeper
+    from simsched.simulation.limits.limited_jobs import LimitedJobs
+
+    config = engine.config
+    groups = None if admission is None else admission.groups
+    whole = find_policy(config.match_policy).whole_nodes
+    limited = LimitedJobs(config.limits, engine.prepared, index, groups, jobs, whole=whole)
+    engine.add("limits", LimitKeeper(engine, limited))
 
 
 def _add_disruption(engine: Engine, index: Index, *, open_: bool) -> Disruption | None:

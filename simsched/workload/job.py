@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -453,28 +453,33 @@ def has_array_limits(jobs: Iterable[Job]) -> bool:
 
 def refuse_odd_arrays(jobs: Sequence[Job]) -> None:
     """Raise a `WorkloadError` for a task that occurs twice, and for two limits of one array."""
-    limits: dict[str, int | None] = {}
-    seen: set[tuple[str, int]] = set()
+    known: KnownTasks = {}
     for job in jobs:
-        task: Any = job.array_task
-        if task is None:
-            continue
-        where = f"job {job.id}"
-        if not isinstance(task, ArrayTask) or (task.limit is not None and task.limit < 1):
-            raise WorkloadError(
-                f"{task!r} is not a task of a job array",
-                where=where,
-                expected="an ArrayTask",
-            )
-        if (task.array, task.index) in seen:
-            raise WorkloadError(f"task {task.index} of array {task.array} occurs twice", where=where)
-        seen.add((task.array, task.index))
-        if limits.setdefault(task.array, task.limit) != task.limit:
-            raise WorkloadError(
-                f"array {task.array} has the limits {_shown(limits[task.array])} and {_shown(task.limit)}",
-                where=where,
-                expected="one limit for all tasks of an array",
-            )
+        note_task(job, known)
+
+
+KnownTasks: TypeAlias = dict[str, tuple[int | None, set[int]]]
+"""Array → its limit of tasks at a time, and the indices of its tasks so far."""
+
+
+def note_task(job: Job, known: KnownTasks) -> None:
+    """Add a job to the tasks so far, if it is one; errors as `refuse_odd_arrays`."""
+    task: Any = job.array_task
+    if task is None:
+        return
+    where = f"job {job.id}"
+    if not isinstance(task, ArrayTask) or (task.limit is not None and task.limit < 1):
+        raise WorkloadError(f"{task!r} is not a task of a job array", where=where, expected="an ArrayTask")
+    limit, indices = known.setdefault(task.array, (task.limit, set()))
+    if task.index in indices:
+        raise WorkloadError(f"task {task.index} of array {task.array} occurs twice", where=where)
+    indices.add(task.index)
+    if limit != task.limit:
+        raise WorkloadError(
+            f"array {task.array} has the limits {_shown(limit)} and {_shown(task.limit)}",
+            where=where,
+            expected="one limit for all tasks of an array",
+        )
 
 
 def _shown(limit: int | None) -> str:

@@ -103,9 +103,7 @@ class LimitReplay:
         assert causes.cluster is not None
         self._causes = causes
         self.rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
-        self._table = LimitTable(
-            self.rules, causes.cluster.index, tuple(causes.jobs.values()), whole=causes.whole
-        )
+        self._table = LimitTable(self.rules, causes.cluster.index, whole=causes.whole)
         tasks = (job.array_task for job in causes.jobs.values())
         plays_log = causes.config.get("queue_policy") == RECORDED
         self._any = bool(self.rules) or (

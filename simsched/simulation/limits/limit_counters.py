@@ -91,22 +91,23 @@ class LimitBreach(NamedTuple):
 class LimitTable:
     """The rules of a configuration, asked for the limits of a job by its names."""
 
-    def __init__(
-        self, rules: Sequence[LimitRule], index: Index, jobs: Sequence[Job] = (), *, whole: bool = False
-    ) -> None:
+    def __init__(self, rules: Sequence[LimitRule], index: Index, *, whole: bool = False) -> None:
         self.rules = rules
         self._index = index
         self.sizes = Sizes(index, whole=whole)
         self._by_array = any("array" in rule.scope for rule in rules)
         self._by_gpu_type = any(GPU_TYPE in rule.scope for rule in rules)
-        tasks = [job.array_task for job in jobs if job.array_task is not None]
-        self._arrays = {task.array: task.limit for task in tasks if task.limit is not None}
+        self._arrays: dict[str, int] = {}
+        """Array → the limit of tasks at a time that its tasks state."""
         self._known: dict[tuple[str | None, ...], tuple[ScopeLimit, ...]] = {}
         self._units: dict[int, tuple[Extent, ...]] = {}
 
     def names_of(self, job: Job) -> tuple[str | None, ...]:
         """Return the names of a job in `DIMENSIONS`; that of its array only if a limit is about arrays."""
-        array = None if job.array_task is None else job.array_task.array
+        task = job.array_task
+        array = None if task is None else task.array
+        if task is not None and task.limit is not None:
+            self._arrays[task.array] = task.limit
         if not self._by_array and array not in self._arrays:
             array = None
         kind = gpu_type_of(job.jobspec.constraint) if self._by_gpu_type else None

@@ -58,7 +58,7 @@ class LimitedJobs:
         `groups` is the group of queues in which each job waits; None: there is one.  `whole` states that jobs
         get whole targets.  ConfigError for an amount of memory that the cluster has no unit for.
         """
-        self._limits = LimitTable(rules, index, jobs, whole=whole)
+        self._limits = LimitTable(rules, index, whole=whole)
         self._prepared, self._groups = prepared, groups
         self.counters: list[LimitCounter] = []
         self.of: list[Cohort | None] = []

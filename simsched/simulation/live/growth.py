@@ -19,6 +19,7 @@ from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import Admission
+from simsched.simulation.features import add_limits
 from simsched.simulation.jobs.conditions import Conditions, Dependencies
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.jobs.prepare import (
@@ -33,6 +34,7 @@ from simsched.simulation.jobs.priority_columns import priority_columns, refuse_j
 from simsched.simulation.jobs.sizes import plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.reservations.reservation_rules import reservation_of
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -158,6 +160,8 @@ class Growth:
         self._enter(job, NewJob(
             kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
         ))  # fmt: skip
+        if "limits" not in engine.parts and has_array_limits((job,)):
+            add_limits(engine, self._index, self.jobs[:-1], admission)
         for hear in engine.on.joined:
             hear(number, job, queue)
         engine.progress.states.append(JobState.NEW)

@@ -14,6 +14,7 @@ A simulation that continues from it gives the same bytes as one that was never i
      "changes": [[number, runtime, duration, cancel_at]], "on_graph", "renewals": [],
      "refused": [[number, result, reason]],
      "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
+     "tasks": {array: [limit, [index]]},         the tasks of arrays so far
      "grown": null or {name, vertices, edges},   the cluster, if nodes joined
      "state": {…}, "allocations": [lines] or null, "eventlog": [lines] or null, "sha256"}
 """
@@ -44,7 +45,7 @@ from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.live.growth import GrowthRecord
 from simsched.simulation.record.input_digests import config_digest, machine_digest
 from simsched.simulation.record.run_directory import finite
-from simsched.workload.job import Job, Skip, Workload
+from simsched.workload.job import ArrayTask, Job, Skip, Workload
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,6 +88,8 @@ class _Specs:
         found["jobspec"] = self.number(job.jobspec)
         if job.dependencies:
             found["dependencies"] = [one.to_json() for one in job.dependencies]
+        if job.array_task is not None:
+            found["array_task"] = to_builtins(job.array_task)
         return found
 
 
@@ -202,9 +205,11 @@ class OpenCheckpoint:
         return FormatError(f"this checkpoint is damaged: {why}", where=self._where)
 
     def _job(self, document: Mapping[str, Any]) -> Job:
-        given = {name: value for name, value in document.items() if name not in ("jobspec", "dependencies")}
-        dependencies = tuple(Dependency.from_json(one) for one in document.get("dependencies", ()))
-        return Job(**given, jobspec=self._specs[document["jobspec"]], dependencies=dependencies)
+        given = {**document, "jobspec": self._specs[document["jobspec"]]}
+        given["dependencies"] = tuple(Dependency.from_json(one) for one in document.get("dependencies", ()))
+        if "array_task" in document:
+            given["array_task"] = ArrayTask(**document["array_task"])
+        return Job(**given)
 
     def refuse_other(self, origin: Mapping[str, Any]) -> None:
         """Raise a RunError unless the checkpoint is of this version, cluster and configuration."""

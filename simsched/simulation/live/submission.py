@@ -9,7 +9,7 @@ from simsched.errors import ConfigError, FormatError
 from simsched.formats.jobspec.jobspec import Jobspec, as_jobspec
 from simsched.formats.rfc.dependency import Dependency
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration
-from simsched.workload.job import Job
+from simsched.workload.job import Job, KnownTasks, note_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,6 +72,7 @@ class SubmissionReader:
     def __init__(self) -> None:
         self.ids: set[str] = set()
         self._specs: dict[str, Jobspec] = {}
+        self._tasks: KnownTasks = {}
         self._last = 0
 
     def read(
@@ -109,25 +110,23 @@ class SubmissionReader:
         """Return an equal reader that changes by itself."""
         made = SubmissionReader()
         made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
+        made._tasks = {array: (limit, set(indices)) for array, (limit, indices) in self._tasks.items()}
         return made
 
     def state(self) -> dict[str, Any]:
         """Return the ids so far as plain values."""
-        return {"ids": sorted(self.ids), "last": self._last}
+        tasks = {array: [limit, sorted(indices)] for array, (limit, indices) in self._tasks.items()}
+        return {"ids": sorted(self.ids), "last": self._last, "tasks": tasks}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Take over the ids of an equal reader."""
         self.ids, self._last = set(state["ids"]), state["last"]
+        self._tasks = {array: (limit, set(indices)) for array, (limit, indices) in state["tasks"].items()}
 
     def _adapted(
         self, job: Job, duration: Any, runtime: Any, at: float | None, attributes: Mapping[str, Any]
     ) -> Job:
         """Return a job of a workload, with the values that are given beside it."""
-        if job.array_task is not None and job.array_task.limit is not None:
-            raise ConfigError(
-                f"job {job.id}: an open simulation has no limit of tasks at a time",
-                expected="simulate, or an ArrayTask without a limit",
-            )
         changes = dict(_checked(attributes))
         if duration is not None:
             changes["duration"] = read_seconds("duration", duration)
@@ -139,7 +138,9 @@ class SubmissionReader:
             check_real("at", job.submit, 0, MAX_SECONDS)
         if changes:
             job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
-        self.ids.add(str(self._own(job.id)))
+        own = str(self._own(job.id))
+        note_task(job, self._tasks)
+        self.ids.add(own)
         return job
 
     def _jobspec(self, request: Any) -> Jobspec:

@@ -126,9 +126,13 @@ def test_every_policy_starts_tasks_as_the_naive_scheduler(case):
         arrays = {one.id: one.array for one in jobs}
         given = given.with_jobs([in_array(one, arrays[one.id], most) for one in given], "arrays")
         expected = backfilling.schedule(jobs, 8, policy(), predictor, limits)
-        found = numbered_starts(ss.simulate(cluster, given, allocations=False, **options))
-        differ = [(one, found.get(one.id)) for one in jobs if found.get(one.id) != expected[one.id]]
-        assert not differ, f"seed {seed}: {differ[:3]}"
+        sim = ss.Simulation(cluster, allocations=False, **options)
+        sim.submit_all(given)
+        sim.run()
+        for done in (ss.simulate(cluster, given, allocations=False, **options), sim.result()):
+            found = numbered_starts(done)
+            differ = [(one, found.get(one.id)) for one in jobs if found.get(one.id) != expected[one.id]]
+            assert not differ, f"seed {seed}: {differ[:3]}"
 
 
 def some_tasks(rng):
@@ -205,9 +209,24 @@ def test_two_limits_of_one_array_are_refused():
         ss.simulate(machine(1), ss.Workload(jobs=tuple(twice)))
 
 
-def test_an_open_simulation_refuses_the_limit_of_an_array():
-    simulation = ss.Simulation(machine(1))
-    with pytest.raises(ss.ConfigError, match="limit of tasks at a time"):
-        simulation.submit_all(ss.job_array(job("a", 0, "slot=1/core", 1), "0-1%1"))
-    simulation.submit_all(ss.job_array(job("b", 0, "slot=1/core", 1), "0-1"))
-    simulation.run()
+def test_an_open_simulation_goes_on_under_the_limit_of_an_array(tmp_path):
+    """Its limit comes with its first task, counts after a checkpoint, and is one for all tasks."""
+    sim = ss.Simulation(machine(4))
+    before = sim.submit("slot=1/core", 5)
+    sim.run(until=1)
+    tasks = sim.submit_all(ss.job_array(job("a", 1, "slot=1/core", 10), "0-3%2"))
+    sim.run(until=5)
+    sim.checkpoint(tmp_path / "state")
+    again = ss.Simulation.restore(tmp_path / "state", machine(4))
+    copied = sim.copy()
+    for one in (sim, again, copied):
+        other = ss.job_array(job("a", 5, "slot=1/core", 10), "3-4%1")
+        with pytest.raises(ss.WorkloadError, match="task 3 of array a occurs twice"):
+            one.submit(other[0], id="other")
+        with pytest.raises(ss.WorkloadError, match="array a has the limits 2 and 1"):
+            one.submit(other[1])
+        one.run()
+        starts = dict(zip(one.result().jobs["id"], one.result().jobs["start"], strict=True))
+        assert [starts[f"a_{n}"] for n in range(4)] == [1, 1, 11, 11]
+    assert before.start == 0
+    assert tasks[3].start == 11
