@@ -527,6 +527,7 @@ class Profile:
                 self.rise[k + back],
             )
             self.change[k], self.row[k] = self.change[k + back], self.row[k + back]
+            self.change[k + back] = 0
         self.begin[d] = 0
         self.stop[d] -= back
         return back

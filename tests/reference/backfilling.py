@@ -17,7 +17,7 @@ Everything is recomputed from scratch in each pass, as the definitions read:
   limit within a pass keeps its place in the plan until the end of that pass.
 * Slurm has a main scheduler that starts in order, and a backfill at intervals that plans each job anew, with
   reservations that end at multiples of a resolution. A job that does not fit takes the processors of its
-  partition, here all, from the jobs behind it, unless it is younger than an age (see `closures` for
+  partition, here all, from the jobs behind it, unless it is younger than an age (see `planning` for
   partitions and nodes).
 """
 

@@ -1,4 +1,4 @@
-"""Backfilling with reservations on a machine of nodes, from the definitions alone.
+"""Backfilling and Slurm's two schedulers on a machine of nodes, from the definitions alone.
 
 Nothing is shared with simsched, and everything is computed from scratch in each pass.
 
@@ -9,7 +9,9 @@ Nothing is shared with simsched, and everything is computed from scratch in each
   than nothing counts as nothing. A job of zero seconds needs its units for a moment.
 * A job fits at s if the sum over its nodes of the least copies within [s, s + requested) suffices. It takes
   the first nodes with copies. Its earliest start is the first such s: now, or when units come free.
-* Announced maintenance takes all of some nodes from its start until its end. Reservations may move at both.
+* Announced maintenance takes all of some nodes from its start until its end, also once it has begun.
+  Reservations may move at both. The end of a drain is not known: while it lasts, its nodes are never back.
+* Behind the end of a job its nodes may clean up for some seconds, which no plan knows beforehand.
 * At one instant all ends come first, then all submissions, then one pass.
 """
 
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +39,8 @@ class Job(NamedTuple):
     need: tuple
     nodes: tuple
     most: int = ALL
+    user: int = 0
+    partition: int = 0
 
     @property
     def actual(self):
@@ -76,10 +81,17 @@ def end_of(begin, seconds):
 
 
 class Machine(NamedTuple):
-    """The units of each node, and maintenance as (nodes, start, end)."""
+    """The units of nodes, maintenance and drains as (nodes, start, end), and the seconds of cleaning up."""
 
     units: np.ndarray
     closed: tuple = ()
+    drains: tuple = ()
+    clean: float = 0
+
+    def known(self, now):
+        """The machine as it is known now: drains that last have no end."""
+        last = tuple((nodes, start, math.inf) for nodes, start, end in self.drains if start <= now < end)
+        return self._replace(closed=(*self.closed, *last), drains=())
 
 
 class Free:
@@ -89,9 +101,7 @@ class Free:
         """`running` are (job, expected end, copies); an end that has passed is a moment after now."""
         self.times, self.rows = [now], [machine.units.copy()]
         for nodes, start, end in machine.closed:
-            everything = Job(None, 0, 0, 0, 1, (0,) * (machine.units.shape[1] - 1) + (ALL,), nodes)
-            copies = [int(node in nodes) for node in range(len(machine.units))]
-            self.take(everything, start, end, copies)
+            self.shut([node in nodes for node in range(len(machine.units))], start, end)
         for job, end, copies in running:
             self.take(job, now, max(end, moment_after(now)), copies)
 
@@ -110,6 +120,11 @@ class Free:
         units = sign * np.outer(copies, job.need)
         for at in range(first, behind):
             self.rows[at] += units
+
+    def shut(self, nodes, begin, end):
+        """Take all of some nodes, given as a truth value for each node."""
+        whole = Job(None, 0, 0, 0, 1, (0,) * (self.rows[0].shape[1] - 1) + (ALL,), ())
+        self.take(whole, begin, end, np.array(nodes, dtype=np.int64))
 
     def reserve(self, job, place, sign=-1):
         self.take(job, place.start, end_of(place.start, job.requested), place.copies, sign)
@@ -150,6 +165,10 @@ class Conservative:
     def __init__(self, compress="queue", depth=math.inf):
         self.compress, self.depth = compress, depth
         self.plan = {}
+
+    @property
+    def wake(self):
+        return min((place.start for place in self.plan.values()), default=math.inf)
 
     def selects(self, job, now):
         """Whether a job without a reservation may get one."""
@@ -269,8 +288,9 @@ class Slack(Conservative):
 class Easy:
     """A later job may start if the first keeps its earliest start (Lifka 1995)."""
 
+    wake = math.inf
+
     def __init__(self):
-        self.plan = {}
         self.closed = ()
 
     def __call__(self, nodes, now, waiting, running, *, early, changed):
@@ -310,17 +330,123 @@ class Easy:
         return left.now(job)
 
 
+class Options(NamedTuple):
+    """The options of Slurm's schedulers, as its manual names them; times in seconds."""
+
+    interval: float = 30
+    window: float = 86_400
+    resolution: float = 60
+    max_job_test: float = math.inf
+    max_job_start: float = math.inf
+    max_job_user: float = math.inf
+    max_job_part: float = math.inf
+    min_age: float = 0
+
+
+class Slurm:
+    """The main scheduler after a change, and backfill after a change and at most once per interval.
+
+    Both go through the jobs by the priority of their partitions, and then as these wait.
+
+    * Main: a job that does not fit blocks its partition and takes the nodes of it from all jobs behind it,
+      unless it is younger than `min_age`; but at any age if its partition has fewer nodes left than the job
+      needs at least.
+    * Backfill: each tested job starts if its earliest start is now. Else, if that is within the window, its
+      nodes are reserved as a whole until its end, rounded up. The counters are over all partitions.
+
+    `partitions` are (priority, nodes); without any, all jobs are in one of all nodes. If a reservation is not
+    `whole`, a unit is a node: it takes the units of the job.
+    """
+
+    def __init__(self, options=None, partitions=(), *, whole=True):
+        self.options, self.partitions, self.whole = options or Options(), partitions, whole
+        self.last, self.due, self.since = -math.inf, False, {}
+
+    @property
+    def wake(self):
+        return self.last + self.options.interval if self.due else math.inf
+
+    def __call__(self, nodes, now, waiting, running, *, early, changed):
+        if not waiting:  # nothing is looked at, so the interval does not begin
+            self.due = False
+            return [], {}
+        free, starts = Free(nodes, now, running), []
+        for job in waiting:
+            self.since.setdefault(job, now)
+        if self.partitions:
+            waiting = sorted(waiting, key=lambda job: -self.partitions[job.partition][0])
+
+        def start(job, place):
+            starts.append((job, place))
+            free.reserve(job, place)
+
+        if changed:
+            self.due = True
+            self.main(nodes, now, waiting, free, start)
+        if self.due and now >= self.last + self.options.interval:
+            self.last, before = now, len(starts)
+            done = {job for job, _ in starts}
+            self.backfill(now, [job for job in waiting if job not in done], free, start)
+            self.due = len(starts) > before
+        return starts, {}
+
+    def young(self, job, now):
+        return now - self.since[job] < self.options.min_age
+
+    def main(self, nodes, now, waiting, free, start):
+        down = {node for some, begin, end in nodes.closed if begin <= now < end for node in some}
+        blocked, gone = set(), set()
+        for job in waiting:
+            if job.partition in blocked:
+                continue
+            place = free.now(job._replace(nodes=tuple(set(job.nodes) - gone)))
+            if place is not None:
+                start(job, place)
+                continue
+            own = set(self.partitions[job.partition][1] if self.partitions else range(len(nodes.units)))
+            least = job.copies if job.most == 1 else 1
+            if not self.young(job, now) or len(own - gone - down) < least:
+                blocked.add(job.partition)
+                gone |= own
+
+    def backfill(self, now, waiting, free, start):
+        options, tested, users, parts, started = self.options, 0, Counter(), Counter(), 0
+        for job in waiting:
+            if tested == options.max_job_test or started == options.max_job_start:
+                break
+            if users[job.user] >= options.max_job_user or parts[job.partition] >= options.max_job_part:
+                continue
+            users[job.user] += 1
+            parts[job.partition] += 1
+            tested += 1
+            latest = now if self.young(job, now) else now + options.window
+            place = free.earliest(job, moment_after(latest))
+            if place is None:
+                continue
+            if place.start == now:
+                start(job, place)
+                started += 1
+            elif not self.young(job, now):
+                end = end_of(place.start, job.requested)
+                if end < math.inf:
+                    end = math.ceil(end / options.resolution) * options.resolution
+                if self.whole:
+                    free.shut(np.array(place.copies) > 0, place.start, end)
+                else:
+                    free.take(job, place.start, end, place.copies)
+
+
 def schedule(jobs, nodes, policy):
     """Return {job id: Told}, None for a job that the idle machine cannot host."""
     idle = Machine(nodes.units)
-    borders = sorted({time for _, start, end in nodes.closed for time in (start, end)})
+    borders = sorted({time for _, *both in (*nodes.closed, *nodes.drains) for time in both})
     result, promised = {}, {}
     coming = sorted(jobs, key=lambda job: job.submit)
     waiting, running, ends = [], [], {}
     while coming or running or waiting:
-        wake = min((place.start for place in policy.plan.values()), default=math.inf)
-        now = min([wake, *ends.values(), *(job.submit for job in coming[:1]), *borders[:1]])
-        assert now < math.inf
+        now = min([policy.wake, *ends.values(), *(job.submit for job in coming[:1]), *borders[:1]])
+        if now == math.inf:  # what still waits never starts
+            return result | dict.fromkeys((job.id for job in waiting), None)
         ended = [one for one in running if ends[one[0]] <= now]
         running = [one for one in running if ends[one[0]] > now]
         border = borders[:1] == [now]
@@ -336,12 +462,13 @@ def schedule(jobs, nodes, policy):
             else:
                 waiting.append(job)
                 changed = True
-        starts, promises = policy(nodes, now, waiting, running, early=early, changed=changed)
+        known = nodes.known(now)
+        starts, promises = policy(known, now, waiting, running, early=early, changed=changed)
         for job, start in promises.items():
             promised.setdefault(job, start)
         for job, place in starts:
             waiting.remove(job)
             running.append((job, now + job.requested, place.copies))
-            ends[job] = now + job.actual
+            ends[job] = now + job.actual + nodes.clean
             result[job.id] = Told(promised.get(job, math.nan), now, place.copies)
     return result

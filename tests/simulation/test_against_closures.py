@@ -1,4 +1,4 @@
-"""Start times against `tests.reference.closures`: overlapping partitions, whole nodes, begun maintenance."""
+"""Start times against `tests.reference.planning`: overlapping partitions, whole nodes, begun maintenance."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 import simsched as ss
 from simsched.simulation.forecast.start_times import forecast
-from tests.reference.closures import Machine, Options, Outage, Submitted, schedule
-from tests.reference.naive import Job
+from tests.reference import planning as plain
 from tests.simulation.test_against_naive import cluster_of
 
 KNOBS = {
@@ -23,17 +22,19 @@ KNOBS = {
 
 
 def drawn(seed, *, partitions, outages, options, clean=0):
+    """Return a machine of nodes, its partitions, the options of Slurm, and jobs."""
     rng = random.Random(seed)
     nodes = [(rng.choice([1, 2, 4]), 0) for _ in range(rng.randint(2, 6))]
     everywhere = range(len(nodes))
-    parts, closed = [], []
+    parts, closed, drains = [], [], []
     for _ in range(rng.randint(2, 3) if partitions else 0):
-        mine = frozenset(rng.sample(everywhere, rng.randint(1, len(nodes))))
+        mine = tuple(sorted(rng.sample(everywhere, rng.randint(1, len(nodes)))))
         parts.append((rng.choice([0, 0, 1, 2]), mine))
     for _ in range(rng.randint(1, 4) if outages else 0):
         start = rng.randint(1, 400)
-        some = frozenset(rng.sample(everywhere, rng.randint(1, len(nodes))))
-        closed.append(Outage(some, start, start + rng.randint(10, 300), rng.random() < 0.7))
+        some = tuple(sorted(rng.sample(everywhere, rng.randint(1, len(nodes)))))
+        outage = some, start, start + rng.randint(10, 300)
+        (closed if rng.random() < 0.7 else drains).append(outage)
     knobs = {"interval": rng.choice([1, 10, 30]), "resolution": rng.choice([1, 60])}
     if options:
         for name in rng.sample(list(KNOBS), rng.randint(1, 2)):
@@ -42,49 +43,48 @@ def drawn(seed, *, partitions, outages, options, clean=0):
     for number in range(rng.randint(10, 30)):
         now += rng.choice([0, 1, 5, 20, 60])
         part = rng.randrange(len(parts)) if parts else 0
-        own = [nodes[node][0] for node in (parts[part][1] if parts else everywhere)]
+        mine = parts[part][1] if parts else tuple(everywhere)
+        own = [nodes[node][0] for node in mine]
         cores = rng.choice([each for each in (1, 1, 2, 3) if each <= max(own)])
         copies = rng.randint(1, sum(each // cores for each in own))
         requested = rng.choice([5, 30, 100, 250])
         runtime = rng.choice([requested, requested, max(1, requested // 3)])
-        jobs.append(Submitted(Job(number, now, runtime, requested, copies, cores), rng.randrange(3), part))
-    return Machine(nodes, closed, parts, Options(**knobs), clean), jobs
+        need, user = (cores, 0, 1), rng.randrange(3)
+        jobs.append(plain.Job(number, now, runtime, requested, copies, need, mine, user=user, partition=part))
+    machine = plain.Machine(plain.capacity(nodes), tuple(closed), tuple(drains), clean)
+    return machine, parts, plain.Options(**knobs), jobs
 
 
-def starts(machine, jobs, policy):
-    names = [f"p{number}" for number in range(len(machine.partitions))]
+def starts(machine, partitions, options, jobs, policy):
+    names = [f"p{number}" for number in range(len(partitions))]
     queues = {
-        name: {"hosts": ",".join(f"n{node}" for node in sorted(nodes)), "priority": priority}
-        for name, (priority, nodes) in zip(names, machine.partitions, strict=True)
+        name: {"hosts": ",".join(f"n{node}" for node in nodes), "priority": priority}
+        for name, (priority, nodes) in zip(names, partitions, strict=True)
     }
     outages = [
-        {
-            "ranks": ",".join(map(str, sorted(one.nodes))),
-            "start": one.start,
-            "end": one.end,
-            "kind": "maintenance" if one.announced else "drain",
-        }
-        for one in machine.outages
+        {"ranks": ",".join(map(str, nodes)), "start": start, "end": end, "kind": kind}
+        for kind, some in (("maintenance", machine.closed), ("drain", machine.drains))
+        for nodes, start, end in some
     ]
     given = {
         name.replace("min_age", "min_age_reserve"): value
-        for name, value in machine.options._asdict().items()
+        for name, value in options._asdict().items()
         if value != float("inf")
     }
     made = [
         ss.Job(
-            id=one.job.id,
-            submit=one.job.submit,
-            runtime=one.job.runtime,
-            duration=one.job.requested,
-            user=f"u{one.user}",
-            queue=names[one.partition] if names else None,
-            jobspec=ss.Jobspec.from_shape(f"slot={one.job.copies}/core={one.job.cores}"),
+            id=job.id,
+            submit=job.submit,
+            runtime=job.runtime,
+            duration=job.requested,
+            user=f"u{job.user}",
+            queue=names[job.partition] if names else None,
+            jobspec=ss.Jobspec.from_shape(f"slot={job.copies}/core={job.need[0]}"),
         )
-        for one in jobs
+        for job in jobs
     ]
     run = ss.simulate(
-        cluster_of(machine.nodes),
+        cluster_of([tuple(units[:2]) for units in machine.units.tolist()]),
         ss.Workload(jobs=tuple(made), name="made"),
         policy,
         queues=queues or None,
@@ -109,12 +109,14 @@ CASES = [
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("policy", "kind"), CASES, ids=str)
 def test_starts_are_those_of_the_rules(policy, kind, seed):
-    machine, jobs = drawn(seed, **kind)
-    expected = schedule(jobs, machine, policy)
-    found = starts(machine, jobs, policy)
+    machine, partitions, options, jobs = drawn(seed, **kind)
+    definition = plain.Slurm(options, partitions) if policy == "slurm" else plain.Easy()
+    expected = plain.schedule(jobs, machine, definition)
+    found = starts(machine, partitions, options, jobs, policy)
+    expected = {number: told and told.start for number, told in expected.items()}
     differ = {number: (found[number], at) for number, at in expected.items() if found[number] != at}
     differ = {number: pair for number, pair in differ.items() if not (pair[1] is None and pair[0] != pair[0])}
-    assert not differ, (machine, jobs, differ)
+    assert not differ, (machine, partitions, options, jobs, differ)
 
 
 MAINTENANCE = {"ranks": "4-7", "start": 100, "end": 1000, "kind": "maintenance"}

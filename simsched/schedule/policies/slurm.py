@@ -164,13 +164,13 @@ class Backfill(Replanning):
                 passes = True
                 continue
             plan = plan or context.supply.ahead()
-            start = plan.earliest(job, NEVER if plans else end_of(now, 0))
+            start = plan.earliest(job, end_of(now + options.window if plans else now, 0))
             backfilled = passes or context.queue.first != job
             if start <= now and self._start(context, plan, job, backfilled=backfilled):
                 started += 1
             elif job not in context.barred:  # else a limit does not allow the allocation
                 passes = True
-                if plans and start <= now + options.window:
+                if plans and start < NEVER:
                     reserved += 1
                     plan.reserve_targets(job, start, self._rounded(end_of(start, seconds[job])))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.match.state.selection import Selection
+from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.graph_profile import GraphProfile
 
@@ -49,11 +50,11 @@ class GeneralReservations:
 
     def earliest(self, job: int, before: float = NEVER) -> float:
         """Return the first start before a time, or `NEVER`."""
-        if before < NEVER:
+        if before <= end_of(self._supply.now, 0):
             could = self._supply.could_start(job)
             self._found = self._profile.now(job) if could else Gap(NEVER, None)
         else:
-            self._found = self._profile.earliest(job)
+            self._found = self._profile.earliest(job, before)
         return self._found.start
 
     def reserve(self, job: int, start: float) -> None:
@@ -102,7 +103,8 @@ class GeneralReservations:
         elif gap.start > self._supply.now:
             return None
         self.withdraw(job)
-        self._found = Gap(self._supply.now, found)
+        if found is not None:  # else the job may still reserve what was found
+            self._found = Gap(self._supply.now, found)
         return found
 
     def started(self, job: int) -> None:

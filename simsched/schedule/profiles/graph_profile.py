@@ -182,14 +182,14 @@ class GraphProfile:
 
     # -- questions --------------------------------------------------------------------------
 
-    def earliest(self, job: int) -> Gap:
-        """Return the first time from which the job could run to its requested end."""
+    def earliest(self, job: int, before: float) -> Gap:
+        """Return the first time before another one from which the job could run to its requested end."""
         table = self._present.table
         kind, duration = table.kinds[job], table.durations[job]
         begin = bisect_left(self.times, self._soonest.of(kind, duration))
-        gap = self._first_gap(job, begin, NEVER) or Gap(NEVER, None)
-        self._soonest.note(kind, duration, gap.start)
-        return gap
+        gap = self._first_gap(job, begin, before)
+        self._soonest.note(kind, duration, before if gap is None else gap.start)
+        return gap or Gap(NEVER, None)
 
     def _first_gap(self, job: int, begin: int, before: float) -> Gap | None:
         """Return the first gap from the step `begin` on that starts before a time, if there is one."""
@@ -244,10 +244,8 @@ class GraphProfile:
         least = self._least(time, present.table.durations[job])
         if not self._has_room(job, least):
             return None
-        # The state of now has the claims of this pass by id. But while a job overruns it still has that job's
-        # claim, which the plan takes as released.
-        as_it_is = time == self._now and not present.plan.overrun(time)
-        state = present.plan.available if as_it_is else self.state_at(time)
+        # The state of now has the claims of this pass by id.
+        state = present.plan.available if time == self._now else self.state_at(time)
         selection = present.seek_at(job, self.left_of(state, time, end, least), time)
         return None if selection is None else Gap(time, selection)
 
@@ -362,7 +360,7 @@ class GraphProfile:
         """
         present, reserved = self._present, gap.selection
         assert reserved is not None
-        if fresh and not present.plan.overrun(present.now):
+        if fresh:
             return reserved
         self.withdraw(job, gap)
         found = self.fit_now(job)

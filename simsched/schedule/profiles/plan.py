@@ -7,6 +7,7 @@ reservations to it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from math import nextafter
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ class Plan:
     """The running jobs with their claims and expected ends, over the availability of now.
 
     The ends are sorted. The availability at a later time is the availability of now without the claims
-    that end by then. An expected end that has passed counts as now.
+    that end by then. An expected end that has passed is a moment after now.
 
     The state of a flat machine is its free units as runs (`keep_runs`), until something asks for the arrays
     of `available`: they are made then, and kept from then on.
@@ -275,10 +276,10 @@ class Plan:
         self.recount()
 
     def moments(self, now: float) -> list[Moment]:
-        """Return the distinct expected ends, each with its jobs; an end that has passed counts as now."""
+        """Return the distinct expected ends with their jobs; one that has passed is a moment after now."""
         moments: list[Moment] = []
         for end, job in zip(self._ends, self._jobs, strict=True):
-            when = max(end, now)
+            when = end if end > now else nextafter(now, float("inf"))
             if moments and moments[len(moments) - 1][0] == when:
                 moments[len(moments) - 1][1].append(job)
             else:

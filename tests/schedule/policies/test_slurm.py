@@ -119,6 +119,46 @@ def test_a_young_job_blocks_its_partition_if_it_lacks_nodes():
     assert runs(machine, *jobs, queues=queues, interval=10_000, min_age_reserve=40) == [0, 100, 200, 50]
 
 
+@pytest.mark.parametrize("last", ["slot=1/core", "slot=1/socket/core"])
+@pytest.mark.parametrize(("seconds", "expected"), [(30, [0, 60, 210]), (0, [0, 70, 20])])
+def test_a_job_behind_one_that_overruns_keeps_its_nodes(last, seconds, expected):
+    """The node of job 1 cleans up from 10 to 60. Job 2 has both nodes from a moment after now on.
+
+    A job of zero seconds needs the other node for no longer than that moment, and then cleans up, too. With a
+    request within sockets no count decides, and the rule is the same.
+    """
+    machine = recipe("{name: a, count: 2, sockets: 1, cores: 2}")
+    shapes = [("slot=1/node", 0, 10), ("slot=2/node", 1, 100), (last, 20, seconds)]
+    jobs = [
+        ss.Job(
+            id=at,
+            submit=submit,
+            runtime=seconds,
+            duration=seconds,
+            jobspec=ss.Jobspec.from_shape(shape, duration=seconds),
+        )
+        for at, (shape, submit, seconds) in enumerate(shapes, 1)
+    ]
+    run = ss.simulate(
+        machine,
+        ss.Workload(jobs=tuple(jobs), name="made"),
+        "slurm",
+        queue_options={"interval": 1, "resolution": 1},
+        epilog=(50, 50),
+    )
+    assert run.jobs["start"].tolist() == expected
+
+
+def test_a_job_without_a_place_in_the_window_takes_no_reservation():
+    """Job 3 is behind a job without a limit, and never has a place: the one reservation is that of job 4."""
+    machine = recipe("{name: a, count: 3, cores: 1}")
+    endless = ss.Job(id=1, submit=0, runtime=9999, jobspec=ss.Jobspec.from_shape("slot=1/core"))
+    jobs = endless, job(2, 0, 100, 1), job(3, 1, 10, 3), job(4, 2, 10, 2), job(5, 3, 500, 1)
+    given = {"interval": 1, "reservation_depth": 1}
+    assert runs(machine, *jobs, **given, window=float("inf"))[3:] == [100, 110]
+    assert runs(machine, *jobs, **given)[3:] == [100, 110]
+
+
 def test_the_main_scheduler_may_wait_too():
     assert starts(job(1, 0, 10, 1), job(2, 1, 10, 1), interval=50, sched_interval=20) == [0, 20]
 

@@ -52,9 +52,9 @@ class Patient(general_reservations.GraphProfile):
 
     booked = 0
 
-    def earliest(self, job):
+    def earliest(self, job, before):
         for time in self.times:
-            gap = self._at(job, time) if time != NEVER else None
+            gap = self._at(job, time) if time < before else None
             if gap is not None:
                 return gap
         return Gap(NEVER, None)

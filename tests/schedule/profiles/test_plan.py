@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import inf, nextafter
 
 import hypothesis.strategies as st
 import pytest
@@ -67,9 +68,11 @@ class Plans(RuleBasedStateMachine):
         before = self.plan.available.total.copy()
         found = earliest_by_bisection(self.plan, request, self.now, first_fit)
         expected = None
-        for time in sorted({self.now, *(max(end, self.now) for end, _ in self.ends.values())}):
+        moment = nextafter(self.now, inf)  # the end of a job that overruns
+        ends = [(max(end, moment), selection) for end, selection in self.ends.values()]
+        for time in sorted({self.now, *(end for end, _ in ends)}):
             state = self.plan.available.copy()
-            for end, selection in self.ends.values():
+            for end, selection in ends:
                 if end <= time:
                     state.release(selection)
             if first_fit(request, state) is not None:
