@@ -75,8 +75,8 @@ def test_all_faults_are_reported_with_their_places_and_nearest_names():
     assert faults(document) == [
         "ship: unknown key 'crate'; did you mean crates? (expected crates, holds)",
         (
-            "ship.crates[0]: unknown key 'clour'; did you mean colour? (expected label, most-kg, count, colour, "
-            "sealed, owners)"
+            "ship.crates[0]: unknown key 'clour'; did you mean colour? "
+            "(expected label, most-kg, count, colour, sealed, owners)"
         ),
         "ship.crates[0].label: '' is not a name (expected a text)",
         "ship.crates[1].count: True is not a whole number (expected a whole number of 1 or more)",
