@@ -38,6 +38,9 @@ class ValueKind:
         return tuple(self.schema.get("enum", ()))
 
 
+ANYTHING = ValueKind(lambda value, _: value)
+"""The kind of keys that others read."""
+
 HIDDEN = ValueKind(lambda value, _: value)
 """The kind of a field that no document has, such as the place of a table."""
 
@@ -142,12 +145,14 @@ def names(
     return ValueKind(read, {"anyOf": [one, many]}, list)
 
 
-def listed(item: ValueKind, what: str = "a list of tables", expected: str | None = None) -> ValueKind:
-    """Return the kind of a list of values of one kind, or of one value that is a table."""
+def listed(
+    item: ValueKind, what: str = "a list of tables", expected: str | None = None, *, one_alone: bool = True
+) -> ValueKind:
+    """Return the kind of a list of values of one kind, or of `one_alone` that is a table."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         given = value if isinstance(value, list | tuple) else [value]
-        if given is not value and (isinstance(value, str | int | float) or value is None):
+        if given is not value and (not one_alone or isinstance(value, str | int | float | None)):
             raise ConfigError(f"{value!r} is not {what}", where=where, expected=expected)
         each = [partial(item.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
         return tuple(in_turn(each))

@@ -75,11 +75,15 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         if "where" in cls.__struct_fields__:
             given["where"] = where
         made = cls(**given) if base is None else msgspec.structs.replace(base, **given)
-        made.check(where)
-        return made
+        return made.checked(where)
 
-    def check(self, where: str) -> None:
-        """Raise a `ConfigError` for values that contradict each other; `where` is the place of the table."""
+    def checked(self, where: str) -> Self:  # noqa: ARG002 (subclasses use it)
+        """Return the value; ConfigError for keys that contradict each other; `where`: its place."""
+        return self
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the value with other values of some fields."""
+        return msgspec.structs.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table as a document has it, without the keys that have their defaults."""
@@ -115,6 +119,13 @@ def schema_of(keys: Mapping[str, tuple[ValueKind, str]]) -> dict[str, Any]:
         key: {**kind.schema, **({"description": text} if text else {})} for key, (kind, text) in keys.items()
     }
     return {"type": "object", "properties": found, "additionalProperties": False}
+
+
+def table_of(keys: Mapping[str, ValueKind]) -> ValueKind:
+    """Return the kind of tables with these keys, which are read as a dictionary."""
+    return ValueKind(
+        partial(read_keys, kinds=keys), schema_of({key: (kind, "") for key, kind in keys.items()})
+    )
 
 
 def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind]) -> dict[str, Any]:

@@ -29,9 +29,10 @@ class Crate(Declared, frozen=True):
     owners: Annotated[tuple[str, ...], names()] = ()
     where: str = ""
 
-    def check(self, where: str) -> None:
+    def checked(self, where: str) -> Crate:
         if self.sealed and self.most_kg is None:
             raise ConfigError("a sealed crate has no weight", where=f"{where}.sealed", expected="most-kg")
+        return self
 
 
 class Ship(Declared, frozen=True):

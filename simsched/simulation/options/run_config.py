@@ -203,7 +203,7 @@ class RunConfig:
             For ranks and hosts that the machine does not have.
         """
         outages = tuple(
-            replace(one, ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
+            one.replace(ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
             if one.hosts and (found := targets_of(index, one.ranks, one.hosts))
             else one
             for one in self.outages
@@ -249,12 +249,8 @@ class RunConfig:
         if not self.limits:  # as in the records of runs before there were limits
             del plain["limits"]
         plain["failures"] = self.failures and asdict(self.failures)
-        plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
+        plain["outages"] = [outage.to_dict() for outage in self.outages]
         return plain
-
-
-def _plain(outage: Outage) -> dict[str, Any]:
-    return {f.name: getattr(outage, f.name) for f in fields(outage) if f.name != "hosts" or outage.hosts}
 
 
 # -- the readers of single options: plain data, or a value that is one already ----------------------
@@ -399,13 +395,6 @@ def _failures(value: Any, where: str) -> Failures | None:
     return Failures.parse(value)
 
 
-def _outages(value: Any, where: str) -> tuple[Outage, ...]:
-    given = list(value) if isinstance(value, list | tuple) else value
-    if isinstance(given, list) and all(isinstance(outage, Outage) for outage in given):
-        return tuple(given)
-    return read_outages(given, where)
-
-
 def _queues(value: Any, where: str) -> Queues | None:
     return value if isinstance(value, Queues | None) else Queues.from_dict(value, where=where)
 
@@ -436,7 +425,7 @@ OPTIONS: dict[str, RunOption] = {
     "policy-options": RunOption("queue_options", dict, _policy_options),
     "epilog": RunOption("epilog", object, read_epilog),
     "failures": RunOption("failures", object, _failures),
-    "outages": RunOption("outages", object, _outages),
+    "outages": RunOption("outages", object, read_outages),
     "limits": RunOption("limits", object, read_limits),
     "queues": RunOption("queues", object, _queues),
     "priority": RunOption("priority", object, read_rules),
@@ -483,22 +472,11 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
     if found.get("priority") is not None:
         found.setdefault("order", MULTIFACTOR)
     if "queues" in names:
-        found["queues"] = _document_queues(document, where)
+        policy = document.get("policy", {})
+        found["queues"] = Queues.from_dict(document["queues"], policy=policy, where=f"{where}: queues")
     elif "policy" in names:
         raise ConfigError("a policy for queues, but no queues", where=f"{where}: policy")
     return found
-
-
-def _document_queues(document: Mapping[str, Any], where: str) -> Queues:
-    """Read the queues of a document, with the default queue and the policy for all of them."""
-    policy = document.get("policy", {})
-    default: Any = policy
-    for key in ("jobspec", "defaults", "system", "queue"):
-        default = default.get(key) if isinstance(default, dict) else None
-    if default is not None and not isinstance(default, str):
-        place = f"{where}: policy.jobspec.defaults.system.queue"
-        raise ConfigError("the default queue is not a name", where=place)
-    return Queues.from_dict(document["queues"], default=default, policy=policy, where=f"{where}: queues")
 
 
 def make_config(**options: Any) -> RunConfig:

@@ -118,8 +118,8 @@ class PreemptionRules(VictimRule, frozen=True):
             value = {"by": QOS if "qos" in value else QUEUE, **inherited(value, VictimRule, "queues", "qos")}
         return super().read(value, where, base)
 
-    def check(self, where: str) -> None:
-        """Raise a `ConfigError` for tables that contradict ``by``, and QoS of which none preempts another."""
+    def checked(self, where: str) -> Self:
+        """Return the rules; ConfigError for tables that contradict ``by``, and QoS that preempt no other."""
         mine, other = ("qos", "queues") if self.by == QOS else ("queues", "qos")
         if getattr(self, other):
             text = f"a table of {other}, but preemption goes by {self.by}"
@@ -131,6 +131,7 @@ class PreemptionRules(VictimRule, frozen=True):
         if self.by == QOS and not self.preempts:
             expected = 'preempts = ["low"] of a QoS'
             raise ConfigError("no QoS preempts another", where=f"{where}.qos", expected=expected)
+        return self
 
 
 def read_preemption(value: Any, where: str) -> PreemptionRules | None:
