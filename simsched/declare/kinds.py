@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -77,11 +78,11 @@ def number(
     span = f"from {least:,} to {most:,}" if most < MOST else f"of {least:,} or more" if least > -inf else ""
 
     def read(value: Any, where: str) -> Any:
-        known = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         if not known or not least <= value <= most:
             text = f"{value!r} is not {what}"
             raise ConfigError(text, where=where, expected=expected or f"{what} {span}".rstrip())
-        return value
+        return int(value) if whole else value
 
     bounds = {"minimum": least, "maximum": most}
     schema = {"type": "integer" if whole else "number"}

@@ -128,8 +128,10 @@ def table_of(keys: Mapping[str, ValueKind]) -> ValueKind:
     )
 
 
-def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind]) -> dict[str, Any]:
+def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str = ".") -> dict[str, Any]:
     """Return the values of a table by their keys, which may be spelt with ``_``.
+
+    `join` is between the place of the table and a key.
 
     Raises
     ------
@@ -146,7 +148,7 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind]) -> dict[st
 
     known = [key for key in kinds if key in given]
     faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
-    reads = [partial(kinds[key].read, value[given[key]], f"{where}.{key}") for key in known]
+    reads = [partial(kinds[key].read, value[given[key]], f"{where}{join}{key}") for key in known]
     return dict(zip(known, in_turn([*faults, *reads]), strict=True))
 
 

@@ -92,7 +92,7 @@ def fields_given(
         check_path("runs", given["runs"])
         given["runs"] = Path(given["runs"])
     document = {str(key).replace("_", "-"): value for key, value in given.get("options", {}).items()}
-    keys = {option.field: key for key, option in OPTIONS.items()}
+    keys = {option.name: key for key, option in OPTIONS.items()}
     for name, value in keywords.items():
         if name not in known and value is not None:
             value = list(value) if isinstance(value, Iterator) else value  # noqa: PLW2901 (it is read once)

@@ -10,7 +10,7 @@ Outages come from a file, or are drawn: each target fails after Weibull-distribu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -143,6 +143,10 @@ class Failures:
         if not all(0 < number < float("inf") for number in (found.mtbf, found.mttr, found.shape)):
             raise ConfigError(f"{text!r}: every number must be positive and finite", expected=expected)
         return found
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers by their names."""
+        return asdict(self)
 
     def lifetime(self, rng: np.random.Generator) -> int:
         """Draw whole seconds until a target fails; their mean is `mtbf`."""
