@@ -66,6 +66,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "policies",
         "list orders, factors, policies and plug-ins, each with a sentence and its source",
     ),
+    "schema": ("schema", "print the JSON Schema of a document"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),

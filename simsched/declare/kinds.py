@@ -69,19 +69,20 @@ def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
 def number(
     least: float = -inf,
     most: float = MOST,
-    what: str = "a number",
+    what: str = "",
     expected: str | None = None,
     *,
     whole: bool = False,
 ) -> ValueKind:
-    """Return the kind of numbers from `least` up to and including `most`."""
+    """Return the kind of numbers from `least` up to and including `most`; `what` is their name."""
+    name = what or ("a whole number" if whole else "a number")
     span = f"from {least:,} to {most:,}" if most < MOST else f"of {least:,} or more" if least > -inf else ""
 
     def read(value: Any, where: str) -> Any:
         known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         if not known or not least <= value <= most:
-            text = f"{value!r} is not {what}"
-            raise ConfigError(text, where=where, expected=expected or f"{what} {span}".rstrip())
+            text = f"{value!r} is not {name}" if what or not known else f"{value!r} is out of range"
+            raise ConfigError(text, where=where, expected=expected or f"{name} {span}".rstrip())
         return int(value) if whole else value
 
     bounds = {"minimum": least, "maximum": most}
@@ -89,9 +90,7 @@ def number(
     return ValueKind(read, schema | {key: bound for key, bound in bounds.items() if abs(bound) < MOST})
 
 
-def whole(
-    least: int = 0, most: int = MOST, what: str = "a whole number", expected: str | None = None
-) -> ValueKind:
+def whole(least: int = 0, most: int = MOST, what: str = "", expected: str | None = None) -> ValueKind:
     """Return the kind of whole numbers from `least` up to and including `most`."""
     return number(least, most, what, expected, whole=True)
 

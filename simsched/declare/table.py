@@ -53,6 +53,9 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
     complete: ClassVar[bool] = False
     """Whether `to_dict` has keys that have their defaults, but for empty ones."""
 
+    join: ClassVar[str] = "."
+    """What is between the place of the table and a key: ``": "`` in the table of a whole file."""
+
     @classmethod
     def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
         """Return a table of a document as a value; a value is returned as it is.
@@ -67,7 +70,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         if isinstance(value, cls):
             return value
         known = fields_of(cls)
-        found = read_keys(value, where, {key: one.kind for key, one in known.items()})
+        found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
         for key, one in known.items():
             if one.required and key not in found and base is None:
                 raise ConfigError(f"the key {key!r} is missing", where=where, expected=one.text or key)

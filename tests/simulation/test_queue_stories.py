@@ -267,7 +267,7 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
         ({"policy": {}}, "no queues"),
         ({"queues": {"a": {}}, "policy": {"limit": {}}}, "unknown key 'limit'"),
         ({"queues": {"a": {"parent": []}}}, "is not another queue"),
-        ({"queues": {"a": {"priority": 10**30}}}, "is not a whole number"),
+        ({"queues": {"a": {"priority": 10**30}}}, "is out of range"),
         ({"queues": {"a": {"policy": {"jobspec": None}}}}, "not a table"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"sistem": {}}}}}}}, "unknown key 'sistem'"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"system": 3}}}}}}, "not a table"),
