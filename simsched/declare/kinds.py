@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.errors import ConfigError, SimschedError, clip, did_you_mean
 
 MOST = 2**53
 """Numbers of a document are less than this, unless their kind states another bound."""
@@ -44,6 +44,11 @@ ANYTHING = ValueKind(lambda value, _: value)
 
 HIDDEN = ValueKind(lambda value, _: value)
 """The kind of a field that no document has, such as the place of a table."""
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message quotes it."""
+    return "a huge number" if isinstance(value, int) and abs(value) > MOST else clip(repr(value))
 
 
 def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
@@ -81,7 +86,8 @@ def number(
     def read(value: Any, where: str) -> Any:
         known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         if not known or not least <= value <= most:
-            text = f"{value!r} is not {name}" if what or not known else f"{value!r} is out of range"
+            fault = f"is not {name}" if what or not known else "is out of range"
+            text = f"{quoted(value)} {fault}"
             raise ConfigError(text, where=where, expected=expected or f"{name} {span}".rstrip())
         return int(value) if whole else value
 
@@ -102,7 +108,7 @@ def choice(*words: str) -> ValueKind:
         if not isinstance(value, str) or value not in words:
             expected = " or ".join(words) if len(words) == 2 else ", ".join(words)
             hint = did_you_mean(value, words) if isinstance(value, str) else ""
-            raise ConfigError(f"unknown value {value!r}{hint}", where=where, expected=expected)
+            raise ConfigError(f"unknown value {quoted(value)}{hint}", where=where, expected=expected)
         return value
 
     return ValueKind(read, {"enum": list(words)})
@@ -110,7 +116,7 @@ def choice(*words: str) -> ValueKind:
 
 def _switch(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
-        raise ConfigError(f"{value!r} is not true or false", where=where)
+        raise ConfigError(f"{quoted(value)} is not true or false", where=where)
     return value
 
 
@@ -122,7 +128,7 @@ def text(what: str = "a name", expected: str = "a text", *, empty: bool = False)
 
     def read(value: Any, where: str) -> str:
         if not isinstance(value, str) or not (value or empty):
-            raise ConfigError(f"{value!r} is not {what}", where=where, expected=expected)
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
         return value
 
     return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
@@ -137,7 +143,7 @@ def names(
         given = [value] if isinstance(value, str) else value
         valid = isinstance(given, list | tuple) and all(isinstance(one, str) and one for one in given)
         if not valid or not (given or empty):
-            raise ConfigError(f"{value!r} is not {what}", where=where, expected=expected)
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
         return tuple(dict.fromkeys(given))
 
     one = {"type": "string", "minLength": 1}
@@ -153,7 +159,7 @@ def listed(
     def read(value: Any, where: str) -> tuple[Any, ...]:
         given = value if isinstance(value, list | tuple) else [value]
         if given is not value and (not one_alone or isinstance(value, str | int | float | None)):
-            raise ConfigError(f"{value!r} is not {what}", where=where, expected=expected)
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
         each = [partial(item.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
         return tuple(in_turn(each))
 
@@ -168,7 +174,7 @@ def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
 
     def read(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise ConfigError(f"{value!r} is not a table", where=where, expected=expected)
+            raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=expected)
         each = [partial(item.read, one, f"{where}.{name}") for name, one in value.items()]
         return dict(zip(map(str, value), in_turn(each), strict=True))
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import msgspec
 
-from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of
+from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of, quoted
 from simsched.errors import ConfigError, did_you_mean
 
 
@@ -142,7 +142,7 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
         for the first fault, which has the others as its `others`: unknown keys, then values.
     """
     if not isinstance(value, Mapping):
-        raise ConfigError(f"{value!r} is not a table", where=where, expected=", ".join(kinds))
+        raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=", ".join(kinds))
     given = {_key(key, kinds): key for key in value}
 
     def refuse(key: object) -> None:
@@ -181,10 +181,10 @@ _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 
 
 def texts_of(cls: type) -> dict[str, str]:
-    """Return name → meaning of the entries ``name, name : meaning`` of the docstring of a class."""
-    entries = _ENTRY.findall(inspect.getdoc(cls) or "")
+    """Return name → meaning of the entries ``name, name : meaning`` of the docstrings of a class."""
+    docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
     return {
         name: " ".join(text.replace("`", "").split()).removesuffix(".")
-        for names, text in entries
+        for names, text in _ENTRY.findall(docs)
         for name in names.split(", ")
     }

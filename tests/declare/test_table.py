@@ -11,6 +11,14 @@ import pytest
 from simsched.declare.kinds import HIDDEN, kind_of, names, number, text, whole
 from simsched.declare.table import Declared, fields_of, inherited
 from simsched.errors import ConfigError, SimschedError
+from simsched.simulation.options.run_config import RunConfig
+from simsched.simulation.outages.outages import Outage
+from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
+from simsched.simulation.preemption.preemption_rules import PreemptionRules, QosRule
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation
+from simsched.study.search_values import CalibrationRequest, SizingRequest
+from simsched.workload.models.log_model import JobClass
+from simsched.workload.models.mix import Mix, Part
 
 
 class Crate(Declared, frozen=True):
@@ -142,6 +150,26 @@ def test_the_schema_states_types_bounds_words_and_meanings():
     assert fields_of(Crate)["count"].text == fields_of(Crate)["most-kg"].text
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"label": "a", "colur": "red"}, schema)
+
+
+@pytest.mark.parametrize(
+    "struct",
+    [
+        RunConfig,
+        AdvanceReservation,
+        Outage,
+        PreemptionRules,
+        QosRule,
+        CheckpointRules,
+        Mix,
+        Part,
+        JobClass,
+        SizingRequest,
+        CalibrationRequest,
+    ],
+)
+def test_every_declared_field_has_a_meaning(struct):
+    assert [key for key, field in fields_of(struct).items() if not field.text] == []
 
 
 def test_an_annotation_without_a_kind_is_an_error_of_the_declaration():

@@ -79,7 +79,8 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
     found = _config(args.config) if args.config else {}
     if site is not None:
         found = dict(site.config)
-    changes: dict[str, Any] = {**flags_given(args, PlainOptions), **simulation}
+    given = flags_given(args, PlainOptions)
+    changes = {name.replace("_", "-"): value for name, value in given.items()} | simulation
     if args.outages:
         changes["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:

@@ -85,8 +85,11 @@ NamedQueues = ValueKind(
 )
 Priority = ValueKind(read_rules, {"type": "object"}, _plain)
 LicenceTable = ValueKind(read_licences, {"type": ["object", "string"]}, _plain)
-LATER = {"limits", "priority", "preemption", "job_checkpoints", "licenses", "reservations", "kill_grace"}
-"""Options that ``run.json`` has only if they are used, as the predictor."""
+IF_USED = {
+    *("predictor", "kill_grace", "limits", "priority", "preemption", "job_checkpoints", "licenses"),
+    "reservations",
+}
+"""Options that ``run.json`` has only if they are used."""
 
 
 class RunConfig(PlainOptions, frozen=True, kw_only=True):
@@ -206,7 +209,7 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
         return {
             one.name: one.kind.write(getattr(self, one.name))
             for one in OPTIONS.values()
-            if one.name not in {*LATER, "predictor"} or getattr(self, one.name) != one.default
+            if one.name not in IF_USED or getattr(self, one.name) != one.default
         }
 
 

@@ -88,13 +88,13 @@ def _start(value: Any, where: str) -> When | None:
 
 
 def _hosts(value: Any, where: str) -> str:
-    hosts = str(text("a text").read(value, where))
+    hosts = str(text("a hostlist", "such as n[0-3]").read(value, where))
     Hostlist.parse(hosts, where=where)
     return hosts
 
 
 def _shape(value: Any, where: str) -> str:
-    shape = str(text("a text").read(value, where))
+    shape = str(text("a shape", "such as node=4").read(value, where))
     Jobspec.from_shape(shape)
     return shape
 
