@@ -49,7 +49,8 @@ class SimschedError(Exception):
     where : the place: ``"cluster.json"``, ``"jobs.yaml:12:5"``, ``"resources[0].count"`` …
     expected : a description of valid values.
 
-    Each of them and its quotations are clipped, since a faulty value may be as long as a file.
+    Each of them and its quotations are clipped, since a faulty value may be as long as a file.  `others` are
+    the further faults of the same table.
 
     >>> print(SimschedError("unknown key 'cuont'", where="job.yaml:3:1", expected="count"))
     job.yaml:3:1: unknown key 'cuont' (expected count)
@@ -60,11 +61,14 @@ class SimschedError(Exception):
         self.message = _readable(message)
         self.where = where and _readable(where)
         self.expected = expected and _readable(expected)
+        self.others: tuple[SimschedError, ...] = ()
         super().__init__(self.message, self.where, self.expected)
 
     def at(self, where: str) -> SimschedError:
         """Return the same error with `where` before its own place."""
-        return self._placed(f"{where}: {self.where}" if self.where else where)
+        found = self._placed(f"{where}: {self.where}" if self.where else where)
+        found.others = tuple(other.at(where) for other in self.others)
+        return found
 
     def renamed(self, name: str, given: str) -> SimschedError:
         """Return the same error with `given` for the file `name`, if its place is in that file.

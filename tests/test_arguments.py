@@ -136,7 +136,10 @@ def test_what_is_strange_is_an_error_of_ours(call, name, tmp_path, monkeypatch):
         ),
         (lambda: matcher().release([1]), "id_ is [1] (expected the id of an allocation)"),
         (lambda: ss.sweep("a.yaml", "out"), "study is 'a.yaml' (expected a study, as load_study returns it)"),
-        (lambda: sized(checks=10**30), "checks is a huge number (expected a whole number from 0 to 1,000)"),
+        (
+            lambda: sized(checks=10**30),
+            "checks: a huge number is out of range (expected a whole number from 0 to 1,000)",
+        ),
         (
             lambda: ss.load_study(None),
             "path is None (expected the path of a file)",

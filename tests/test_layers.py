@@ -20,12 +20,13 @@ LEFT_OF: dict[str, set[str]] = {
 LEFT_OF["text_table"] = {"errors", "visible"}
 LEFT_OF["arguments"] = {"errors"}  # what functions of the Python interface begin with
 LEFT_OF["cycles"] = set()  # cycles of any directed graph
+LEFT_OF["declare"] = {"errors"}  # structs from which readers, writers, schemas and options follow
 LEFT_OF["plugins"] = {"errors", "arguments"}  # values of other packages in the place of ours
 LEFT_OF["bundled"] = {"errors", "arguments"}  # where the bundled inputs are
 LEFT_OF["extras"] = {"errors"}  # how to install an optional library
 LEFT_OF["files"] = {"errors"}  # files that are written as a whole or not at all
 LEFT_OF["folders"] = {"errors", "files"}  # folders of results, the same way
-LEFT_OF["formats"] = {"arguments", "bundled", "cycles", "errors", "extras", "files", "folders"}
+LEFT_OF["formats"] = {"arguments", "bundled", "cycles", "declare", "errors", "extras", "files", "folders"}
 LEFT_OF["formats"] |= {"garbage", "human", "plugins", "text_table", "visible"}
 LEFT_OF["graph"] = LEFT_OF["formats"] | {"formats"}
 LEFT_OF["match"] = LEFT_OF["graph"] | {"graph"}
@@ -58,7 +59,7 @@ FENCES: dict[str, set[str]] = {
     "msgspec": TEXT
     # text, and Structs for values that exist by the hundred thousand
     | {"graph/pool", "match/state/selection", "match/state/run_selection"}
-    | {"simulation", "rl"}
+    | {"declare", "simulation", "rl"}
     | {"report/data/tables"},  # the declared parts of run.json
     "jsonschema": {"formats"},
     "json": TEXT
@@ -71,7 +72,7 @@ FENCES: dict[str, set[str]] = {
     "random": set(),  # a numpy Generator is passed in
     "rich": {"cli", "report", "study"},
     "gymnasium": {"rl"},
-    "argparse": {"cli"},
+    "argparse": {"cli", "declare"},
     "shtab": {"cli"},
 }
 

@@ -28,6 +28,7 @@ from simsched.cli.support.messages import (
     QUIET,
     encoding_text,
     notes_of_inputs,
+    others_of,
     printable,
     text_of,
     trace_of,
@@ -65,6 +66,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "policies",
         "list orders, factors, policies and plug-ins, each with a sentence and its source",
     ),
+    "schema": ("schema", "print the JSON Schema of a document"),
     "cluster": ("cluster", "show, make, convert, compare and list clusters"),
     "site": ("site", "import the machine and the queues of a centre from its own files"),
     "workload": ("workload", "show, make, convert, deliver and list workloads"),
@@ -146,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UnicodeEncodeError as error:
         return _fail(encoding_text(error))
     except (SimschedError, MemoryError, RecursionError) as error:
-        return _fail(text_of(error) + trace_of(error))
+        return _fail(text_of(error) + others_of(error) + trace_of(error))
     except OSError as error:
         if error.filename is None and error.errno in _FULL:  # all other outputs have a name
             _silence_stdout()

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.options.search_options import (
-    add_confidence,
-    add_output,
-    add_work,
-    answered,
-    check_output,
-    keywords_of,
-)
+from simsched.cli.options.declared_flags import add_flags
+from simsched.cli.options.search_options import add_output, add_work, answered, check_output, keywords_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.study.search_values import CalibrationRequest
 
 if TYPE_CHECKING:
     import argparse
@@ -40,19 +35,7 @@ def register(subparsers: Subparsers) -> None:
     add_site(parser)
     add_output(parser, "config.toml, settings.csv and calibration.json")
     parser.add_argument("--knobs", metavar="NAMES", help="try these only, separated by commas (default: all)")
-    parser.add_argument(
-        "--held-out",
-        metavar="SHARE",
-        type=float,
-        help="share of the weeks, the last ones, that test and do not choose (default 0.333)",
-    )
-    parser.add_argument(
-        "--beside",
-        metavar="N",
-        type=int,
-        help="try only the N best settings of each knob beside others, which is quicker (default: all)",
-    )
-    add_confidence(parser)
+    add_flags(parser, CalibrationRequest, "held_out", "beside", "confidence")
     add_work(parser)
     parser.set_defaults(run=run_calibrate)
 
@@ -89,8 +72,6 @@ def _options(args: argparse.Namespace, site: Site | None, done: list[tuple[int, 
     """Return the keywords of `calibrate`, which appends its progress to `done`."""
     return {
         "knobs": tuple(name.strip() for name in (args.knobs or "").split(",") if name.strip()),
-        **({} if args.held_out is None else {"held_out": args.held_out}),
-        **({} if args.beside is None else {"beside": args.beside}),
-        **keywords_of(args, site),
+        **keywords_of(args, site, CalibrationRequest),
         "progress": lambda *numbers: done.append(numbers),
     }

@@ -226,10 +226,11 @@ def _preemption() -> Iterator[PolicyEntry]:
 
 
 def _reservations() -> Iterator[PolicyEntry]:
-    from simsched.simulation.reservations.reservation_rules import MEANINGS
+    from simsched.declare.table import fields_of
+    from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 
-    for name, text in MEANINGS.items():
-        yield PolicyEntry(name, text)
+    for field in fields_of(AdvanceReservation).values():
+        yield PolicyEntry(field.key, field.text)
 
 
 def _backfill_options() -> Iterator[PolicyEntry]:

@@ -9,17 +9,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from simsched import human
-from simsched.cli.options.search_options import (
-    add_confidence,
-    add_output,
-    add_work,
-    answered,
-    check_output,
-    keywords_of,
-)
+from simsched.cli.options.declared_flags import add_flags
+from simsched.cli.options.search_options import add_output, add_work, answered, check_output, keywords_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.study.search_values import SizingRequest
 
 if TYPE_CHECKING:
     import argparse
@@ -58,9 +53,6 @@ def register(subparsers: Subparsers) -> None:
     )
     size.add_argument("--min", metavar="N", type=whole, help="smallest size to try (default 1)")
     size.add_argument("--max", metavar="N", type=whole, help="largest size to try (default 16 times today's)")
-    size.add_argument(
-        "--load", metavar="F", type=float, default=1.0, help="multiple of today's load (default 1)"
-    )
     _add_rest(size)
     size.set_defaults(run=run_size)
 
@@ -78,13 +70,6 @@ def register(subparsers: Subparsers) -> None:
     )
     headroom.add_argument("--min", metavar="F", type=float, help="lowest load to try (default 0.1)")
     headroom.add_argument("--max", metavar="F", type=float, help="highest load to try (default 10)")
-    headroom.add_argument(
-        "--load",
-        metavar="F",
-        type=float,
-        default=1.0,
-        help="today's load, as a multiple of the workload's (default 1)",
-    )
     _add_rest(headroom)
     headroom.set_defaults(run=run_headroom)
 
@@ -101,64 +86,16 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", metavar="T", action="append", required=True, help="target to meet; may be repeated"
     )
-    parser.add_argument(
-        "--by",
-        choices=("arrival", "runtime", "users", "jobs"),
-        default="arrival",
-        help="scale load by denser arrivals (default; days become shorter, while run times, limits and time "
-        "windows do not change), by longer run times and limits, or by removed or copied users or jobs",
-    )
+    add_flags(parser, SizingRequest, "by", "load")
 
 
 def _add_rest(parser: argparse.ArgumentParser) -> None:
     add_output(parser, "answer.json, trials.csv and answer.png")
-    _add_chance(parser.add_argument_group("chance"))
-    _add_measured(parser.add_argument_group("measured jobs"))
+    chance = ("seeds", "block", "shake", "meet", "confidence", "checks")
+    add_flags(parser.add_argument_group("chance"), SizingRequest, *chance)
+    measured = parser.add_argument_group("measured jobs")
+    add_flags(measured, SizingRequest, "warm_up", "drain", "allow_infeasible")
     add_work(parser)
-
-
-def _add_chance(chance: Any) -> None:
-    chance.add_argument(
-        "--seeds",
-        metavar="N",
-        type=whole,
-        default=5,
-        help="simulate the workload as it is and N - 1 resamples of it (default 5)",
-    )
-    chance.add_argument(
-        "--block",
-        metavar="D",
-        help="length of the blocks of a resample, such as 7d; or users or sessions, to resample these",
-    )
-    chance.add_argument(
-        "--shake",
-        metavar="D",
-        help="move each submission at random by up to D (1m) instead of resampling",
-    )
-    chance.add_argument(
-        "--meet",
-        choices=("every", "mean", "confident"),
-        default="every",
-        help="require a target for every seed (default), for the mean, or for its whole confidence interval",
-    )
-    add_confidence(chance)
-    chance.add_argument(
-        "--checks",
-        metavar="N",
-        type=whole,
-        help="number of sizes or loads to try on each side of the answer (default: 3 to 10, until their "
-        "results are clearer than the noise between seeds)",
-    )
-
-
-def _add_measured(measured: Any) -> None:
-    measured.add_argument(
-        "--warm-up", metavar="D", default="0", help="ignore jobs submitted in the first D, such as 3d"
-    )
-    measured.add_argument("--drain", metavar="D", default="0", help="ignore jobs submitted in the last D")
-    measured.add_argument(
-        "--allow-infeasible", action="store_true", help="ignore jobs that can never run on the machine"
-    )
 
 
 def run_size(args: argparse.Namespace) -> int:
@@ -195,20 +132,8 @@ def _answered(args: argparse.Namespace, search: Callable[[dict[str, Any]], Answe
 
 def _options(args: argparse.Namespace, site: Site | None, tried: list[Evaluation]) -> dict[str, Any]:
     """Return the keywords of `size` and `headroom`, which append evaluations to `tried` as they are made."""
-    from simsched.formats.rfc.duration import parse_duration
-
     return {
-        **keywords_of(args, site),
-        "load": args.load,
-        "by": args.by,
-        "seeds": args.seeds,
-        "block": args.block,
-        "shake": args.shake,
-        "meet": args.meet,
-        "checks": args.checks,
-        "warm_up": parse_duration(args.warm_up, where="--warm-up"),
-        "drain": parse_duration(args.drain, where="--drain"),
-        "allow_infeasible": args.allow_infeasible,
+        **keywords_of(args, site, SizingRequest),
         "log_use": noted_use(args, site),
         "progress": tried.append if args.quiet or not sys.stderr.isatty() else _shown(tried),
     }

@@ -7,10 +7,12 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from simsched.cli.options.declared_flags import add_flags, flags_given
 from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
+from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:
     import argparse
@@ -42,19 +44,8 @@ def register(subparsers: Subparsers) -> None:
     )
     sweep.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
     sweep.add_argument("--resume", action="store_true", help="continue the study in DIR")
-    sweep.add_argument(
-        "--workers",
-        type=whole,
-        metavar="N",
-        help="number of processes on this machine (default one per core; 0: this process)",
-    )
-    where = sweep.add_mutually_exclusive_group()
-    where.add_argument(
-        "--scheduler", metavar="ADDRESS", help="use the workers of a Dask scheduler, such as tcp://host:8786"
-    )
-    where.add_argument(
-        "--hpc", metavar="SYSTEM", help="use executorlib within an allocation of flux or slurm"
-    )
+    add_flags(sweep, WorkerPlaces, "workers")
+    add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
     sweep.add_argument(
         "--retries",
         type=whole,
@@ -100,9 +91,7 @@ def _perform(study: Study, args: argparse.Namespace) -> int:
         result = sweep(
             study,
             args.output,
-            workers=args.workers,
-            scheduler=args.scheduler,
-            hpc=args.hpc,
+            **flags_given(args, WorkerPlaces),
             resume=args.resume,
             retries=args.retries,
             report=not args.no_report,

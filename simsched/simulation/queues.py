@@ -11,24 +11,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from simsched.declare.kinds import ANYTHING, SWITCH, ValueKind, by_name, text, whole
+from simsched.declare.table import table_of
 from simsched.errors import ConfigError
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
-from simsched.formats.rfc.duration import parse_time
+from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.simulation.weekly_hours import EXPECTED, WeeklyHours
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from simsched.formats.rfc.clock import Clock
     from simsched.formats.rfc.constraint import Constraint
     from simsched.simulation.weekly_hours import Window
-
-KEYS = ("requires", "hosts", "parent", "priority", "policy", "closed", "preempts", "enabled", "started")
-WHERE = ("requires", "hosts")
-DEFAULTS = ("duration", "queue")
-"""Attributes that a queue, or all queues, may set for jobs that do not set them."""
 
 INF = float("inf")
 MOST = 2**31
@@ -147,10 +144,12 @@ class Queues:
         """
         if not isinstance(document, dict) or not document:
             raise ConfigError("no queues", where=where, expected="queues.NAME = {requires, hosts, policy …}")
+        common = POLICY.read(policy or {}, "policy")
+        tables: dict[str, dict[str, Any]] = by_name(QUEUE).read(document, where)
         made: dict[str, Queue] = {}
-        common = _with_policy(Queue(""), policy or {}, "policy")
-        for name in document:
-            _make(name, document, made, (), where, common)
+        for name in tables:
+            _make(name, tables, made, (), where, _with_policy(Queue(""), common))
+        default = default or _of_jobs(common).get("queue")
         if default is not None and default not in made:
             raise ConfigError(
                 f"the default queue {default!r} does not exist", where=where, expected=", ".join(made)
@@ -160,7 +159,7 @@ class Queues:
 
 def _make(
     name: str,
-    document: Mapping[str, Any],
+    tables: Mapping[str, dict[str, Any]],
     made: dict[str, Queue],
     above: tuple[str, ...],
     where: str,
@@ -168,77 +167,39 @@ def _make(
 ) -> Queue:
     if name in made:
         return made[name]
-    place = f"{where}.{name}"
-    entry = document[name]
-    if not isinstance(entry, dict):
-        raise ConfigError("a queue is a table", where=place, expected=", ".join(KEYS))
-    _refuse_unknown(entry, KEYS, place)
-    base = replace(common, name=name)
-    parent = entry.get("parent")
-    if parent is not None:
-        if not isinstance(parent, str) or parent not in document or parent in (*above, name):
-            raise ConfigError(
-                f"the parent {parent!r} is not another queue", where=place, expected="another queue's name"
-            )
-        base = replace(_make(parent, document, made, (*above, name), where, common), name=name)
-    made[name] = _with_policy(
-        replace(
-            base,
-            constraint=base.constraint if entry.keys().isdisjoint(WHERE) else _constraint(entry, place),
-            priority=_integer(entry.get("priority", base.priority), f"{place}.priority"),
-            preempts=_flag(entry.get("preempts", base.preempts), f"{place}.preempts"),
-            closed=_closed(entry, base.closed, place),
-            enabled=_flag(entry.get("enabled", base.enabled), f"{place}.enabled"),
-        ),
-        entry.get("policy", {}),
-        f"{place}.policy",
-    )
+    entry, base = tables[name], common
+    if (parent := entry.get("parent")) is not None:
+        if not isinstance(parent, str) or parent not in tables or parent in (*above, name):
+            text = f"the parent {parent!r} is not another queue"
+            raise ConfigError(text, where=f"{where}.{name}", expected="another queue's name")
+        base = _make(parent, tables, made, (*above, name), where, common)
+    own: dict[str, Any] = {key: entry[key] for key in ("priority", "preempts", "enabled") if key in entry}
+    places = [entry[key] for key in ("requires", "hosts") if entry.get(key) is not None]
+    if "requires" in entry or "hosts" in entry:
+        own["constraint"] = rfc31.And(tuple(places)) if len(places) > 1 else next(iter(places), None)
+    queue = replace(base, name=name, closed=_closed(entry, base.closed), **own)
+    made[name] = _with_policy(queue, entry.get("policy", {}))
     return made[name]
 
 
-def _refuse_unknown(entry: Mapping[str, Any], known: Sequence[str], place: str) -> None:
-    if not isinstance(entry, dict):
-        raise ConfigError("not a table", where=place, expected=", ".join(known))
-    odd = next((key for key in entry if key not in known), None)
-    if odd is not None:
-        raise ConfigError(f"unknown key {odd!r}", where=place, expected=", ".join(known))
-
-
-def _constraint(entry: Mapping[str, Any], place: str) -> Constraint | None:
-    requires, hosts = entry.get("requires"), entry.get("hosts")
-    parts: list[Constraint] = []
-    if requires is not None:
-        if not isinstance(requires, list) or not all(isinstance(name, str) for name in requires):
-            raise ConfigError("requires is a list of properties", where=f"{place}.requires")
-        parts.append(rfc31.from_json({"properties": requires}, f"{place}.requires"))
-    if hosts is not None and hosts != "all":
-        parts.append(rfc31.Hosts(Hostlist.parse(str(hosts), where=f"{place}.hosts")))
-    if not parts:
+def _requires(value: Any, where: str) -> Constraint | None:
+    if value is None:
         return None
-    return parts[0] if len(parts) == 1 else rfc31.And(tuple(parts))
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise ConfigError("requires is a list of properties", where=where)
+    return rfc31.from_json({"properties": value}, where)
 
 
-def _integer(value: Any, place: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"{value!r} is not a whole number", where=place)
-    if abs(value) >= MOST:
-        raise ConfigError("the number is too large", where=place, expected=f"less than {MOST}")
-    return value
+def _hosts(value: Any, where: str) -> Constraint | None:
+    return None if value in (None, "all") else rfc31.Hosts(Hostlist.parse(str(value), where=where))
 
 
-def _flag(value: Any, place: str) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{value!r} is not true or false", where=place)
-    return value
-
-
-def _closed(entry: Mapping[str, Any], above: tuple[Window, ...], place: str) -> tuple[Window, ...]:
+def _closed(entry: Mapping[str, Any], above: tuple[Window, ...]) -> tuple[Window, ...]:
     """Return the times at which nothing of a queue starts; `above` are those of its parent."""
-    windows = _windows(entry["closed"], f"{place}.closed") if "closed" in entry else above
+    windows: tuple[Window, ...] = entry.get("closed", above)
     if "started" not in entry:
         return windows
-    started = _flag(entry["started"], f"{place}.started")
-    if not started:
+    if not entry["started"]:
         return STOPPED
     return () if windows == STOPPED else windows
 
@@ -284,33 +245,48 @@ def _merged(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return apart
 
 
-def _with_policy(queue: Queue, policy: Mapping[str, Any], place: str) -> Queue:
-    """Read limits and defaults: ``limits.duration``, ``limits.job-size.max.nnodes`` and the like."""
-    _refuse_unknown(policy, ("limits", "jobspec", "access", "scheduler"), place)
-    limits = policy.get("limits", {})
-    _refuse_unknown(limits, ("duration", "job-size"), f"{place}.limits")
-    if "duration" in limits:
-        # 0 means no limit: with it a queue lifts the limit for all queues
-        longest = parse_time(limits["duration"], where=f"{place}.limits.duration") or INF
-        queue = replace(queue, longest=longest)
+def _with_policy(queue: Queue, policy: Mapping[str, Any]) -> Queue:
+    """Return a queue with the limits of a policy, and its defaults for jobs."""
+    limits, system = policy.get("limits", {}), _of_jobs(policy)
     size = limits.get("job-size", {})
-    _refuse_unknown(size, ("max", "min"), f"{place}.limits.job-size")
-    most = _sizes(size.get("max", {}), queue.most, f"{place}.limits.job-size.max")
-    least = _sizes(size.get("min", {}), queue.least, f"{place}.limits.job-size.min")
-    queue = replace(queue, most=most, least=least)
-    system = policy
-    for key, known in (("jobspec", ("defaults",)), ("defaults", ("system",)), ("system", DEFAULTS)):
-        system = system.get(key, {})
-        place = f"{place}.{key}"
-        _refuse_unknown(system, known, place)
-    if "duration" in system:
-        seconds = parse_time(system["duration"], where=f"{place}.duration") or INF
-        queue = replace(queue, default_duration=seconds)
-    return queue
+    found: dict[str, Any] = {"most": size.get("max", {}), "least": size.get("min", {})}
+    for key, own in found.items():  # with -1 a queue has no limit, whatever is above
+        found[key] = {k: number for k, number in {**getattr(queue, key), **own}.items() if number != NO_LIMIT}
+    # 0 means no limit: with it a queue lifts the limit for all queues
+    found |= {"longest": limits["duration"] or INF} if "duration" in limits else {}
+    found |= {"default_duration": system["duration"] or INF} if "duration" in system else {}
+    return replace(queue, **found)
 
 
-def _sizes(value: Mapping[str, Any], above: Mapping[str, int], place: str) -> dict[str, int]:
-    """Return limits on sizes over those `above`; with -1 a queue has no limit, whatever is above."""
-    _refuse_unknown(value, tuple(SIZES), place)
-    given = {key: _integer(number, f"{place}.{key}") for key, number in value.items()}
-    return {key: number for key, number in {**above, **given}.items() if number != NO_LIMIT}
+def _of_jobs(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that a policy sets for jobs that do not set them."""
+    found: dict[str, Any] = policy.get("jobspec", {}).get("defaults", {}).get("system", {})
+    return found
+
+
+_NUMBER = whole(1 - MOST, MOST - 1)
+_SIZE = table_of(dict.fromkeys(SIZES, _NUMBER))
+_SYSTEM = table_of({"duration": seconds(), "queue": text()})
+POLICY = table_of(
+    {
+        "limits": table_of({"duration": seconds(), "job-size": table_of({"max": _SIZE, "min": _SIZE})}),
+        "jobspec": table_of({"defaults": table_of({"system": _SYSTEM})}),
+        "access": ANYTHING,
+        "scheduler": ANYTHING,
+    }
+)
+"""The table ``policy`` of a queue, or of all queues (RFC 33)."""
+QUEUE = table_of(
+    {
+        "requires": ValueKind(_requires, {"type": "array", "items": {"type": "string"}}),
+        "hosts": ValueKind(_hosts, {"type": "string"}),
+        "parent": ValueKind(ANYTHING.read, {"type": "string"}),
+        "priority": _NUMBER,
+        "policy": POLICY,
+        "closed": ValueKind(_windows, {"type": "array", "items": {"type": ["string", "array"]}}),
+        "preempts": SWITCH,
+        "enabled": SWITCH,
+        "started": SWITCH,
+    }
+)
+"""The table of one queue (RFC 33)."""

@@ -182,9 +182,9 @@ def preemption_rows(site: Site) -> list[tuple[str, ...]]:
     if rules is None:
         return []
     if rules.by == QOS:
-        preempts: dict[str, tuple[str, ...]] = dict(rules.preempts)
+        preempts = rules.preempts
         victims = (name for some in preempts.values() for name in some)
-        names = list(dict.fromkeys((*preempts, *dict(rules.named), *victims)))
+        names = list(dict.fromkeys((*preempts, *rules.tables, *victims)))
     else:
         queues = (queues_of(site) or Queues({})).queues
         preempts = {

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_callable, check_path, texts, wrong
+from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_rules import PolicyRules
-from simsched.study.stats import CONFIDENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from concurrent.futures import Executor
 
     from simsched.site.site import Site
+    from simsched.study.search_values import SearchRequest
 
 
 class SearchOptions(PolicyRules, total=False):
@@ -45,28 +45,6 @@ class SearchOptions(PolicyRules, total=False):
     runs: str | Path | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SearchRequest:
-    """The values of `SearchOptions` with their defaults; all rules are among the `options`."""
-
-    seed: int = 0
-    confidence: float = CONFIDENCE
-    transforms: tuple[str, ...] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    workers: int | None = None
-    scheduler: str | None = None
-    hpc: str | None = None
-    executor: Executor | None = None
-    runs: Path | None = None
-
-    @property
-    def places(self) -> dict[str, Any]:
-        """The keywords of `open_workers`."""
-        names = ("workers", "scheduler", "hpc", "executor")
-        return {name: getattr(self, name) for name in names}
-
-
 def fields_given(
     request: type[SearchRequest], keywords: Mapping[str, Any], site: Site | None
 ) -> dict[str, Any]:
@@ -81,18 +59,20 @@ def fields_given(
     from simsched.site.log_use import reading_on
     from simsched.study.spec.run_task import canonical_json
 
-    known = {item.name for item in fields(request)}
-    given = {name: value for name, value in keywords.items() if name in known}
-    check_number("seed", given.get("seed", 0), whole=True)
-    check_number("confidence", given.get("confidence", CONFIDENCE))
+    known = request.__struct_fields__
+    given = {name: value for name, value in keywords.items() if name in known and value is not None}
+    for field in fields_of(request).values():
+        if field.name in given:
+            given[field.name] = field.kind.read(given[field.name], field.name)
     for name in ("options", "reading"):
         check(name, given.get(name, {}), Mapping, "a mapping")
-    check_callable("progress", given.get("progress"))
-    if given.get("runs") is not None:
+    for name in ("progress", "log_use"):
+        check_callable(name, given.get(name))
+    if "runs" in given:
         check_path("runs", given["runs"])
         given["runs"] = Path(given["runs"])
     document = {str(key).replace("_", "-"): value for key, value in given.get("options", {}).items()}
-    keys = {option.field: key for key, option in OPTIONS.items()}
+    keys = {option.name: key for key, option in OPTIONS.items()}
     for name, value in keywords.items():
         if name not in known and value is not None:
             value = list(value) if isinstance(value, Iterator) else value  # noqa: PLW2901 (it is read once)
@@ -106,6 +86,7 @@ def fields_given(
     if site is not None:
         document = merged(site.config, document)
         given["reading"] = {"on_site": reading_on(site), **given.get("reading", {})}
+    given.setdefault("reading", {})
     given["options"] = document
     given["transforms"] = texts("transforms", given.get("transforms", ()))
     return given

@@ -258,3 +258,19 @@ def test_any_value_in_any_place_of_a_configuration_is_taken_or_refused(table):
         for odd in ODD:
             with contextlib.suppress(SimschedError):
                 make_config(**from_document(put(document, path, odd))).refuse_contradictions()
+
+
+def test_all_faults_of_a_configuration_are_printed_with_their_places(run, tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text(
+        'seed = -1\nordr = "fifo"\n[[limits]]\ncores = -2\n[[limits]]\nover = "kill"\nnodes = 1\n'
+    )
+    status, _, err = run("run", "tiny", "first-steps", "-o", tmp_path / "out", "--config", rules)
+    lines = err.replace(str(rules), "rules.toml").splitlines()
+    assert status == 2
+    assert lines[0].startswith("simsched: error: rules.toml: unknown key 'ordr'; did you mean order?")
+    assert lines[1:] == [
+        "  rules.toml: seed: -1 is out of range (expected a whole number of 0 or more)",
+        "  rules.toml: limits[0].cores: the limit is -2 (expected 0 or more, or -1 for no limit)",
+        "  rules.toml: limits[1].over: unknown value 'kill' (expected reject or hold)",
+    ]

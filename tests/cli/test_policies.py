@@ -12,7 +12,7 @@ from simsched.schedule.orders.priority_rules import FACTORS
 from simsched.schedule.policies.registry import POLICIES
 from simsched.schedule.predictors.predictor import PREDICTORS
 from simsched.simulation.limits.limit_kinds import KINDS
-from simsched.simulation.reservations.reservation_rules import KEYS, MEANINGS
+from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 from simsched.workload.transforms.steps import STEPS
 
 
@@ -25,7 +25,7 @@ def test_every_registry_is_listed(capsys):
     assert names["factors"] == list(FACTORS)
     assert names["limits"] == list(KINDS)
     assert set(names["predictors"]) == {"limit", *PREDICTORS}
-    assert set(names["reservations"]) == set(MEANINGS) <= set(KEYS)
+    assert names["reservations"] == list(AdvanceReservation.schema()["properties"])
     assert names["match-policies"] == list(MATCH_POLICIES)
     assert all(entry["text"] for listed in found.values() for entry in listed["entries"])
 

@@ -101,7 +101,7 @@ def test_strict_refuses_bad_records(inputs, capsys):
         (("--option", "extra"), "'extra' is not an option"),
         (("--option", "refresh=never"), "unknown value 'never' of refresh"),
         (("--option", "speed=11"), "queue policy 'easy'"),
-        (("--option", "pass=often"), "unknown value 'often' of passes"),
+        (("--option", "pass=often"), "passes: unknown value 'often'"),
         (("--seed", "-1"), "is not a whole number"),
         (("--audit", "--no-allocations"), "an audit needs the allocations"),
     ],

@@ -112,7 +112,6 @@ def test_the_progress_line_is_for_terminals(capsys, monkeypatch):
         (["nowhere.yaml", "-o", "out"], "nowhere.yaml: no such file"),
         (["study.yaml", "-o", "."], ".: this directory holds something that is not a study"),
         (["study.yaml", "-o", "study.yaml"], "study.yaml: this is a file"),
-        (["study.yaml", "-o", "out", "--hpc", "sge"], "--hpc: unknown system 'sge'"),
         (["study.yaml", "-o", "out", "--scheduler", "host"], "--scheduler: 'host' is not the address"),
         (
             ["study.yaml", "-o", "out", "--workers", "5000"],
@@ -127,6 +126,11 @@ def test_one_message_and_status_2(study, capsys, arguments, said):
     assert err.startswith(f"simsched: error: {said}")
     assert err.count("\n") == 1
     assert not (study / "out").exists()
+
+
+def test_an_unknown_system_names_the_known_ones(study, capsys):
+    assert main(["sweep", "study.yaml", "-o", "out", "--hpc", "sge"]) == 2
+    assert "--hpc: invalid choice: 'sge' (choose from flux, slurm)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", ["", "# nothing\n", "null\n", "[]\n", "a: b: c\n", "\0"])

@@ -144,7 +144,7 @@ def test_the_rule_for_jobs_without_a_limit_is_an_option(tmp_path, capsys):
     for words, result in (([], "FAILED"), (["--no-limit", "queue"], "COMPLETED")):
         assert main([*command, f"{tmp_path}/{result}", *words]) == 0
         assert load_run(tmp_path / result).jobs["result"].tolist() == [result]
-    with pytest.raises(SimschedError, match="unknown value 'never' of no_limit"):
+    with pytest.raises(SimschedError, match="no-limit: unknown value 'never'"):
         from_document({"no-limit": "never"}) and run(machine(1), no_limit="never")
 
 
@@ -248,11 +248,11 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
     ("document", "message"),
     [
         ({"ordr": "fifo"}, "unknown key 'ordr'"),
-        ({"seed": "x"}, "not a value of seed"),
-        ({"order": 3}, "not a value of order"),
+        ({"seed": "x"}, "seed: 'x' is not a whole number"),
+        ({"order": 3}, "order: 3 is not a name"),
         ({"failures": 3}, "failures is not a text"),
         ({"queues": []}, "no queues"),
-        ({"queues": {"a": 3}}, "a queue is a table"),
+        ({"queues": {"a": 3}}, "queues.a: 3 is not a table"),
         ({"queues": {"a": {"require": []}}}, "unknown key 'require'"),
         ({"queues": {"a": {"requires": "x"}}}, "list of properties"),
         ({"queues": {"a": {"parent": "b"}}}, "the parent 'b' is not another queue"),
@@ -267,7 +267,7 @@ def test_a_virtual_queue_may_be_everywhere_and_always_open():
         ({"policy": {}}, "no queues"),
         ({"queues": {"a": {}}, "policy": {"limit": {}}}, "unknown key 'limit'"),
         ({"queues": {"a": {"parent": []}}}, "is not another queue"),
-        ({"queues": {"a": {"priority": 10**30}}}, "too large"),
+        ({"queues": {"a": {"priority": 10**30}}}, "is out of range"),
         ({"queues": {"a": {"policy": {"jobspec": None}}}}, "not a table"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"sistem": {}}}}}}}, "unknown key 'sistem'"),
         ({"queues": {"a": {"policy": {"jobspec": {"defaults": {"system": 3}}}}}}, "not a table"),

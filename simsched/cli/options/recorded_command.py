@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.options.run_options import NAMES
 from simsched.cli.options.workloads import READING
 from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.simulation.options.plain_options import PlainOptions
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from simsched.simulation.record.run_origin import Origin
 
-RULES = (*NAMES, "epilog", "kill_grace", "failures", "outages", "config", "option")
+RULES = (*PlainOptions.__struct_fields__, "outages", "config", "option")
 """Arguments that change the rules of a run."""
 
 

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.options.workloads import whole
+from simsched.cli.options.declared_flags import add_flags, flags_given
 from simsched.cli.support.messages import note
+from simsched.simulation.options.plain_options import PlainOptions
 
 if TYPE_CHECKING:
     import argparse
 
     from simsched.formats.rfc.clock import When
     from simsched.site.site import Site
-
-NAMES = (
-    *("queue_policy", "match_policy", "order", "seed", "overrun", "think_times", "on_failure", "no_limit"),
-    "predictor",
-)
-"""Arguments whose values need no reading."""
 
 COMMAND_LINE = "the command line"
 """The place of options in messages."""
@@ -29,56 +24,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
     rules.add_argument(
         "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )
-    rules.add_argument(
-        "--queue-policy",
-        metavar="Q",
-        help="queue policy: fcfs, easy, easy++, conservative, slurm … (default easy); or recorded, the "
-        "starts of the log",
-    )
-    rules.add_argument(
-        "--match-policy", metavar="M", help="match policy: first, lonode, bestfit … (default first)"
-    )
-    rules.add_argument(
-        "--order", metavar="O", help="order of the queue: fifo, priority, sjf, wfp3 … (default fifo)"
-    )
-    rules.add_argument(
-        "--predictor",
-        metavar="P",
-        help="run times by which plans are made: limit, last-two, quantile(P, N), perfect (default limit)",
-    )
-    _add_conditions(rules)
-    rules.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
-        "simulation (passes=event, candidates=actual); may be repeated",
-    )
-
-
-def _add_conditions(rules: argparse._ArgumentGroup) -> None:
-    """Add the options about jobs and nodes, whatever the policies."""
-    rules.add_argument("--seed", metavar="S", type=whole, help="seed of every random choice (default 0)")
-    rules.add_argument(
-        "--overrun",
-        choices=("timeout", "allow"),
-        help="end a job at the end of its requested time, or let it run on (default timeout, and allow for "
-        "--queue-policy recorded)",
-    )
-    rules.add_argument(
-        "--kill-grace",
-        metavar="D",
-        help="let a job run on for D, such as 5m, beyond its requested time before it is ended (default 0)",
-    )
-    rules.add_argument(
-        "--think-times",
-        choices=("ignore", "honour"),
-        help="ignore think times after the preceding job, or wait for them (default ignore)",
-    )
-    rules.add_argument(
-        "--epilog", metavar="E", help="time that a node needs for cleanup after a job: 30s, or 10s..2m"
-    )
+    add_flags(rules, PlainOptions)
     rules.add_argument(
         "--outages",
         metavar="FILE",
@@ -86,17 +32,12 @@ def _add_conditions(rules: argparse._ArgumentGroup) -> None:
         "dates",
     )
     rules.add_argument(
-        "--failures", metavar="F", help="random failures of nodes: mtbf=30d,mttr=4h[,shape=0.7]"
-    )
-    rules.add_argument(
-        "--on-failure",
-        choices=("requeue", "fail"),
-        help="requeue the jobs of a failed node, or let them fail (default requeue)",
-    )
-    rules.add_argument(
-        "--no-limit",
-        choices=("queue", "reject"),
-        help="give a job without a duration the limit of its queue, or reject it (default queue)",
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
+        "simulation (passes=event, candidates=actual); may be repeated",
     )
 
 
@@ -132,18 +73,14 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
         make_config,
         merged,
         options_note,
-        read_epilog,
     )
 
     simulation, policy = _options(args)
     found = _config(args.config) if args.config else {}
     if site is not None:
         found = dict(site.config)
-    if args.epilog:
-        read_epilog(args.epilog, "--epilog")
-    given = {name: getattr(args, name) for name in (*NAMES, "epilog", "kill_grace", "failures")}
-    given = {name: value for name, value in given.items() if value is not None} | simulation
-    changes: dict[str, Any] = {name.replace("_", "-"): value for name, value in given.items()}
+    given = flags_given(args, PlainOptions)
+    changes = {name.replace("_", "-"): value for name, value in given.items()} | simulation
     if args.outages:
         changes["outages"] = [*_listed(found.get("outages", [])), *_outages(args.outages)]
     if policy:
@@ -157,20 +94,21 @@ def rules_document(args: argparse.Namespace, site: Site | None = None) -> dict[s
 
 def _options(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the values of ``--option``: those of the simulation, and those of the queue policy."""
+    from simsched.declare.table import fields_of
     from simsched.errors import ConfigError
-    from simsched.simulation.options.run_config import CHOICES
 
+    known = fields_of(PlainOptions)
     simulation: dict[str, Any] = {}
     policy: dict[str, Any] = {}
     for text in args.option:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise ConfigError(f"{text!r} is not an option", where="--option", expected="KEY=VALUE")
-        name = "passes" if key == "pass" else key.replace("-", "_")
-        if name in CHOICES:
+        name = "passes" if key == "pass" else key.replace("_", "-")
+        if name in known and known[name].kind.choices:
             simulation[name] = value
         else:
-            policy[name] = value  # the queue policy checks its own options
+            policy[key.replace("-", "_")] = value  # the queue policy checks its own options
     return simulation, policy
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
+from simsched.cli.options.declared_flags import add_flags, flags_given
 from simsched.cli.options.run_options import add_rules, rules_document
-from simsched.cli.options.workloads import READING, add_reading, whole
+from simsched.cli.options.workloads import READING, add_reading
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
+from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:
     import argparse
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from simsched.folders import Layout, StagedFolder
     from simsched.site.site import Site
+    from simsched.study.search_values import SearchRequest
 
 FORMATS = ("text", "json", "csv")
 
@@ -45,28 +48,9 @@ def add_output(parser: argparse.ArgumentParser, files: str) -> None:
     parser.add_argument("--quiet", action="store_true", help="print neither progress nor notes on the inputs")
 
 
-def add_confidence(place: Any) -> None:
-    """Add the confidence of intervals."""
-    place.add_argument(
-        "--confidence", metavar="P", type=float, default=0.95, help="confidence of intervals (default 0.95)"
-    )
-
-
 def add_work(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose the workers, the rules of a run, and how the workload is read."""
-    place = parser.add_argument_group("workers")
-    place.add_argument(
-        "--workers",
-        metavar="N",
-        type=whole,
-        help="number of processes on this machine (default one per core; 0: this process)",
-    )
-    place.add_argument(
-        "--scheduler", metavar="ADDRESS", help="use the workers of a Dask scheduler, such as tcp://host:8786"
-    )
-    place.add_argument(
-        "--hpc", choices=("flux", "slurm"), help="use executorlib within an allocation of Flux or Slurm"
-    )
+    add_flags(parser.add_argument_group("workers"), WorkerPlaces)
     add_rules(parser)
     add_reading(parser)
 
@@ -79,18 +63,15 @@ def check_output(args: argparse.Namespace) -> None:
         raise ConfigError("there is no directory for the runs", where="--runs", expected="-o DIR")
 
 
-def keywords_of(args: argparse.Namespace, site: Site | None) -> dict[str, Any]:
-    """Return the keywords that all searches share, without ``runs``."""
+def keywords_of(args: argparse.Namespace, site: Site | None, request: type[SearchRequest]) -> dict[str, Any]:
+    """Return the keywords of a search, without ``runs``."""
     options = rules_document(args, site)
     return {
+        **flags_given(args, request),
         "seed": options.pop("seed", 0),
-        "confidence": args.confidence,
         "transforms": tuple(args.transform),
         "reading": {name: getattr(args, name) for name in READING if name != "transform"},
         "options": options,
-        "workers": args.workers,
-        "scheduler": args.scheduler,
-        "hpc": args.hpc,
     }
 
 

@@ -71,6 +71,11 @@ def text_of(error: Exception) -> str:
     return _os_error_text(error) if isinstance(error, OSError) else str(error)
 
 
+def others_of(error: Exception) -> str:
+    """Return the further faults of an error, one per line after a line end; nothing for a single fault."""
+    return "".join(f"\n  {fault}" for fault in getattr(error, "others", ()))
+
+
 def trace_of(error: Exception) -> str:
     """Return the traceback of a plug-in in an error, indented, after a line end; nothing for other errors."""
     trace = getattr(error, "trace", "")

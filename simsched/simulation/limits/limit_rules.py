@@ -24,6 +24,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from simsched.declare.kinds import SWITCH, ValueKind, choice, listed, names, whole
+from simsched.declare.table import read_keys
 from simsched.errors import ConfigError, did_you_mean
 from simsched.simulation.limits.limit_kinds import KINDS, NAMES, NO_LIMIT, RUNNING, SUBMITTED
 
@@ -39,9 +41,6 @@ ANY = "*"
 
 JOB = "job"
 """The value of ``each`` for limits on single jobs."""
-
-OVER = ("reject", "hold")
-KEYS = (*DIMENSIONS, "each", *KINDS, "level", "over", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +130,36 @@ class LimitRule:
         found |= dict(self.most)
         if self.level is not None:
             found["level"] = self.level
-        if self.over != OVER[0]:
+        if self.over != "reject":
             found["over"] = self.over
         return found | ({"blocks": True} if self.blocks else {})
+
+
+def _scopes(value: Any, where: str) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    known = (*DIMENSIONS, JOB)
+    if not isinstance(given, list | tuple):
+        raise ConfigError(f"{value!r} is not a scope", where=where, expected=", ".join(known))
+    for name in given:
+        if name not in known:
+            text = f"unknown scope {name!r}{did_you_mean(str(name), known)}"
+            raise ConfigError(text, where=where, expected=", ".join(known))
+    if JOB in given and len(set(given)) > 1:
+        raise ConfigError("a limit per job counts nothing else apart", where=where, expected='each = "job"')
+    return tuple(name for name in known if name in given)
+
+
+_NAMES = names()
+_MOST = {"type": ["number", "string"]}
+KEYS: dict[str, ValueKind] = {
+    **dict.fromkeys(DIMENSIONS, _NAMES),
+    "each": ValueKind(_scopes, _NAMES.schema),
+    **{key: ValueKind(kind.read, _MOST | {"description": kind.meaning}) for key, kind in KINDS.items()},
+    "level": whole(what="a level", expected="a number from 0 on"),
+    "over": choice("reject", "hold"),
+    "blocks": SWITCH,
+}
+"""Key of a table → its kind."""
 
 
 def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
@@ -145,11 +171,10 @@ def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
         for an unknown key, a value of a wrong type, options that contradict each other, and a limit that is
         given twice.
     """
-    given = [value] if isinstance(value, Mapping | LimitRule) else value
-    if not isinstance(given, list | tuple):
-        raise ConfigError("limits is not a list of tables", where=where, expected="[[limits]]")
-    many = len(given) > 1
-    rules = tuple(_rule(item, f"{where}[{at}]" if many else where) for at, item in enumerate(given))
+    single = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    if isinstance(single, Mapping | LimitRule):  # one table has no number
+        return (_rule(single, where),)
+    rules: tuple[LimitRule, ...] = listed(ValueKind(_rule), expected="[[limits]]").read(value, where)
     _refuse_repeats(rules)
     return rules
 
@@ -157,57 +182,12 @@ def read_limits(value: Any, where: str) -> tuple[LimitRule, ...]:
 def _rule(item: Any, where: str) -> LimitRule:
     if isinstance(item, LimitRule):
         return item
-    if not isinstance(item, Mapping):
-        raise ConfigError("a limit is not a table", where=where, expected=", ".join(KEYS))
-    table = {str(key).replace("_", "-"): value for key, value in item.items()}
-    for key in table:
-        if key not in KEYS:
-            raise ConfigError(
-                f"unknown key {key!r}{did_you_mean(key, KEYS)}", where=where, expected=", ".join(KEYS)
-            )
-    names = tuple((name, _names(table[name], f"{where}.{name}")) for name in DIMENSIONS if name in table)
-    each = _each(table.get("each", ()), f"{where}.each")
-    most = tuple(
-        (key, kind.read(table[key], f"{where}.{key}")) for key, kind in KINDS.items() if key in table
-    )
-    over, blocks = table.get("over", OVER[0]), table.get("blocks", False)
-    if over not in OVER:
-        raise ConfigError(f"unknown value {over!r}", where=f"{where}.over", expected=" or ".join(OVER))
-    if not isinstance(blocks, bool):
-        raise ConfigError(f"{blocks!r} is not true or false", where=f"{where}.blocks")
-    level = table.get("level")
-    if level is not None and (not isinstance(level, int) or isinstance(level, bool) or level < 0):
-        raise ConfigError(f"{level!r} is not a level", where=f"{where}.level", expected="a number from 0 on")
-    rule = LimitRule(names, each, most, over, blocks, level, where)
+    table = read_keys(item, where, KEYS)
+    named = tuple((key, table.pop(key)) for key in DIMENSIONS if key in table)
+    most = tuple((key, table.pop(key)) for key in KINDS if key in table)
+    rule = LimitRule(named, table.pop("each", ()), most, **table, where=where)
     _refuse_contradictions(rule)
     return rule
-
-
-def _names(value: Any, where: str) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not given:
-        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text, or a list of texts")
-    for name in given:
-        if not isinstance(name, str) or not name:
-            raise ConfigError(f"{name!r} is not a name", where=where, expected="a text")
-    return tuple(dict.fromkeys(given))
-
-
-def _each(value: Any, where: str) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple):
-        raise ConfigError(f"{value!r} is not a scope", where=where, expected=", ".join((*DIMENSIONS, JOB)))
-    for name in given:
-        if name not in (*DIMENSIONS, JOB):
-            known = (*DIMENSIONS, JOB)
-            raise ConfigError(
-                f"unknown scope {name!r}{did_you_mean(str(name), known)}",
-                where=where,
-                expected=", ".join(known),
-            )
-    if JOB in given and len(set(given)) > 1:
-        raise ConfigError("a limit per job counts nothing else apart", where=where, expected='each = "job"')
-    return (JOB,) if JOB in given else tuple(name for name in DIMENSIONS if name in given)
 
 
 def _refuse_contradictions(rule: LimitRule) -> None:

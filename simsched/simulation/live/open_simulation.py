@@ -468,5 +468,5 @@ class OpenSimulation(NodeCommands, RunSession):
         changes = self._nodes.outages()
         if changes:
             times["live"] = True
-        config = replace(self.config, outages=(*self.config.outages, *changes))
+        config = self.config.replace(outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)

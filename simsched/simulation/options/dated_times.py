@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
-from simsched.simulation.outages.outages import DatedOutage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +57,7 @@ def span_of(workload: Workload) -> str:
 def notes_on_outages(outages: Iterable[Outage], workload: Workload) -> Iterator[str]:
     """Yield a sentence if outages with dates are before the workload, or after its last submission."""
     clock = workload.clock
-    dated = [outage for outage in outages if isinstance(outage, DatedOutage)]
+    dated = [outage for outage in outages if outage.dates is not None]
     if clock is None or not dated:
         return
     found = [outage.on_clock(clock) for outage in dated]

@@ -1,6 +1,6 @@
 """`RunConfig`: every choice that makes one run differ from another, and the one reader of them.
 
-`OPTIONS` is the table of all options.  The command line, configuration files, studies, checkpoints
+The fields are the table of all options.  The command line, configuration files, studies, checkpoints
 and Python callers all go through it: `from_document` reads plain data, `make_config` reads the
 arguments of Python callers, and both use the same reader for each option.
 """
@@ -8,40 +8,33 @@ arguments of Python callers, and both use the same reader for each option.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from math import ceil, floor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.arguments import check_whole
-from simsched.errors import ConfigError, SimschedError, did_you_mean
-from simsched.formats.rfc.duration import MAX_SECONDS, parse_time
+import msgspec
+
+from simsched.declare.kinds import ANYTHING, ValueKind, by_name
+from simsched.declare.table import fields_of, read_keys, table_of
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.formats.rfc.idset import Idset
 from simsched.match.named_targets import targets_of
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.schedule.orders.priority_rules import read_rules
+from simsched.schedule.orders.priority_rules import PriorityRules, read_rules
 from simsched.simulation.licences.licence_pools import Licences, read_licences
+from simsched.simulation.limits.limit_rules import KEYS as LIMIT_KEYS
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits, refuse_closed
-from simsched.simulation.outages.outages import Failures, Outage, read_outages
-from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
-from simsched.simulation.preemption.preemption_rules import (
-    PreemptionRules,
-    read_preemption,
-    refuse_idle_rules,
-)
-from simsched.simulation.queues import Queues
+from simsched.simulation.options.plain_options import PlainOptions
+from simsched.simulation.outages.outages import Outage, read_outages
+from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
+from simsched.simulation.preemption.preemption_rules import PreemptionRules, refuse_idle_rules
+from simsched.simulation.queues import QUEUE, Queues
 from simsched.simulation.reservations.reservation_rules import AdvanceReservation, read_reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from simsched.formats.rfc.clock import Clock
     from simsched.graph.index.index import Index
-    from simsched.match.policies.policy import MatchPolicy
-    from simsched.schedule.orders.priority_rules import PriorityRules
-    from simsched.schedule.orders.ranking import JobOrder
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.schedule.predictors.predictor import RunTimePredictor
 
 POLICY, POLICY_OPTIONS = "queue-policy", "policy-options"
 """Keys of a document: the queue policy, and the options of queue policies."""
@@ -52,47 +45,61 @@ RECORDED = "recorded"
 """The queue policy that plays the starts of a log."""
 SLURM = "slurm"
 """The queue policy that schedules as Slurm does."""
-CHOICES = {
-    "overrun": ("timeout", "allow"),
-    "passes": ("instant", "event"),
-    "candidates": ("requested", "actual"),
-    "think_times": ("ignore", "honour"),
-    "on_failure": ("requeue", "fail"),
-    "no_limit": ("queue", "reject"),
+
+
+def _policy_options(value: Any, where: str) -> dict[str, Any]:
+    """Return options of queue policies: plain ones, and a table for each policy that has its own.
+
+    Names of options are spelt with ``-`` or ``_``; the policy reads texts.
+    """
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise ConfigError(
+            f"{value!r} is not a mapping of options of a queue policy", where=where, expected="name → value"
+        )
+    return {
+        **{name.replace("-", "_"): item for name, item in value.items() if not isinstance(item, Mapping)},
+        **{
+            name: _policy_options(item, f"{where}.{name}")
+            for name, item in value.items()
+            if isinstance(item, Mapping)
+        },
+    }
+
+
+def _queues(value: Any, where: str) -> Queues:
+    return value if isinstance(value, Queues) else Queues.from_dict(value, where=where)
+
+
+def _plain(value: Any) -> Any:
+    return None if value is None else value.to_dict()
+
+
+def _list(read: Any, item: Mapping[str, Any]) -> ValueKind:
+    schema = {"type": "array", "items": item}
+    return ValueKind(read, schema, lambda rules: [rule.to_dict() for rule in rules])
+
+
+PolicyOptions = ValueKind(_policy_options, {"type": "object"}, dict)
+NamedQueues = ValueKind(
+    _queues, by_name(QUEUE).schema, lambda queues: queues and list(map(str, queues.queues))
+)
+Priority = ValueKind(read_rules, {"type": "object"}, _plain)
+LicenceTable = ValueKind(read_licences, {"type": ["object", "string"]}, _plain)
+IF_USED = {
+    *("predictor", "kill_grace", "limits", "priority", "preemption", "job_checkpoints", "licenses"),
+    "reservations",
 }
+"""Options that ``run.json`` has only if they are used."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunConfig:
+class RunConfig(PlainOptions, frozen=True, kw_only=True):
     """The rules of one run.
 
     Attributes
     ----------
-    queue_policy, queue_options : the policy, by name or as an object, and its own options.
-    order : the job order, by name or as an object.
-    match_policy : which of several possible matches is taken, by name or as an object.
-    seed : of every random choice.
-    overrun : ``timeout`` ends a job at its requested duration; ``allow`` lets it run on; None: ``allow``
-        under the queue policy ``recorded``, which plays the ends of the log too, and ``timeout`` otherwise.
-    kill_grace : seconds for which a job may run on beyond its requested duration before ``timeout`` ends it
-        (Slurm's ``OverTimeLimit``). Plans go by the requested duration.
-    passes : ``instant``: one scheduling pass after all events of an instant; ``event``: one
-        after each event; None: ``event`` if candidates are judged by their ``actual`` durations,
-        as in CQSim, and ``instant`` otherwise.
-    candidates : the durations by which backfill candidates are judged: the ``requested`` ones, or the
-        ``actual`` ones that no scheduler can know.
-    think_times : ``honour`` lets a job become eligible only its think time after the end of the
-        job that precedes it (SWF columns 17 and 18).
-    epilog : least and most seconds that a target needs to clean up after a job; each target that
-        is done gives back its shard of the job's resources at once.
-    queues : named queues after RFC 33; None: one queue for all.
+    queue_options : options of the queue policy, and a table for each other policy that has its own.
+    queues : named queues with their limits and constraints (RFC 33); None: one queue for all.
     outages : times at which targets fail, are drained or are kept free for maintenance.
-    failures : how targets fail by chance, or None.
-    on_failure : whether a job on a target that fails is queued again or ends there.
-    predictor : the run times by which plans are made: the ``limit`` of each job, or predictions, by name or
-        as an object (see `schedule.predictors`). Limits end jobs under each predictor.
-    no_limit : whether a job without a requested duration gets the limit of its ``queue``, if that
-        has one and no default, or a ``reject``.
     limits : limits of users, accounts, queues, QoS and all jobs.
     priority : the factors of the order ``multifactor``; other orders do not use them.
     preemption : which jobs preempt others, and what becomes of the victims; None: only jobs with
@@ -102,59 +109,33 @@ class RunConfig:
     reservations : nodes that are kept at a time for the jobs that name them; none under ``recorded``.
     """
 
-    queue_policy: str | QueuePolicy = DEFAULT_POLICY
-    match_policy: str | MatchPolicy = "first"
-    order: str | JobOrder = "fifo"
-    seed: int = 0
-    overrun: str | None = None
-    passes: str | None = None
-    candidates: str = "requested"
-    think_times: str = "ignore"
-    epilog: tuple[float, float] = (0, 0)
-    queues: Queues | None = None
-    outages: tuple[Outage, ...] = ()
-    failures: Failures | None = None
-    on_failure: str = "requeue"
-    no_limit: str = "queue"
-    predictor: str | RunTimePredictor = "limit"
-    queue_options: Mapping[str, Any] = field(default_factory=dict)
-    limits: tuple[LimitRule, ...] = ()
-    priority: PriorityRules | None = None
+    queue_options: Annotated[Mapping[str, Any], PolicyOptions] = msgspec.field(
+        name=POLICY_OPTIONS, default_factory=dict
+    )
+    queues: Annotated[Queues | None, NamedQueues] = None
+    outages: Annotated[tuple[Outage, ...], _list(read_outages, Outage.schema())] = ()
+    limits: Annotated[tuple[LimitRule, ...], _list(read_limits, table_of(LIMIT_KEYS).schema)] = ()
+    priority: Annotated[PriorityRules | None, Priority] = None
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
-    licenses: Licences | None = None
-    reservations: tuple[AdvanceReservation, ...] = ()
-    kill_grace: float = 0
+    licenses: Annotated[Licences | None, LicenceTable] = None
+    reservations: Annotated[
+        tuple[AdvanceReservation, ...], _list(read_reservations, AdvanceReservation.schema())
+    ] = ()
 
     def __post_init__(self) -> None:
+        found: dict[str, Any] = {}
         if self.plays_log:  # its starts had to do with both; a site is played as it is
-            object.__setattr__(self, "preemption", None)
-            object.__setattr__(self, "reservations", ())
+            found = {"preemption": None, "reservations": ()}
         if self.overrun is None:
-            object.__setattr__(self, "overrun", "allow" if self.plays_log else "timeout")
+            found["overrun"] = "allow" if self.plays_log else "timeout"
         if self.passes is None:
-            object.__setattr__(self, "passes", "event" if self.candidates == "actual" else "instant")
-        for option, accepted in CHOICES.items():
-            value = getattr(self, option)
-            if value not in accepted:
-                meant = did_you_mean(value, accepted) if isinstance(value, str) else ""
-                raise ConfigError(f"unknown value {value!r} of {option}{meant}", expected=", ".join(accepted))
+            found["passes"] = "event" if self.candidates == "actual" else "instant"
+        for name, value in found.items():
+            msgspec.structs.force_setattr(self, name, value)
         if self.candidates == "actual" and self.predictor != "limit":
             raise ConfigError(
                 f"candidates=actual with the predictor {name_of(self.predictor)}", expected="one of the two"
-            )
-        self._refuse_times()
-
-    def _refuse_times(self) -> None:
-        """Raise a `ConfigError` for times and a seed that are out of range."""
-        least, most = self.epilog
-        if not 0 <= least <= most <= MAX_SECONDS:
-            raise ConfigError(
-                f"an epilog from {least} to {most} s", expected=f"0 <= least <= most <= {MAX_SECONDS:g} s"
-            )
-        if not 0 <= self.kill_grace <= MAX_SECONDS:
-            raise ConfigError(
-                f"a kill grace of {self.kill_grace} s", expected=f"0 to {MAX_SECONDS:g} s, such as 5m"
             )
         for outage in self.outages:
             if not -MAX_SECONDS <= outage.start < outage.end or MAX_SECONDS < outage.end < float("inf"):
@@ -162,8 +143,6 @@ class RunConfig:
                     f"an outage from {outage.start} to {outage.end} s",
                     expected=f"an end after the start, at most {MAX_SECONDS:g} s, or inf",
                 )
-        if least < most and ceil(least) > floor(most):
-            raise ConfigError(f"no whole second from {least} to {most} s", where="epilog")
 
     def refuse_contradictions(self) -> None:
         """Raise a `ConfigError` for options that exclude each other, or need another one.
@@ -192,7 +171,7 @@ class RunConfig:
         reservations = tuple(one for given in self.reservations if (one := given.on_clock(clock)) is not None)
         if outages == self.outages and queues is self.queues and reservations == self.reservations:
             return self
-        return replace(self, outages=outages, queues=queues, reservations=reservations)
+        return self.replace(outages=outages, queues=queues, reservations=reservations)
 
     def on_machine(self, index: Index) -> RunConfig:
         """Return the configuration with the hosts of outages as ranks of a machine.
@@ -203,22 +182,22 @@ class RunConfig:
             For ranks and hosts that the machine does not have.
         """
         outages = tuple(
-            replace(one, ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
+            one.replace(ranks=Idset.from_ids(index.ranks[found].tolist()), hosts="")
             if one.hosts and (found := targets_of(index, one.ranks, one.hosts))
             else one
             for one in self.outages
         )
-        return replace(self, outages=outages) if outages != self.outages else self
+        return self.replace(outages=outages) if outages != self.outages else self
 
     @property
     def plays_log(self) -> bool:
         """Whether jobs start when the log says, and not when a scheduler decides."""
-        return self.queue_policy == RECORDED
+        return bool(self.queue_policy == RECORDED)
 
     @property
     def schedules_as_slurm(self) -> bool:
         """Whether all queues are one, and reservations are for whole targets, as in Slurm."""
-        return self.queue_policy == SLURM
+        return bool(self.queue_policy == SLURM)
 
     @property
     def suspends(self) -> bool:
@@ -227,56 +206,11 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the configuration as plain data, for ``run.json``."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain["queue_options"] = dict(self.queue_options)
-        plain.update((name, name_of(plain[name])) for name in BY_NAME)
-        if self.predictor == "limit":
-            del plain["predictor"]  # as before there were predictors
-        plain["priority"] = self.priority and self.priority.to_dict()
-        if plain["priority"] is None:
-            del plain["priority"]
-        for name in ("preemption", "job_checkpoints", "licenses"):
-            rules = plain.pop(name)
-            if rules is not None:
-                plain[name] = rules.to_dict()
-        plain["reservations"] = [one.to_dict() for one in self.reservations]
-        if not self.reservations:
-            del plain["reservations"]
-        if not self.kill_grace:
-            del plain["kill_grace"]  # likewise
-        plain["queues"] = self.queues and [str(name) for name in self.queues.queues]
-        plain["limits"] = [rule.to_dict() for rule in self.limits]
-        if not self.limits:  # as in the records of runs before there were limits
-            del plain["limits"]
-        plain["failures"] = self.failures and asdict(self.failures)
-        plain["outages"] = [{**_plain(outage), "ranks": str(outage.ranks)} for outage in self.outages]
-        return plain
-
-
-def _plain(outage: Outage) -> dict[str, Any]:
-    return {f.name: getattr(outage, f.name) for f in fields(outage) if f.name != "hosts" or outage.hosts}
-
-
-# -- the readers of single options: plain data, or a value that is one already ----------------------
-
-
-def _policy_options(value: Any, where: str) -> dict[str, Any]:
-    """Return options of queue policies: plain ones, and a table for each policy that has its own.
-
-    Names of options are spelt with ``-`` or ``_``; the policy reads texts.
-    """
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise ConfigError(
-            f"{value!r} is not a mapping of options of a queue policy", where=where, expected="name → value"
-        )
-    return {
-        **{name.replace("-", "_"): item for name, item in value.items() if not isinstance(item, Mapping)},
-        **{
-            name: _policy_options(item, f"{where}.{name}")
-            for name, item in value.items()
-            if isinstance(item, Mapping)
-        },
-    }
+        return {
+            one.name: one.kind.write(getattr(self, one.name))
+            for one in OPTIONS.values()
+            if one.name not in IF_USED or getattr(self, one.name) != one.default
+        }
 
 
 def _check_other_policies(policy: str | QueuePolicy | None, options: Mapping[str, Any]) -> None:
@@ -366,90 +300,12 @@ def _deep(base: Mapping[str, Any], over: Mapping[str, Any], *, nested: bool = Fa
     return made
 
 
-def read_epilog(value: Any, where: str) -> tuple[float, float]:
-    """Read ``30s``, or ``10s..2m`` or two values for whole seconds drawn from that range.
-
-    Raises
-    ------
-    ConfigError, FormatError
-        For a text of neither form.
-    """
-    if isinstance(value, tuple | list) and len(value) == 2:
-        first, last = (parse_time(one, where=where) for one in value)
-    else:
-        least, dots, most = str(value).partition("..")
-        first = parse_time(least, where=where)
-        last = parse_time(most, where=where) if dots else first
-    if not first <= last < float("inf"):
-        raise ConfigError(f"{value!r} is not a valid epilog", where=where, expected="30s, or 10s..2m")
-    return first, last
-
-
-def _kill_grace(value: Any, where: str) -> float:
-    if isinstance(value, bool):
-        raise ConfigError(f"{value!r} is not a duration", where=where, expected="a duration, such as 5m")
-    return parse_time(value, where=where)
-
-
-def _failures(value: Any, where: str) -> Failures | None:
-    if isinstance(value, Failures | None):
-        return value
-    if not isinstance(value, str):
-        raise ConfigError("failures is not a text", where=where, expected="mtbf=30d,mttr=4h")
-    return Failures.parse(value)
-
-
-def _outages(value: Any, where: str) -> tuple[Outage, ...]:
-    given = list(value) if isinstance(value, list | tuple) else value
-    if isinstance(given, list) and all(isinstance(outage, Outage) for outage in given):
-        return tuple(given)
-    return read_outages(given, where)
-
-
-def _queues(value: Any, where: str) -> Queues | None:
-    return value if isinstance(value, Queues | None) else Queues.from_dict(value, where=where)
-
-
-class RunOption(NamedTuple):
-    """One option: its field of `RunConfig`, its type in a document, and its reader if it needs one."""
-
-    field: str
-    kind: type = str
-    read: Callable[[Any, str], Any] | None = None
-
-
-#: Key in a document → option; keys may also be spelt with ``_``.
-OPTIONS: dict[str, RunOption] = {
-    "queue-policy": RunOption("queue_policy"),
-    "match-policy": RunOption("match_policy"),
-    "order": RunOption("order"),
-    "seed": RunOption("seed", int),
-    "overrun": RunOption("overrun"),
-    "pass": RunOption("passes"),
-    "passes": RunOption("passes"),
-    "candidates": RunOption("candidates"),
-    "kill-grace": RunOption("kill_grace", object, _kill_grace),
-    "think-times": RunOption("think_times"),
-    "on-failure": RunOption("on_failure"),
-    "no-limit": RunOption("no_limit"),
-    "predictor": RunOption("predictor"),
-    "policy-options": RunOption("queue_options", dict, _policy_options),
-    "epilog": RunOption("epilog", object, read_epilog),
-    "failures": RunOption("failures", object, _failures),
-    "outages": RunOption("outages", object, _outages),
-    "limits": RunOption("limits", object, read_limits),
-    "queues": RunOption("queues", object, _queues),
-    "priority": RunOption("priority", object, read_rules),
-    "preemption": RunOption("preemption", object, read_preemption),
-    "reservations": RunOption("reservations", object, read_reservations),
-    "licenses": RunOption("licenses", object, read_licences),
-    "job-checkpoints": RunOption("job_checkpoints", object, read_checkpoints),
-}
+OPTIONS = fields_of(RunConfig)
+"""Key in a document → option; keys may also be spelt with ``_``."""
 CALIBRATION = "calibration"
 """The table of a configuration that `calibrate` wrote: its log and its error. No run depends on it."""
 KEYS = (*OPTIONS, "policy")
 """The keys of a document; ``policy`` holds the settings common to all `queues`."""
-_READERS = {option.field: option.read for option in OPTIONS.values() if option.read is not None}
 #: Key among the options of a queue policy → field of `RunConfig`: variations of EASY that change the run.
 _LIFTED = {"pass": "passes", "passes": "passes", "candidates": "candidates", "predictor": "predictor"}
 
@@ -462,43 +318,26 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
     ConfigError, FormatError
         For a key that does not exist, or a value that its option does not take.
     """
-    found: dict[str, Any] = {}
-    names = {str(key).replace("_", "-"): key for key in document}
-    for name, key in names.items():
-        if name in ("policy", "queues", CALIBRATION):  # the first two are read together, below
-            continue
-        option = OPTIONS.get(name)
-        if option is None:
-            meant = did_you_mean(name, KEYS)
-            raise ConfigError(f"unknown key {key!r}{meant}", where=where, expected=", ".join(KEYS))
-        value = document[key]
-        if not isinstance(value, option.kind) or (option.kind is int and isinstance(value, bool)):
-            raise ConfigError(
-                f"{value!r} is not a value of {name}", where=where, expected=option.kind.__name__
-            )
-        found[option.field] = value if option.read is None else option.read(value, f"{where}: {name}")
+    plain = {
+        "passes" if key == "pass" else key: value
+        for key, value in document.items()
+        if value is not None or key not in OPTIONS or OPTIONS[key].default is not None
+    }
+    kinds = {key: one.kind for key, one in OPTIONS.items()}
+    kinds |= dict.fromkeys(("queues", "policy", CALIBRATION), ANYTHING)  # the first two are read together
+    given = read_keys(plain, where, kinds, ": ")
+    found = {OPTIONS[key].name: value for key, value in given.items() if key in OPTIONS}
     if "queue_policy" in found and "queue_options" in found:
         owned = _owned({POLICY: found["queue_policy"], POLICY_OPTIONS: found["queue_options"]})
         found["queue_options"] = owned[POLICY_OPTIONS]
     if found.get("priority") is not None:
         found.setdefault("order", MULTIFACTOR)
-    if "queues" in names:
-        found["queues"] = _document_queues(document, where)
-    elif "policy" in names:
+    if "queues" in given:
+        policy = given.get("policy", {})
+        found["queues"] = Queues.from_dict(given["queues"], policy=policy, where=f"{where}: queues")
+    elif "policy" in given:
         raise ConfigError("a policy for queues, but no queues", where=f"{where}: policy")
     return found
-
-
-def _document_queues(document: Mapping[str, Any], where: str) -> Queues:
-    """Read the queues of a document, with the default queue and the policy for all of them."""
-    policy = document.get("policy", {})
-    default: Any = policy
-    for key in ("jobspec", "defaults", "system", "queue"):
-        default = default.get(key) if isinstance(default, dict) else None
-    if default is not None and not isinstance(default, str):
-        place = f"{where}: policy.jobspec.defaults.system.queue"
-        raise ConfigError("the default queue is not a name", where=place)
-    return Queues.from_dict(document["queues"], default=default, policy=policy, where=f"{where}: queues")
 
 
 def make_config(**options: Any) -> RunConfig:
@@ -518,7 +357,8 @@ def make_config(**options: Any) -> RunConfig:
     from simsched.schedule.policies.registry import PRESETS, known_options, queue_policy, split_options
     from simsched.schedule.predictors.predictor import find_predictor
 
-    known = [field.name for field in fields(RunConfig)]
+    known = {one.name: one.kind for one in OPTIONS.values()}
+    options = {name: value for name, value in options.items() if value is not None}
     given = options.get("queue_options") or {}
     if isinstance(options.get("queue_policy"), str) and isinstance(given, Mapping):
         name, own = split_options(options["queue_policy"])
@@ -537,18 +377,15 @@ def make_config(**options: Any) -> RunConfig:
             raise ConfigError(f"unknown option {name!r}", expected=", ".join(known))
         if isinstance(options[name], Iterator):
             options[name] = tuple(options[name])
-        if name in _READERS:
-            options[name] = _READERS[name](options[name], name)
+        if name not in BY_NAME:
+            options[name] = known[name].read(options[name], name)
     if options.get("priority") is not None:
         options.setdefault("order", MULTIFACTOR)
-    if "seed" in options:
-        check_whole("seed", options["seed"])
-        options["seed"] = int(options["seed"])
     config = RunConfig(**options)
     policy = find_policy(config.match_policy)
     if not isinstance(config.match_policy, str):
-        config = replace(config, match_policy=policy)  # a function becomes a policy once, not in each place
-    config = replace(config, queue_options=known_options(config.queue_policy, config.queue_options))
+        config = config.replace(match_policy=policy)  # a function becomes a policy once, not in each place
+    config = config.replace(queue_options=known_options(config.queue_policy, config.queue_options))
     queue_policy(config.queue_policy, config.queue_options)
     job_order(config.order)
     find_predictor(config.predictor)

@@ -10,108 +10,97 @@ Outages come from a file, or are drawn: each target fails after Weibull-distribu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.rfc.clock import DateText, parse_when, seconds_on
+from simsched.declare.kinds import HIDDEN, ValueKind, choice, listed
+from simsched.declare.table import Declared
+from simsched.errors import ConfigError
+from simsched.formats.rfc.clock import Clock, DateText, When, parse_when, seconds_on
+from simsched.formats.rfc.declared import WHEN
 from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import numpy as np
-
-    from simsched.formats.rfc.clock import Clock, When
-
 
 FAILURE, DRAIN, MAINTENANCE = "failure", "drain", "maintenance"
 KINDS = (FAILURE, DRAIN, MAINTENANCE)
 FORM = "{ranks or hosts, start, end, kind}"
-KEYS = ("ranks", "hosts", "start", "end", "kind", "note")
 
 
-@dataclass(frozen=True, slots=True)
-class Outage:
-    """Some nodes cannot be used from `start` until `end` (seconds; inf: for good).
+def _hostlist(value: Any, where: str) -> str:
+    """Return a hostlist, which may be a list of hostlists, as one text."""
+    parts = value if isinstance(value, list) else [value]
+    if not all(isinstance(part, str) for part in parts):
+        raise ConfigError("not a hostlist", where=where, expected="n[1-4]")
+    text = ",".join(filter(None, parts))
+    Hostlist.parse(text, where=where)
+    return text
 
-    `ranks` and `hosts` (a hostlist) name them, alone or together.
+
+def _ids(value: Any, where: str) -> Idset:
+    return Idset.parse(str(value), where=where)
+
+
+Time = Annotated[float, ValueKind(parse_when, WHEN)]
+Text = {"type": "string"}
+
+
+class Outage(Declared, frozen=True):
+    """Some nodes cannot be used from `start` until `end`, which are seconds once `on_clock` has been called.
+
+    Attributes
+    ----------
+    ranks, hosts : its nodes, by rank or by name (a hostlist), alone or together.
+    start, end : when it begins and ends: seconds, a duration or a date; without an end it lasts.
+    kind : what becomes of jobs: ``failure``, ``drain`` or ``maintenance``.
+    note : a text for people.
+    dates : the start and the end, if one of them is a date; None once the clock of the log is known.
     """
 
-    ranks: Idset
-    start: float
-    end: float = float("inf")
-    kind: str = FAILURE
-    note: str = ""
-    hosts: str = ""
+    complete = True
 
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any], where: str | None = None) -> Outage:
-        """Read ``{ranks or hosts, start, end, kind, note}``; times are seconds, durations (``2d``) or dates.
+    ranks: Annotated[Idset, ValueKind(_ids, {"type": ["string", "integer"]}, str)] = Idset(())
+    start: Time = nan
+    end: Time = inf
+    kind: Annotated[str, choice(*KINDS)] = FAILURE
+    note: Annotated[str, ValueKind(lambda value, _: str(value), Text)] = ""
+    hosts: Annotated[str, ValueKind(_hostlist, {"type": ["string", "array"]})] = ""
+    dates: Annotated[tuple[When, When] | None, HIDDEN] = None
+    where: str = ""
 
-        Raises
-        ------
-        ConfigError, FormatError
-            For an unknown key or kind, wrong ranks or hosts, an end that is not after the start.
-        """
-        odd = next((key for key in document if key not in KEYS), None)
-        if odd is not None:
-            near = did_you_mean(str(odd), KEYS)
-            raise ConfigError(
-                f"unknown key {odd!r} of an outage{near}", where=where, expected=", ".join(KEYS)
-            )
-        if not {"ranks", "hosts"}.intersection(document) or "start" not in document:
+    def checked(self, where: str) -> Self:
+        """Return the outage; ConfigError without nodes or a start, and for an end not after the start."""
+        dates: tuple[When, When] = self.start, self.end
+        dated = any(isinstance(time, DateText) for time in dates)
+        if not (self.ranks or self.hosts) or (not dated and isnan(self.start)):
             raise ConfigError("an outage needs ranks or hosts, and a start", where=where)
-        kind = document.get("kind", FAILURE)
-        if kind not in KINDS:
-            raise ConfigError(f"unknown kind {kind!r} of outage", where=where, expected=", ".join(KINDS))
-        start = parse_when(document["start"], where)
-        end = parse_when(document.get("end", "inf"), where)
-        ranks = Idset.parse(str(document.get("ranks", "")), where=where)
-        hosts = _hostlist(document.get("hosts", ""), where)
-        note = str(document.get("note", ""))
-        if isinstance(start, DateText) or isinstance(end, DateText):
-            return DatedOutage(ranks, 0, kind=kind, note=note, hosts=hosts, dates=(start, end), where=where)
-        _refuse_backwards(start, end, start, end, where)
-        return cls(ranks, start, end, kind, note, hosts)
-
-    def on_clock(self, clock: Clock | None) -> Outage | None:
-        """Return the outage in seconds of the run; None if it ends before second 0."""
+        if dated:
+            return self.replace(start=0, end=inf, dates=dates)
+        _refuse_backwards(self.start, self.end, *dates, where)
         return self
 
-
-@dataclass(frozen=True, slots=True)
-class DatedOutage(Outage):
-    """An outage whose times are dates, until the log and its clock are known."""
-
-    dates: tuple[When, When] = (0, 0)
-    where: str | None = None
-
-    def on_clock(self, clock: Clock | None) -> Outage | None:
+    def on_clock(self, clock: Clock | None) -> Self | None:
         """Return the outage in seconds of the run; None if it ends before second 0.
 
         Raises
         ------
         ConfigError
-            Without a clock, and for an end that is not after the start.
+            For dates without a clock, and for an end that is not after the start.
         """
+        if self.dates is None:
+            return self
         start, end = (seconds_on(time, clock, self.where) for time in self.dates)
         _refuse_backwards(start, end, *self.dates, self.where)
-        if end <= 0:
-            return None
-        return Outage(self.ranks, max(start, 0), end, self.kind, self.note, self.hosts)
+        return None if end <= 0 else self.replace(start=max(start, 0), end=end, dates=None)
 
-
-def _hostlist(value: Any, where: str | None) -> str:
-    """Return a hostlist, which may be a list of hostlists, as one text."""
-    parts = value if isinstance(value, list) else [value]
-    if not all(isinstance(part, str) for part in parts):
-        raise ConfigError("not a hostlist", where=f"{where}.hosts" if where else "hosts", expected="n[1-4]")
-    text = ",".join(filter(None, parts))
-    Hostlist.parse(text, where=where)
-    return text
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outage as a document has it, without hosts if it has none."""
+        found = super().to_dict()
+        return found if self.hosts else {key: value for key, value in found.items() if key != "hosts"}
 
 
 def _refuse_backwards(start: float, end: float, begins: When, ends: When, where: str | None) -> None:
@@ -155,6 +144,10 @@ class Failures:
             raise ConfigError(f"{text!r}: every number must be positive and finite", expected=expected)
         return found
 
+    def to_dict(self) -> dict[str, float]:
+        """Return the numbers by their names."""
+        return asdict(self)
+
     def lifetime(self, rng: np.random.Generator) -> int:
         """Draw whole seconds until a target fails; their mean is `mtbf`."""
         from math import gamma
@@ -168,23 +161,9 @@ class Failures:
 
 
 def read_outages(documents: Any, where: str | None = None) -> tuple[Outage, ...]:
-    """Read a list of outages, as a JSON or YAML file holds it.
-
-    Raises
-    ------
-    ConfigError, FormatError
-        For another value than such a list.
-    """
+    """Read a list of outages, as a JSON or YAML file holds it; errors as `Declared.read`."""
     if isinstance(documents, dict) and set(documents) == {"outages"}:
         documents = documents["outages"]
-    if not isinstance(documents, list):
-        raise ConfigError("not a list of outages", where=where, expected=f"[{FORM}, …]")
-    return tuple(_read_all(documents, where))
-
-
-def _read_all(documents: Iterable[Any], where: str | None) -> Iterable[Outage]:
-    for number, document in enumerate(documents):
-        place = f"{where or 'outages'}[{number}]"
-        if not isinstance(document, dict):
-            raise ConfigError("an outage is an object", where=place, expected=FORM)
-        yield Outage.from_dict(document, place)
+    tables = listed(ValueKind(Outage.read), "a list of outages", f"[{FORM}, …]", one_alone=False)
+    found: tuple[Outage, ...] = tables.read(documents, where or "outages")
+    return found

@@ -21,15 +21,12 @@ The tables of queues or QoS hold the values for victims in them; the others have
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal, Self
 
+from simsched.declare.kinds import choice, names
+from simsched.declare.table import Declared, inherited
 from simsched.errors import ConfigError, did_you_mean
-from simsched.formats.rfc.duration import parse_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from simsched.formats.rfc.declared import seconds
 
 QUEUE, QOS = "queue", "qos"
 REQUEUE, CANCEL, SUSPEND, CHECKPOINT, OFF = "requeue", "cancel", "suspend", "checkpoint", "off"
@@ -41,30 +38,39 @@ MODES: Mapping[str, str] = {
     OFF: "the job is not preempted",
 }
 """Mode → what becomes of a victim."""
-ORDERS = ("priority", "youngest")
-VICTIM_KEYS = ("mode", "grace", "exempt")
-KEYS = ("by", "order", *VICTIM_KEYS, "queues", "qos")
+Seconds = Annotated[float, seconds("a time such as 2m")]
 
 
-@dataclass(frozen=True, slots=True)
-class VictimRule:
+class VictimRule(Declared, frozen=True):
     """What becomes of the jobs of one queue or QoS, if they are preempted.
 
     Attributes
     ----------
-    mode : one of `MODES`.
-    grace : seconds for which a victim keeps running; a suspended job has none.
-    exempt : seconds that a job has run at least before it is preempted.
+    mode : one of `MODES` (slurm.conf(5), PreemptMode).
+    grace : seconds for which a victim keeps running; a suspended job has none (slurm.conf(5), GraceTime).
+    exempt : seconds that a job has run at least before it is preempted (slurm.conf(5), PreemptExemptTime).
     """
 
-    mode: str = REQUEUE
-    grace: float = 0
-    exempt: float = 0
+    complete = True
+
+    mode: Annotated[str, choice(*MODES)] = REQUEUE
+    grace: Seconds = 0
+    exempt: Seconds = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionRules:
-    """Which jobs preempt which, and how.
+class QosRule(VictimRule, frozen=True):
+    """What becomes of the jobs of one QoS, and which it preempts.
+
+    Attributes
+    ----------
+    preempts : the QoS whose jobs it may preempt, the first to be preempted first.
+    """
+
+    preempts: Annotated[tuple[str, ...], names("a list of QoS", '["low"]', empty=True)] = ()
+
+
+class PreemptionRules(VictimRule, frozen=True):
+    """Which jobs preempt which, and how; its own mode and times are those of victims without a table.
 
     Attributes
     ----------
@@ -72,117 +78,65 @@ class PreemptionRules:
         ``qos``: jobs of a QoS take the place of jobs of those that its ``preempts`` names.
     order : of the possible victims: those of the lowest ``priority`` first, of equals the ``youngest``;
         or the youngest alone, which are those that started last.
-    common : the rule for victims without their own.
-    named : queue or QoS → its own rule.
-    preempts : QoS → the QoS whose jobs it may preempt, the first to be preempted first.
+    queues : queue → the rule for victims in it.
+    qos : QoS → the rule for victims of it, and which it preempts.
     """
 
-    by: str = QUEUE
-    order: str = ORDERS[0]
-    common: VictimRule = field(default_factory=VictimRule)
-    named: tuple[tuple[str, VictimRule], ...] = ()
-    preempts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    by: Literal["queue", "qos"] = "queue"
+    order: Literal["priority", "youngest"] = "priority"
+    queues: Mapping[str, VictimRule] = {}
+    qos: Mapping[str, QosRule] = {}
+
+    @property
+    def tables(self) -> Mapping[str, VictimRule]:
+        """Queue or QoS → its own rule."""
+        return self.qos if self.by == QOS else self.queues
 
     def rule_of(self, name: str | None) -> VictimRule:
         """Return the rule for victims in a queue or QoS."""
-        return dict(self.named).get(name or "", self.common)
+        return self.tables.get(name or "", self)
+
+    @property
+    def preempts(self) -> dict[str, tuple[str, ...]]:
+        """QoS → the QoS whose jobs it may preempt."""
+        return {name: rule.preempts for name, rule in self.qos.items() if rule.preempts}
 
     @property
     def suspends(self) -> bool:
         """Whether jobs may be suspended."""
-        return SUSPEND in (self.common.mode, *(rule.mode for _, rule in self.named))
+        return any(rule.mode == SUSPEND for rule in (self, *self.tables.values()))
 
     @property
     def checkpoints(self) -> bool:
         """Whether jobs may be preempted with a checkpoint."""
-        return CHECKPOINT in (self.common.mode, *(rule.mode for _, rule in self.named))
+        return any(rule.mode == CHECKPOINT for rule in (self, *self.tables.values()))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the table as a document has it."""
-        preempts = dict(self.preempts)
-        names = dict.fromkeys((*dict(self.named), *preempts))
-        found: dict[str, Any] = {"by": self.by, "order": self.order, **_plain(self.common)}
-        tables = {name: _plain(self.rule_of(name)) for name in names}
-        for name, others in preempts.items():
-            tables[name]["preempts"] = list(others)
-        return found | ({self.by if self.by == QOS else "queues": tables} if tables else {})
+    @classmethod
+    def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
+        """Read the table of a configuration, or rules; errors as `Declared.read`."""
+        if isinstance(value, Mapping):
+            value = {"by": QOS if "qos" in value else QUEUE, **inherited(value, VictimRule, "queues", "qos")}
+        return super().read(value, where, base)
 
-
-def _plain(rule: VictimRule) -> dict[str, Any]:
-    return {"mode": rule.mode, "grace": rule.grace, "exempt": rule.exempt}
+    def checked(self, where: str) -> Self:
+        """Return the rules; ConfigError for tables that contradict ``by``, and QoS that preempt no other."""
+        mine, other = ("qos", "queues") if self.by == QOS else ("queues", "qos")
+        if getattr(self, other):
+            text = f"a table of {other}, but preemption goes by {self.by}"
+            raise ConfigError(text, where=f"{where}.{other}", expected=mine)
+        for name, others in self.preempts.items():
+            if name in others:
+                place = f"{where}.qos.{name}.preempts"
+                raise ConfigError(f"{name!r} preempts itself", where=place, expected="other QoS")
+        if self.by == QOS and not self.preempts:
+            expected = 'preempts = ["low"] of a QoS'
+            raise ConfigError("no QoS preempts another", where=f"{where}.qos", expected=expected)
+        return self
 
 
 def read_preemption(value: Any, where: str) -> PreemptionRules | None:
-    """Read the table of a configuration, or rules.
-
-    Raises
-    ------
-    ConfigError, FormatError
-        for an unknown key or value, and tables that contradict ``by``.
-    """
-    if isinstance(value, PreemptionRules | None):
-        return value
-    table = _table(value, KEYS, where)
-    by = table.get("by", QOS if "qos" in table else QUEUE)
-    if by not in (QUEUE, QOS):
-        raise ConfigError(f"unknown value {by!r}", where=f"{where}.by", expected=f"{QUEUE} or {QOS}")
-    order = table.get("order", ORDERS[0])
-    if order not in ORDERS:
-        raise ConfigError(f"unknown value {order!r}", where=f"{where}.order", expected=" or ".join(ORDERS))
-    mine, other = ("qos", "queues") if by == QOS else ("queues", "qos")
-    if other in table:
-        raise ConfigError(
-            f"a table of {other}, but preemption goes by {by}", where=f"{where}.{other}", expected=mine
-        )
-    common = _victims(table, VictimRule(), where)
-    tables = _table(table.get(mine, {}), None, f"{where}.{mine}")
-    keys = (*VICTIM_KEYS, "preempts") if by == QOS else VICTIM_KEYS
-    named, preempts = [], []
-    for name, item in tables.items():
-        place = f"{where}.{mine}.{name}"
-        own = _table(item, keys, place)
-        named.append((name, _victims(own, common, place)))
-        if "preempts" in own:
-            preempts.append((name, _names(own["preempts"], name, f"{place}.preempts")))
-    if by == QOS and not preempts:
-        expected = 'preempts = ["low"] of a QoS'
-        raise ConfigError("no QoS preempts another", where=f"{where}.qos", expected=expected)
-    return PreemptionRules(by, order, common, tuple(named), tuple(preempts))
-
-
-def _table(value: Any, keys: tuple[str, ...] | None, where: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigError("not a table", where=where, expected=", ".join(keys or ("names",)))
-    for key in value if keys is not None else ():
-        if key not in keys:  # type: ignore[operator]
-            hint = did_you_mean(str(key), keys)  # type: ignore[arg-type]
-            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(keys or ()))
-    return {str(key): item for key, item in value.items()}
-
-
-def _victims(table: Mapping[str, Any], common: VictimRule, where: str) -> VictimRule:
-    """Read the values for victims over those that are common to all."""
-    mode = table.get("mode", common.mode)
-    if not isinstance(mode, str) or mode not in MODES:
-        hint = did_you_mean(str(mode), tuple(MODES))
-        raise ConfigError(f"unknown value {mode!r}{hint}", where=f"{where}.mode", expected=", ".join(MODES))
-    rule = replace(common, mode=mode)
-    for key in ("grace", "exempt"):
-        if key in table:
-            seconds = parse_time(table[key], where=f"{where}.{key}")
-            if seconds == inf:
-                raise ConfigError("the time has no end", where=f"{where}.{key}", expected="a time such as 2m")
-            rule = replace(rule, grace=seconds) if key == "grace" else replace(rule, exempt=seconds)
-    return rule
-
-
-def _names(value: Any, name: str, where: str) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) and one for one in given):
-        raise ConfigError(f"{value!r} is not a list of QoS", where=where, expected='["low"]')
-    if name in given:
-        raise ConfigError(f"{name!r} preempts itself", where=where, expected="other QoS")
-    return tuple(dict.fromkeys(given))
+    """Read the table of a configuration, or rules; errors as `Declared.read`."""
+    return None if value is None else PreemptionRules.read(value, where)
 
 
 def refuse_idle_rules(rules: PreemptionRules, queues: Mapping[str, Any] | None) -> None:
@@ -190,14 +144,10 @@ def refuse_idle_rules(rules: PreemptionRules, queues: Mapping[str, Any] | None) 
     if rules.by != QUEUE:
         return
     known = dict(queues or {})
-    for name in _unknown(rules, known):
+    for name in (name for name in rules.queues if name not in known):
         hint = did_you_mean(name, tuple(known))
         place = f"preemption.queues.{name}"
         raise ConfigError(f"there is no queue {name!r}{hint}", where=place, expected=", ".join(known) or None)
     if not any(queue.preempts for queue in known.values()):
         expected = 'preempts = true of a queue, or by = "qos"'
         raise ConfigError("no queue preempts another", where="preemption", expected=expected)
-
-
-def _unknown(rules: PreemptionRules, known: Mapping[str, Any]) -> Iterator[str]:
-    return (name for name, _ in rules.named if name not in known)

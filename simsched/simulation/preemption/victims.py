@@ -83,7 +83,7 @@ class Victims(Listener):
         """Note the next job of the run, in its queue if it is in one."""
         name = job.qos if self._ranks is not None else None if queue is None else queue.name
         if name not in self._known:
-            preempts = dict(self._rules_of.preempts).get(name or "", ())
+            preempts = self._rules_of.preempts.get(name or "", ())
             ranks: dict[str | None, int] = {other: at for at, other in enumerate(preempts)}
             self._known[name] = self._rules_of.rule_of(name), ranks
         rule, ranks = self._known[name]

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.graph.resource_graph import CONTAINMENT
-from simsched.plugins.plugin_errors import name_of
-from simsched.simulation.options.run_config import BY_NAME
 from simsched.workload.job import Job
 
 if TYPE_CHECKING:
@@ -71,17 +69,7 @@ def jobs_digest(jobs: Sequence[Job]) -> str:
     return found.hexdigest()
 
 
-NEWER_OPTIONS = ("priority", "preemption", "job_checkpoints", "licenses", "reservations")
-"""Options that are left out of the digest of a run that does not use them."""
-
-
 def config_digest(config: RunConfig) -> str:
     """Return the SHA-256 of a configuration with its queues; policies given as objects count by name."""
-    from dataclasses import fields
-
-    values = {f.name: getattr(config, f.name) for f in fields(config)}
-    values.update((name, name_of(values[name])) for name in BY_NAME)
-    for name in NEWER_OPTIONS:  # checkpoints of runs without them stay valid
-        if not values[name]:
-            del values[name]
-    return sha256("\n".join(map(repr, values.values())).encode()).hexdigest()
+    values = {**config.to_dict(), "queues": config.queues}
+    return sha256("\n".join(map(repr, values.items())).encode()).hexdigest()

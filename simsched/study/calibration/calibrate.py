@@ -13,12 +13,11 @@ later, is measured for every run and decides nothing.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.arguments import check_whole, options_of, texts
+from simsched.arguments import options_of, texts
 from simsched.errors import ConfigError
 from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import in_use
@@ -29,16 +28,16 @@ from simsched.study.calibration.calibration_result import Effect, Errors
 from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
-from simsched.study.calibration.time_split import HELD_OUT, TimeSplit
+from simsched.study.calibration.time_split import TimeSplit
 from simsched.study.calibration.trials import Trials
 from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, SearchRequest, check_number, fields_given
+from simsched.study.search_request import SearchOptions, fields_given
+from simsched.study.search_values import CalibrationRequest
 from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
-from simsched.study.stats import CONFIDENCE, check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
 #: a setting that takes this share of the error away may be kept without being beyond chance
 LARGE_GAIN = 0.05
-#: the largest number for `beside`, which is more settings than any knob has
-MOST_BESIDE = 1000
 
 
 class CalibrationOptions(SearchOptions, total=False):
@@ -74,16 +71,6 @@ class CalibrationOptions(SearchOptions, total=False):
     held_out: float
     beside: int | None
     progress: Callable[[int, int], None] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class CalibrationRequest(SearchRequest):
-    """The values of `CalibrationOptions` with their defaults."""
-
-    knobs: tuple[str, ...] = ()
-    held_out: float = HELD_OUT
-    beside: int | None = None
-    progress: Callable[[int, int], None] | None = None
 
 
 @options_of(CalibrationOptions, SearchOptions, PolicyRules, RunRules)
@@ -139,13 +126,6 @@ def calibrate(
 def read_calibration(keywords: Mapping[str, Any], site: Site | None = None) -> CalibrationRequest:
     """Return the request of a call with these keywords; ConfigError for one that does not fit."""
     given = fields_given(CalibrationRequest, keywords, site)
-    check_number("held_out", given.get("held_out", HELD_OUT))
-    check_confidence(given.get("confidence", CONFIDENCE))
-    share = given.get("held_out", HELD_OUT)
-    if given.get("beside") is not None:
-        check_whole("beside", given["beside"], 1, MOST_BESIDE)
-    if not 0 < share < 1:
-        raise ConfigError(f"a held-out share of {share:g}", where="--held-out", expected="above 0, below 1")
     given["knobs"] = texts("knobs", given.get("knobs", ()))
     return CalibrationRequest(**given)
 

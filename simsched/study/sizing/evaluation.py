@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
 
-MAX_SEEDS = 1000
 #: the noise that is assumed with one seed, as a share of the target's bound
 ASSUMED_NOISE = 0.1
 EVERY, MEAN, CONFIDENT = "every", "mean", "confident"
@@ -293,9 +292,3 @@ def seeded(
     elif number and base.workload.kind != MODEL:
         drawn = (f"resample({block})" if block else "resample",)
     return base.changed(seed=base.seed + number, transforms=(*base.transforms, *drawn, *steps))
-
-
-def check_seeds(seeds: int) -> None:
-    """Raise ConfigError unless the number of seeds is in its range."""
-    if not 1 <= seeds <= MAX_SEEDS:
-        raise ConfigError(f"{seeds} seeds are out of range", expected=f"1 to {MAX_SEEDS:,}")

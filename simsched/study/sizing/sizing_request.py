@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from simsched.arguments import check, check_callable, check_whole
 from simsched.errors import ConfigError
 from simsched.site.log_use import use_sentence
 from simsched.site.site_folder import site_given
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, SearchRequest, check_number, fields_given
+from simsched.study.search_request import SearchOptions, fields_given
+from simsched.study.search_values import SizingRequest
 from simsched.study.sizing.evaluation import (
-    CRITERIA,
-    EVERY,
     AcceptanceRule,
     Evaluator,
-    check_seeds,
     seeded,
     wanted,
 )
@@ -31,7 +27,6 @@ from simsched.study.sizing.search_result import SearchSeeds
 from simsched.study.sizing.target import parse_targets
 from simsched.study.spec.input_finder import model_in
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
-from simsched.study.stats import check_confidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,9 +40,6 @@ if TYPE_CHECKING:
 
     EvaluatorFactory: TypeAlias = Callable[[Callable[[int, int], RunTask]], Evaluator]
 
-SEEDS = 5
-#: the largest `checks`
-MAX_CHECKS = 1000
 #: way to scale load → the step of a workload
 BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies"}
 #: ways to scale load that are random
@@ -88,27 +80,6 @@ class SizingOptions(SearchOptions, total=False):
     log_use: Callable[[Workload], str] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SizingRequest(SearchRequest):
-    """The values of `SizingOptions` with their defaults, and the inputs."""
-
-    cluster: ClusterLike
-    workload: WorkloadLike
-    targets: str | SizingTarget | Iterable[str | SizingTarget]
-    load: float = 1.0
-    by: str = "arrival"
-    seeds: int = SEEDS
-    block: str | None = None
-    shake: str | None = None
-    meet: str = EVERY
-    checks: int | None = None
-    warm_up: float = 0.0
-    drain: float = 0.0
-    allow_infeasible: bool = False
-    progress: Callable[[Evaluation], None] | None = None
-    log_use: Callable[[Workload], str] | None = None
-
-
 def read_request(
     cluster: ClusterLike,
     workload: WorkloadLike,
@@ -122,30 +93,12 @@ def read_request(
     ConfigError
         for a keyword that does not exist, or a value of the wrong type.
     """
-    from simsched.formats.rfc.duration import parse_duration
-
     site = site_given(cluster)
     given = fields_given(SizingRequest, keywords, site)
     if site is not None:
         cluster = site.cluster_file or site.cluster
         given.setdefault("log_use", partial(use_sentence, site))
-    check_number("seeds", given.get("seeds", 0), whole=True)
-    check_number("load", given.get("load", 1.0))
-    for name in ("warm_up", "drain"):
-        given[name] = parse_duration(given.get(name, 0.0), where=name)
-    _check_given(given)
     return SizingRequest(cluster=cluster, workload=workload, targets=targets, **given)
-
-
-def _check_given(given: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a keyword of the wrong type."""
-    if given.get("checks") is not None:
-        check_whole("checks", given["checks"], 0, MAX_CHECKS)
-    for name in ("by", "meet"):
-        check(name, given.get(name, ""), str, "text")
-    for name, example in (("block", "7d"), ("shake", "1m")):
-        check(name, given.get(name), str | int | float | None, f"a duration such as {example}")
-    check_callable("log_use", given.get("log_use"))
 
 
 @contextmanager
@@ -188,11 +141,7 @@ def scan_of(request: SizingRequest, evaluator: Evaluator) -> Scan:
 
 
 def rule_of(request: SizingRequest) -> AcceptanceRule:
-    """Return the rule by which targets are met; ConfigError for an unknown criterion or a bad confidence."""
-    if request.meet not in CRITERIA:
-        raise ConfigError(f"unknown criterion {request.meet!r}", where="--meet", expected=", ".join(CRITERIA))
-    check_confidence(request.confidence)
-    check_seeds(request.seeds)
+    """Return the rule by which targets are met."""
     return AcceptanceRule(parse_targets(request.targets), request.meet, request.confidence)
 
 
@@ -240,7 +189,7 @@ def _shaken(request: SizingRequest, base: RunTask) -> SearchSeeds:
             where="--shake",
             expected="--seeds of 2 or more",
         )
-    by = parse_duration(request.shake, where="--shake")  # type: ignore[arg-type]
+    by = parse_duration(request.shake, where="--shake")
     INPUTS.workload(seeded(base, 1, None, shake=request.shake))  # as is a time that is not valid
     return SearchSeeds(request.seeds, request.seed, shake=by)
 
@@ -260,10 +209,6 @@ def _check_queries(request: SizingRequest, workload: Workload) -> None:
 
 def load_steps(by: str, load: float) -> tuple[str, ...]:
     """Return the steps that multiply the load of a workload; ConfigError for a load that is not valid."""
-    if by not in BY:
-        raise ConfigError(
-            f"load cannot be scaled by {by!r}", where="--by", expected=f"one of {', '.join(BY)}"
-        )
     if not 0 < load < 1e6:
         raise ConfigError(f"a load of {load:g} is not valid", where="--load", expected="a number above 0")
     return () if load == 1 else (f"{BY[by]}({load:.12g})",)

@@ -185,7 +185,7 @@ def _continued(model: LogModel, after: float, span: float) -> LogModel:
     # Whole hours, so that the hours of the model are those of the log.
     whole = after // HOUR * HOUR
     grown = model.growth ** (whole / MONTH)
-    classes = tuple(replace(one, batches=one.batches * grown) for one in model.classes)
+    classes = tuple(one.replace(batches=one.batches * grown) for one in model.classes)
     header = later_header(model.header, whole)
     return replace(model, classes=classes, start=model.start + whole, span=span, header=header)
 

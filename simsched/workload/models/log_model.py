@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
-from simsched.errors import ConfigError, SimschedError, did_you_mean
+from simsched.declare.kinds import ANYTHING, ValueKind, kind_of, listed, number, whole
+from simsched.declare.table import Declared, read_keys
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.clock import Clock, is_date, parse_date, zone_name
 from simsched.formats.rfc.duration import format_duration, parse_duration
 from simsched.workload.flat_counts import demand
@@ -26,8 +29,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     import numpy.typing as npt
-
-    from simsched.formats.jobspec.jobspec import Jobspec
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -109,8 +110,112 @@ MAX_HOURS = 24 * 366 * 30
 """The most hours of a model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobClass:
+def _placed(read: Any, where: str) -> Any:
+    try:
+        return read()
+    except SimschedError as error:
+        raise ConfigError(error.message, where=where, expected=error.expected) from None
+
+
+def _count(value: Any, where: str) -> int:
+    """Return a number of jobs; a key of JSON is a text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 10**9:
+        raise ConfigError(f"{value!r} is not valid as a number of jobs", where=where, expected="1 or more")
+    return value
+
+
+def _seconds(value: Any, where: str) -> float:
+    found = _placed(lambda: parse_duration(value, where), where)
+    if not (isfinite(found) and found > 0):
+        raise ConfigError(f"{value!r} is out of range", where=where, expected="a time above 0")
+    return float(found)
+
+
+def _request(value: Any, where: str) -> Jobspec:
+    if not isinstance(value, str):
+        raise ConfigError(f"{value!r} is not a shape", where=where, expected="slot=4/core")
+    found: Jobspec = _placed(lambda: Jobspec.from_shape(value), where)
+    return found
+
+
+def _numbers(value: Any, where: str) -> list[float]:
+    """Return the numbers of a list, or of a text with blanks between them."""
+    given = value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
+    try:
+        return [float(item) for item in given]
+    except OverflowError:
+        raise ConfigError("a number is too large", where=where, expected="less than 1e308") from None
+    except (TypeError, ValueError):
+        raise ConfigError(f"{value!r} has a part that is not a number", where=where) from None
+
+
+def _rates(count: int) -> ValueKind:
+    """Return the kind of relative rates."""
+
+    def read(value: Any, where: str) -> tuple[float, ...]:
+        found = _numbers(value, where)
+        if len(found) != count or not all(0 <= rate < 1e9 for rate in found) or not sum(found) > 0:
+            text = f"{len(found)} values are given that are not valid as rates"
+            expected = f"{count} numbers of 0 or more, at least one above 0"
+            raise ConfigError(text, where=where, expected=expected)
+        return tuple(found)
+
+    return ValueKind(read, {"type": ["string", "array"]}, _text)
+
+
+def _ranks(value: Any, where: str) -> tuple[float, ...]:
+    found = _numbers(value, where)
+    if len(found) != 3 or not all(-1 <= rank <= 1 for rank in found):
+        expected = "three numbers from -1 to 1: size and limit, size and run time, limit and run time"
+        raise ConfigError(f"{value!r} is out of range", where=where, expected=expected)
+    return tuple(found)
+
+
+def _shares(
+    read: Callable[[Any, str], Any],
+    write: Callable[[Any], str],
+    key: Callable[[Any], Any] = lambda item: item,
+) -> ValueKind:
+    """Return the kind of shares of values; the order of the keys in the document does not matter."""
+
+    def parse(value: Any, where: str) -> Shares[Any]:
+        return Shares.parse(value, lambda one: read(one, where), where).sorted_by(key)
+
+    return ValueKind(parse, {}, lambda one: _weighted(list(map(write, one.values)), one.weights))
+
+
+def _text(values: tuple[float, ...]) -> str:
+    return " ".join(f"{value:.3g}" for value in values)
+
+
+def _short(value: float) -> float:
+    rounded = float(f"{value:.4g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _weighted(names: list[str], weights: tuple[float, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, weight in zip(names, weights, strict=True):
+        found[name] = found.get(name, 0) + int(weight)
+    return found
+
+
+def _real(most: float, least: float = 0) -> ValueKind:
+    inner = number(least, most)
+    return ValueKind(inner.read, inner.schema, _short)
+
+
+Text = Annotated[str, ValueKind(lambda value, _: str(value), {"type": "string"})]
+Share = Annotated[float, _real(1)]
+Drawn = ValueKind(Distribution.parse, {"type": ["string", "number"]}, str)
+Ranks = ValueKind(_ranks, {"type": ["string", "array"]}, _text)
+Requests = _shares(_request, Jobspec.to_shape, lambda spec: (demand(spec).procs, spec.to_shape()))
+Queues = _shares(lambda value, _: str(value), str)
+
+
+class JobClass(Declared, frozen=True, kw_only=True):
     """One class of jobs.
 
     Attributes
@@ -133,24 +238,31 @@ class JobClass:
     queues : names of queues; None without.
     """
 
-    name: str
-    factor: float = 1.0
-    batches: float
-    users: int = 0
-    skew: float = 1.0
-    hours: tuple[float, ...] = (1.0,) * 24
-    weekdays: tuple[float, ...] = (1.0,) * 7
-    variation: float = 0.0
-    jobs: Shares[int]
-    gap: Distribution
-    repeat: float = 0.0
-    alike: float = 0.0
-    requests: Shares[Jobspec]
-    limits: Shares[float] | None = None
-    runtime: Distribution
-    correlation: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    memory: Distribution | None = None
-    queues: Shares[str] | None = None
+    complete = True
+
+    name: Text
+    factor: Annotated[float, _real(1e6)] = 1.0
+    batches: Annotated[float, _real(1e15)]
+    users: Annotated[int, whole(0, 10**6)] = 0
+    skew: Annotated[float, _real(100)] = 1.0
+    hours: Annotated[tuple[float, ...], _rates(24)] = (1.0,) * 24
+    weekdays: Annotated[tuple[float, ...], _rates(7)] = (1.0,) * 7
+    variation: Annotated[float, _real(100)] = 0.0
+    jobs: Annotated[Shares[int], _shares(_count, str)] = Shares((1,), (1.0,))
+    gap: Annotated[Distribution, Drawn] = Distribution("constant", (0.0,))
+    repeat: Share = 0.0
+    alike: Share = 0.0
+    requests: Annotated[Shares[Jobspec], Requests]
+    limits: Annotated[Shares[float] | None, _shares(_seconds, format_duration)] = None
+    runtime: Annotated[Distribution, Drawn]
+    correlation: Annotated[tuple[float, ...], Ranks] = (0.0,) * 3
+    memory: Annotated[Distribution | None, Drawn] = None
+    queues: Annotated[Shares[str] | None, Queues] = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the class as a document has it."""
+        found = super().to_dict()
+        return {key: one for key, one in found.items() if self.users or key not in ("users", "skew")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,7 +441,7 @@ def _levels(one: JobClass, first: npt.NDArray[np.bool_], rng: np.random.Generato
     return _normal_cdf(normal)
 
 
-def _root(correlation: tuple[float, float, float]) -> Floats:
+def _root(correlation: tuple[float, ...]) -> Floats:
     """Return a matrix R with R Rᵀ the correlations of normals that have these correlations of ranks."""
     import numpy as np
 
@@ -367,12 +479,19 @@ def _requests(
     return places, limits, run * limits
 
 
-KEYS = ("name", "description", "start", "zone", "span", "jobs", "growth", "users", "processors", "classes")
-CLASS_KEYS = (
-    "name", "factor", "batches", "users", "skew", "hours", "weekdays", "variation", "jobs", "gap", "repeat",
-    "alike", "requests", "limits", "runtime", "correlation", "memory", "queues",
-)  # fmt: skip
-_NEEDED = ("name", "batches", "requests", "runtime")
+KEYS = {
+    "name": kind_of(Text),
+    "description": ANYTHING,
+    "start": ANYTHING,
+    "zone": ANYTHING,
+    "span": ValueKind(_seconds),
+    "jobs": whole(),
+    "growth": _real(1e3, 1e-3),
+    "users": whole(),
+    "processors": whole(1),
+    "classes": listed(ValueKind(JobClass.read), "a list of classes", one_alone=False),
+}
+"""Key of a model → its kind."""
 
 
 def model_from_dict(document: Any, where: str = "model") -> LogModel:
@@ -383,29 +502,27 @@ def model_from_dict(document: Any, where: str = "model") -> LogModel:
     ConfigError
         With the place, when a key is unknown or missing, or a value is invalid.
     """
-    _known(document, KEYS, where)
-    rows = document.get("classes")
-    if not isinstance(rows, list) or not rows:
+    given = read_keys(document, where, KEYS, ": ")
+    classes = given.get("classes")
+    if not classes:
         raise ConfigError("the model has no classes", where=where, expected="classes: a list")
-    if "span" not in document:
+    if "span" not in given:
         raise ConfigError("the model has no end", where=where, expected="span: such as 30d")
-    start, header = _start(document, where)
-    if "processors" in document:
-        header["MaxProcs"] = str(int(_number(document, "processors", 0, where, least=1)))
-    classes = tuple(_class(row, f"{where}: classes[{place}]") for place, row in enumerate(rows))
+    start, header = _start(given, where)
+    if "processors" in given:
+        header["MaxProcs"] = str(given["processors"])
     names = [one.name for one in classes]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ConfigError(f"two classes have the name {twice!r}", where=where, expected="different names")
-    jobs = document.get("jobs")
     return LogModel(
         classes=classes,
-        span=_seconds(document["span"], f"{where}: span"),
+        span=given["span"],
         start=start,
-        growth=_number(document, "growth", 1.0, where, least=1e-3, most=1e3),
-        population=int(_number(document, "users", 0, where)),
-        jobs=None if jobs is None else int(_number(document, "jobs", 0, where)),
-        name=str(document.get("name", "model")),
+        growth=given.get("growth", 1.0),
+        population=given.get("users", 0),
+        jobs=given.get("jobs"),
+        name=given.get("name", "model"),
         header=header,
     )
 
@@ -427,129 +544,6 @@ def _start(document: dict[str, Any], where: str) -> tuple[float, dict[str, str]]
     return local, {"UnixStartTime": f"{begin:.15g}", "TimeZoneString": zone}
 
 
-def _class(row: Any, where: str) -> JobClass:
-    from simsched.formats.jobspec.jobspec import Jobspec
-
-    _known(row, CLASS_KEYS, where)
-    missing = [key for key in _NEEDED if key not in row]
-    if missing:
-        raise ConfigError(f"the key {missing[0]!r} is missing", where=where, expected=", ".join(_NEEDED))
-
-    def shape(value: Any) -> Jobspec:
-        if not isinstance(value, str):
-            raise ConfigError(f"{value!r} is not a shape", where=f"{where}.requests", expected="slot=4/core")
-        found: Jobspec = _placed(lambda: Jobspec.from_shape(value), f"{where}.requests")
-        return found
-
-    requests = Shares.parse(row["requests"], shape, f"{where}.requests")
-    limits = row.get("limits")
-    return JobClass(
-        name=str(row["name"]),
-        factor=_number(row, "factor", 1.0, where, most=1e6),
-        batches=_number(row, "batches", 0, where),
-        users=int(_number(row, "users", 0, where, most=1e6)),
-        skew=_number(row, "skew", 1.0, where, most=100),
-        hours=_rates(row.get("hours"), 24, f"{where}.hours"),
-        weekdays=_rates(row.get("weekdays"), 7, f"{where}.weekdays"),
-        variation=_number(row, "variation", 0.0, where, most=100),
-        jobs=_sorted(row.get("jobs", 1), lambda value: _count(value, f"{where}.jobs"), f"{where}.jobs"),
-        gap=Distribution.parse(row.get("gap", 0), f"{where}.gap"),
-        repeat=_number(row, "repeat", 0.0, where, most=1),
-        alike=_number(row, "alike", 0.0, where, most=1),
-        requests=requests.sorted_by(lambda spec: (demand(spec).procs, spec.to_shape())),
-        limits=None
-        if limits is None
-        else _sorted(limits, lambda value: _seconds(value, f"{where}.limits"), f"{where}.limits"),
-        runtime=Distribution.parse(row["runtime"], f"{where}.runtime"),
-        correlation=_correlation(row.get("correlation"), f"{where}.correlation"),
-        memory=None if row.get("memory") is None else Distribution.parse(row["memory"], f"{where}.memory"),
-        queues=None if row.get("queues") is None else _sorted(row["queues"], str, f"{where}.queues"),
-    )
-
-
-def _sorted(value: Any, read: Callable[[Any], Any], where: str) -> Shares[Any]:
-    """Read shares; the order of the keys in the document does not matter."""
-    return Shares.parse(value, read, where).sorted_by(lambda item: item)
-
-
-def _known(document: Any, keys: tuple[str, ...], where: str) -> None:
-    if not isinstance(document, dict):
-        raise ConfigError("not a mapping", where=where)
-    for key in document:
-        if key not in keys:
-            text = f"unknown key {key!r}{did_you_mean(str(key), keys)}"
-            raise ConfigError(text, where=where, expected=", ".join(keys))
-
-
-def _number(
-    row: dict[str, Any], key: str, default: float, where: str, least: float = 0, most: float = 1e15
-) -> float:
-    value = row.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        place = f"{where}.{key}" if where.endswith("]") else f"{where}: {key}"
-        raise ConfigError(
-            f"{value!r} is out of range", where=place, expected=f"a number from {least:g} to {most:g}"
-        )
-    return float(value)
-
-
-def _count(value: Any, where: str) -> int:
-    """Return a number of jobs; a key of JSON is a text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 10**9:
-        raise ConfigError(f"{value!r} is not valid as a number of jobs", where=where, expected="1 or more")
-    return value
-
-
-def _seconds(value: Any, where: str) -> float:
-    found = _placed(lambda: parse_duration(value, where), where)
-    if not (isfinite(found) and found > 0):
-        raise ConfigError(f"{value!r} is out of range", where=where, expected="a time above 0")
-    return float(found)
-
-
-def _placed(read: Any, where: str) -> Any:
-    try:
-        return read()
-    except SimschedError as error:
-        raise ConfigError(error.message, where=where, expected=error.expected) from None
-
-
-def _numbers(value: Any, where: str) -> list[float]:
-    """Return the numbers of a list, or of a text with blanks between them."""
-    given = value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
-    try:
-        return [float(item) for item in given]
-    except OverflowError:
-        raise ConfigError("a number is too large", where=where, expected="less than 1e308") from None
-    except (TypeError, ValueError):
-        raise ConfigError(f"{value!r} has a part that is not a number", where=where) from None
-
-
-def _rates(value: Any, number: int, where: str) -> tuple[float, ...]:
-    if value is None:
-        return (1.0,) * number
-    found = _numbers(value, where)
-    if len(found) != number or not all(0 <= rate < 1e9 for rate in found) or not sum(found) > 0:
-        raise ConfigError(
-            f"{len(found)} values are given that are not valid as rates",
-            where=where,
-            expected=f"{number} numbers of 0 or more, at least one above 0",
-        )
-    return tuple(found)
-
-
-def _correlation(value: Any, where: str) -> tuple[float, float, float]:
-    if value is None:
-        return (0.0, 0.0, 0.0)
-    found = _numbers(value, where)
-    if len(found) != 3 or not all(-1 <= rank <= 1 for rank in found):
-        expected = "three numbers from -1 to 1: size and limit, size and run time, limit and run time"
-        raise ConfigError(f"{value!r} is out of range", where=where, expected=expected)
-    return found[0], found[1], found[2]
-
-
 # --- writing
 
 
@@ -566,47 +560,7 @@ def model_document(model: LogModel, description: str = "") -> dict[str, Any]:
         found["users"] = model.population
     if "MaxProcs" in model.header:
         found["processors"] = int(model.header["MaxProcs"])
-    return {**found, "classes": [_class_document(one) for one in model.classes]}
-
-
-def _class_document(one: JobClass) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": one.name, "factor": _short(one.factor), "batches": _short(one.batches)}
-    if one.users:
-        found |= {"users": one.users, "skew": _short(one.skew)}
-    found |= {
-        "hours": _text(one.hours),
-        "weekdays": _text(one.weekdays),
-        "variation": _short(one.variation),
-        "jobs": _weighted(list(map(str, one.jobs.values)), one.jobs.weights),
-        "gap": str(one.gap),
-        "repeat": _short(one.repeat),
-        "alike": _short(one.alike),
-        "requests": _weighted([spec.to_shape() for spec in one.requests.values], one.requests.weights),
-    }
-    if one.limits is not None:
-        found["limits"] = _weighted([format_duration(v) for v in one.limits.values], one.limits.weights)
-    found |= {"runtime": str(one.runtime), "correlation": _text(one.correlation)}
-    if one.memory is not None:
-        found["memory"] = str(one.memory)
-    if one.queues is not None:
-        found["queues"] = _weighted(list(one.queues.values), one.queues.weights)
-    return found
-
-
-def _weighted(names: list[str], weights: tuple[float, ...]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for name, weight in zip(names, weights, strict=True):
-        found[name] = found.get(name, 0) + int(weight)
-    return found
-
-
-def _text(values: tuple[float, ...]) -> str:
-    return " ".join(f"{value:.3g}" for value in values)
-
-
-def _short(value: float) -> float:
-    rounded = float(f"{value:.4g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    return {**found, "classes": [one.to_dict() for one in model.classes]}
 
 
 def model_text(model: LogModel, description: str = "") -> str:

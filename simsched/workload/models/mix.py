@@ -6,18 +6,17 @@ A mix (``parts``) has shapes, each with its share of the jobs and its run times;
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
+from simsched.declare.kinds import ANYTHING, ValueKind, number
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.models.distribution import Distribution
-from simsched.workload.models.log_model import model_from_dict
+from simsched.workload.models.log_model import Drawn, Text, model_from_dict
 from simsched.workload.models.lublin import users
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy as np
     import numpy.typing as npt
 
@@ -30,35 +29,70 @@ if TYPE_CHECKING:
 _BLOCK = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+def _limit(value: Any, where: str) -> Distribution | float:
+    """Return a distribution, or the factor of ``x1.5``."""
+    if not isinstance(value, str) or not value.strip().startswith("x"):
+        return Distribution.parse(value, where)
+    try:
+        factor = float(value.strip()[1:])
+    except ValueError:
+        factor = 0.0
+    if not 0 < factor < 1e9:
+        raise ConfigError(f"bad factor {value!r}", where=where, expected="such as x1.5")
+    return factor
+
+
+Limit = ValueKind(
+    _limit, Drawn.schema, lambda limit: f"x{limit:g}" if isinstance(limit, float) else str(limit)
+)
+Span = ValueKind(lambda value, where: Distribution.parse(value, where).given[0], Drawn.schema)
+
+
+class Part(Declared, frozen=True, kw_only=True):
     """One line of a mix: a shape, how often it comes, and how long it takes.
 
-    `duration` is the limit: None leaves it open, a plain number above 0 is a factor on the
-    run time, a distribution is drawn on its own (and raised to the run time).
+    shape : the request (RFC 46).
+    weight : its share of the jobs, beside the weights of the other parts.
+    runtime : the distribution of the run times.
+    duration : the limit: None leaves it open, ``x1.5`` is a factor on the run time, a distribution is drawn
+        on its own (and raised to the run time).
+    name, queue : those of the jobs.
     """
 
     shape: str
-    weight: float = 1.0
-    runtime: Distribution
-    duration: Distribution | float | None = None
+    weight: Annotated[float, number(most=1e18)] = 1.0
+    runtime: Annotated[Distribution, Drawn]
+    duration: Annotated[Distribution | float | None, Limit] = None
     name: str | None = None
     queue: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mix:
+class Mix(Declared, frozen=True, kw_only=True):
     """A Poisson (or other) stream of jobs from weighted parts, for quick studies.
 
-    `gap` is the time between two submissions; `jobs` and `span` (s) end the stream.
+    parts : the shapes with their weights.
+    gap : the distribution of the time between two submissions.
+    jobs, span : the number of jobs and the seconds, which end the stream.
+    users : the number of users; 0: jobs without users.
+    name : the name of the workload.
+    description : a text for people.
     """
 
-    parts: tuple[Part, ...]
-    gap: Distribution
+    join = ": "
+
+    parts: tuple[Part, ...] = ()
+    gap: Annotated[Distribution, Drawn] = Distribution("exp", (60.0,))
     jobs: int | None = None
-    span: float | None = None
+    span: Annotated[float | None, Span] = None
     users: int = 0
-    name: str = "mix"
+    name: Text = "mix"
+    description: Annotated[Any, ANYTHING] = None
+
+    def checked(self, where: str) -> Self:
+        """Return the mix; ConfigError for one without parts."""
+        if not self.parts:
+            raise ConfigError("the mix has no parts", where=where, expected="parts: a list")
+        return self
 
     def make(self, rng: np.random.Generator) -> Workload:
         """Draw the jobs of the mix.
@@ -144,82 +178,6 @@ def _limits(duration: Distribution | float | None, run: Floats, rng: np.random.G
     return np.ceil(run * duration)
 
 
-_MIX_KEYS = frozenset(("name", "gap", "jobs", "span", "users", "parts", "description"))
-_PART_KEYS = frozenset(("shape", "weight", "runtime", "duration", "name", "queue"))
-
-
-def mix_from_dict(document: Any, where: str = "mix") -> Mix:
-    """Read a mix from a mapping such as a YAML file holds.
-
-    Keys: ``gap`` (distribution), ``jobs``, ``span``, ``users``, ``name`` and ``parts``, each
-    with ``shape``, ``weight``, ``runtime``, ``duration`` (``x1.5`` is a factor), ``name``, ``queue``.
-
-    Raises
-    ------
-    ConfigError
-        With the place, when a key is unknown or a value is invalid.
-    """
-    document = _mapping(document, _MIX_KEYS, where)
-    parts = document.get("parts")
-    if not isinstance(parts, list) or not parts:
-        raise ConfigError("the mix has no parts", where=where, expected="parts: a list")
-    span = document.get("span")
-    return Mix(
-        parts=tuple(_part(part, f"{where}: parts[{index}]") for index, part in enumerate(parts)),
-        gap=Distribution.parse(document.get("gap", "exp(60)"), f"{where}: gap"),
-        jobs=_count(document.get("jobs"), f"{where}: jobs"),
-        span=None if span is None else Distribution.parse(span, f"{where}: span").given[0],
-        users=_count(document.get("users"), f"{where}: users") or 0,
-        name=str(document.get("name", "mix")),
-    )
-
-
-def _part(document: Any, where: str) -> Part:
-    document = _mapping(document, _PART_KEYS, where)
-    if not isinstance(document.get("shape"), str) or "runtime" not in document:
-        raise ConfigError("a part needs a shape and a runtime", where=where)
-    weight = document.get("weight", 1)
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not abs(weight) < 1e18:
-        raise ConfigError(f"bad weight {weight!r}", where=where, expected="a number")
-    return Part(
-        shape=document["shape"],
-        weight=float(weight),
-        runtime=Distribution.parse(document["runtime"], f"{where}.runtime"),
-        duration=_duration(document.get("duration"), f"{where}.duration"),
-        name=document.get("name"),
-        queue=document.get("queue"),
-    )
-
-
-def _duration(value: Any, where: str) -> Distribution | float | None:
-    if value is None:
-        return None
-    if isinstance(value, str) and value.strip().startswith("x"):
-        try:
-            factor = float(value.strip()[1:])
-        except ValueError:
-            factor = 0.0
-        if not 0 < factor < 1e9:
-            raise ConfigError(f"bad factor {value!r}", where=where, expected="such as x1.5")
-        return factor
-    return Distribution.parse(value, where)
-
-
-def _mapping(document: Any, known: frozenset[str], where: str) -> Mapping[str, Any]:
-    if not isinstance(document, dict):
-        raise ConfigError("not a mapping", where=where)
-    for key in document:
-        if key not in known:
-            raise ConfigError(f"unknown key {key!r}", where=where, expected=", ".join(sorted(known)))
-    return document
-
-
-def _count(value: Any, where: str) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise ConfigError(f"bad number {value!r}", where=where, expected="a whole number")
-
-
 def is_model_document(document: Any) -> bool:
     """Whether a document is a mix or a log's model."""
     return isinstance(document, dict) and any(
@@ -237,7 +195,7 @@ def model_of(document: Any, where: str = "mix") -> Mix | LogModel:
     """
     if isinstance(document, dict) and "classes" in document:
         return model_from_dict(document, where)
-    return mix_from_dict(document, where)
+    return Mix.read(document, where)
 
 
 def read_model(text: str, reading: ReadOptions) -> Workload:

@@ -98,7 +98,7 @@ def draw_options(rng, *, queues):
     if rng.random() < 0.4:
         kinds = ("failure", "drain", "maintenance")
         options["outages"] = tuple(
-            Outage.from_dict({"ranks": "0-1", "start": 6 + 5 * n, "end": 12 + 5 * n, "kind": kind})
+            Outage.read({"ranks": "0-1", "start": 6 + 5 * n, "end": 12 + 5 * n, "kind": kind}, "outages")
             for n, kind in enumerate(kinds)
             if rng.random() < 0.6
         )

@@ -46,7 +46,7 @@ def test_a_configuration_file_has_limits(tmp_path):
         ([{"memory": "5 GHz"}], "limits.memory: GHz is not a unit of memory"),
         ([{"cores": 1, "over": "kill"}], "limits.over: unknown value 'kill' (expected reject or hold)"),
         ([{"user": 7, "cores": 1}], "limits.user: 7 is not a name"),
-        ("cores", "limits: limits is not a list of tables"),
+        ("cores", "limits: 'cores' is not a list of tables"),
         ([{"duration": "x"}], "limits.duration: "),
     ],
 )

@@ -240,7 +240,7 @@ def test_a_run_that_is_stopped_is_marked_partial_and_replaces_nothing(tmp_path):
 def test_options_that_do_not_exist_are_refused():
     with pytest.raises(ConfigError, match="unknown option 'quue'"):
         run(machine(1), quue=1)
-    with pytest.raises(ConfigError, match="unknown value 'kill' of overrun"):
+    with pytest.raises(ConfigError, match="overrun: unknown value 'kill'"):
         run(machine(1), overrun="kill")
     with pytest.raises(ConfigError, match="seed"):
         run(machine(1), seed=-1)

@@ -156,7 +156,7 @@ def test_a_date_before_second_0():
         ({"flex": "yes"}, "reservations[0].flex: 'yes' is not true or false"),
         ({"overlaps": 1}, "reservations[0].overlaps: 1 is not true or false"),
         ({"match": "both"}, "reservations[0].match: unknown value 'both' (expected any or all)"),
-        ({"ignore_jobs": True}, "unknown key 'ignore_jobs'; did you mean ignore-jobs?"),
+        ({"ignore_job": True}, "unknown key 'ignore_job'; did you mean ignore-jobs?"),
         ({"repeat": "hourly", "duration": 3601}, "a hourly reservation of 3601 s overlaps itself"),
     ],
 )

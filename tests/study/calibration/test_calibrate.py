@@ -12,12 +12,13 @@ from simsched.cli import main
 from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
-from simsched.study.calibration.calibrate import CalibrationRequest, _Search, calibrate
+from simsched.study.calibration.calibrate import _Search, calibrate
 from simsched.study.calibration.calibration_folder import write_calibration
 from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
 from simsched.study.calibration.time_split import WEEK, TimeSplit
 from simsched.study.calibration.trials import Trial, Trials
 from simsched.study.calibration.wait_blocks import WaitBlocks
+from simsched.study.search_values import CalibrationRequest
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload
 from tests.study.calibration.loglab import machine_and_log
@@ -131,11 +132,11 @@ def test_a_setting_under_which_jobs_never_run_is_refused_with_the_reason():
     ("options", "message"),
     [
         ({"knobs": ("ordr",)}, "unknown knob 'ordr'; did you mean order"),
-        ({"held_out": 1.5}, "a held-out share of 1.5"),
+        ({"held_out": 1.5}, "held_out: 1.5 is out of range"),
         ({"queue_policy": "recorded"}, "leaves nothing to calibrate"),
         ({"nodes": 3}, "unknown option 'nodes'"),
         ({"held_out": 0.9}, "too short to learn from"),
-        ({"beside": 0}, "beside is 0 .expected a whole number from 1 to 1,000"),
+        ({"beside": 0}, "beside: 0 is out of range .expected a whole number from 1 to 1,000"),
     ],
 )
 def test_wrong_arguments(options, message):

@@ -75,7 +75,10 @@ def test_a_burst_can_be_shaken():
         ({"shake": "1m", "block": "10m"}, "--block: seeds are either resampled or shaken"),
         ({"shake": "soon"}, "--shake"),
         ({"shake": "0"}, "a shake of up to 0 s is out of range"),
-        ({"by": "user"}, "load cannot be scaled by 'user' (expected one of arrival, runtime, users, jobs)"),
+        (
+            {"by": "user"},
+            "by: unknown value 'user'; did you mean users?",
+        ),
     ],
 )
 def test_seeds_that_cannot_be(more, text):

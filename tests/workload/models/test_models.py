@@ -8,7 +8,7 @@ import pytest
 from simsched.errors import ConfigError
 from simsched.workload.models.distribution import KINDS, Distribution
 from simsched.workload.models.lublin import BATCH, INTERACTIVE, MODELS, TYPELESS, LublinWorkload, _gamma_cdf
-from simsched.workload.models.mix import Mix, Part, mix_from_dict
+from simsched.workload.models.mix import Mix, Part
 from simsched.workload.models.tsafrir import HEAD, SITES, assign, estimates, head_ranks, head_times
 from simsched.workload.transforms.transforms import offered_work
 
@@ -320,7 +320,7 @@ def test_estimates_are_given_to_jobs_that_fit_below_them():
 
 
 def test_a_mix_has_its_weights_and_distributions():
-    mix = mix_from_dict(
+    mix = Mix.read(
         {
             "gap": "exp(30)",
             "span": "10d",
@@ -342,7 +342,8 @@ def test_a_mix_has_its_weights_and_distributions():
                 },
                 {"shape": "node=9", "weight": 0, "runtime": 60},
             ],
-        }
+        },
+        "mix",
     )
     workload = mix.make(np.random.default_rng(11))
     small = [job for job in workload if job.name == "small"]
@@ -368,9 +369,9 @@ def test_a_mix_by_number():
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "not a mapping"),
+        ([], "mix: \\[\\] is not a table"),
         ({"parts": []}, "the mix has no parts"),
-        ({"parts": [{"shape": "node"}]}, r"parts\[0\]: a part needs a shape and a runtime"),
+        ({"parts": [{"shape": "node"}]}, r"parts\[0\]: the key 'runtime' is missing"),
         ({"parts": [{"shape": "node", "runtime": 1, "wait": 2}]}, "unknown key 'wait'"),
         ({"parts": [{"shape": "node", "runtime": "normal(1,2)"}]}, "unknown distribution 'normal'"),
         ({"parts": [{"shape": "node", "runtime": "exp(1,2)"}]}, "exp has 2 arguments"),
@@ -378,13 +379,13 @@ def test_a_mix_by_number():
         ({"parts": [{"shape": "node", "runtime": "exp(inf)"}]}, "'inf' is not valid for exp"),
         ({"parts": [{"shape": "node", "runtime": "uniform(2h,1h)"}]}, "is not an ascending range"),
         ({"parts": [{"shape": "node", "runtime": 1, "duration": "xx"}]}, "bad factor"),
-        ({"parts": [{"shape": "node", "runtime": 1, "weight": "heavy"}]}, "bad weight"),
-        ({"parts": [{"shape": "node", "runtime": 1}], "users": -1}, "bad number -1"),
+        ({"parts": [{"shape": "node", "runtime": 1, "weight": "heavy"}]}, "'heavy' is not a number"),
+        ({"parts": [{"shape": "node", "runtime": 1}], "users": -1}, "mix: users: -1 is out of range"),
     ],
 )
 def test_faults_of_a_mix_have_a_place(document, message):
     with pytest.raises(ConfigError, match=message):
-        mix_from_dict(document)
+        Mix.read(document, "mix")
 
 
 def test_a_mix_must_end_and_weigh_something():

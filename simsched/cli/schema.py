@@ -1,0 +1,56 @@
+"""``simsched schema``: the JSON Schema of each document that simsched reads or prints."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from simsched.cli.support.output import print_lines, write
+
+if TYPE_CHECKING:
+    import argparse
+
+    from simsched.cli.support.parser import Subparsers
+
+
+def register(subparsers: Subparsers) -> None:
+    """Add the verb ``schema``."""
+    parser = subparsers.add_parser(
+        "schema",
+        help="print the JSON Schema of a document",
+        description="Print the JSON Schema of a document: a configuration (config), one of its tables, "
+        "requests, cluster recipes, studies, column maps, and answers in JSON.",
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the document (default: list them)")
+    parser.set_defaults(run=schema)
+
+
+def schema(args: argparse.Namespace) -> int:
+    """Print a schema, or the names of all."""
+    from simsched.errors import ConfigError, did_you_mean
+    from simsched.formats.text.schemas import SCHEMAS, schema_text
+
+    declared = _declared()
+    known = [*SCHEMAS, *declared]
+    if args.name is None:
+        print_lines(known)
+    elif args.name in declared:
+        write(json.dumps(declared[args.name], indent=2, ensure_ascii=False) + "\n", "json")
+    elif args.name in SCHEMAS:
+        write(schema_text(args.name), "json")
+    else:
+        text = f"there is no schema {args.name!r}{did_you_mean(args.name, known)}"
+        raise ConfigError(text, where="NAME", expected=", ".join(known))
+    return 0
+
+
+def _declared() -> dict[str, dict[str, Any]]:
+    """Return name → schema: the whole configuration, and each of its tables."""
+    from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.queues import POLICY
+
+    config = RunConfig.schema()
+    tables = {key: one for key, one in config["properties"].items() if one.get("type") in ("object", "array")}
+    config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
+    draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    return {name: {**draft, "title": name, **one} for name, one in {"config": config, **tables}.items()}

@@ -1,0 +1,212 @@
+"""Kinds of declared values: how a value of a document is read, written and described by a JSON Schema.
+
+A field of a declared struct has the kind of its annotation (``bool``, ``Literal["queue", "qos"]`` …), or the
+one that ``Annotated[type, kind]`` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from simsched.errors import ConfigError, SimschedError, clip, did_you_mean
+
+MOST = 2**53
+"""Numbers of a document are less than this, unless their kind states another bound."""
+
+
+@dataclass(frozen=True)
+class ValueKind:
+    """The values that a field accepts.
+
+    read : value of a document and its place → value; raises a `SimschedError` for one that is not valid.
+    schema : the JSON Schema of the values of a document.
+    write : value → value of a document.
+    """
+
+    read: Callable[[Any, str], Any]
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    write: Callable[[Any], Any] = lambda value: value
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The accepted words, if there is a fixed number of them."""
+        return tuple(self.schema.get("enum", ()))
+
+
+ANYTHING = ValueKind(lambda value, _: value)
+"""The kind of keys that others read."""
+
+HIDDEN = ValueKind(lambda value, _: value)
+"""The kind of a field that no document has, such as the place of a table."""
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message quotes it."""
+    return "a huge number" if isinstance(value, int) and abs(value) > MOST else clip(repr(value))
+
+
+def in_turn(reads: Iterable[Callable[[], Any]]) -> list[Any]:
+    """Return the results of functions; raise the first of their errors, which has the others with it.
+
+    Raises
+    ------
+    SimschedError
+        with the errors of the other functions as its `others`.
+    """
+    found, faults = [], list[SimschedError]()
+    for read in reads:
+        try:
+            found.append(read())
+        except SimschedError as error:
+            faults += [error, *error.others]
+    if faults:
+        faults[0].others = tuple(faults[1:])
+        raise faults[0]
+    return found
+
+
+def number(
+    least: float = -inf,
+    most: float = MOST,
+    what: str = "",
+    expected: str | None = None,
+    *,
+    whole: bool = False,
+) -> ValueKind:
+    """Return the kind of numbers from `least` up to and including `most`; `what` is their name."""
+    name = what or ("a whole number" if whole else "a number")
+    span = f"from {least:,} to {most:,}" if most < MOST else f"of {least:,} or more" if least > -inf else ""
+
+    def read(value: Any, where: str) -> Any:
+        known = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+        if not known or not least <= value <= most:
+            fault = f"is not {name}" if what or not known else "is out of range"
+            text = f"{quoted(value)} {fault}"
+            raise ConfigError(text, where=where, expected=expected or f"{name} {span}".rstrip())
+        return int(value) if whole else value
+
+    bounds = {"minimum": least, "maximum": most}
+    schema = {"type": "integer" if whole else "number"}
+    return ValueKind(read, schema | {key: bound for key, bound in bounds.items() if abs(bound) < MOST})
+
+
+def whole(least: int = 0, most: int = MOST, what: str = "", expected: str | None = None) -> ValueKind:
+    """Return the kind of whole numbers from `least` up to and including `most`."""
+    return number(least, most, what, expected, whole=True)
+
+
+def choice(*words: str) -> ValueKind:
+    """Return the kind of one of some words."""
+
+    def read(value: Any, where: str) -> str:
+        if not isinstance(value, str) or value not in words:
+            expected = " or ".join(words) if len(words) == 2 else ", ".join(words)
+            hint = did_you_mean(value, words) if isinstance(value, str) else ""
+            raise ConfigError(f"unknown value {quoted(value)}{hint}", where=where, expected=expected)
+        return value
+
+    return ValueKind(read, {"enum": list(words)})
+
+
+def _switch(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{quoted(value)} is not true or false", where=where)
+    return value
+
+
+SWITCH = ValueKind(_switch, {"type": "boolean"})
+
+
+def text(what: str = "a name", expected: str = "a text", *, empty: bool = False) -> ValueKind:
+    """Return the kind of texts, by default of at least one character."""
+
+    def read(value: Any, where: str) -> str:
+        if not isinstance(value, str) or not (value or empty):
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+        return value
+
+    return ValueKind(read, {"type": "string"} if empty else {"type": "string", "minLength": 1})
+
+
+def names(
+    what: str = "a name", expected: str = "a text, or a list of texts", *, empty: bool = False
+) -> ValueKind:
+    """Return the kind of a name or a list of different names, which are read as a tuple."""
+
+    def read(value: Any, where: str) -> tuple[str, ...]:
+        given = [value] if isinstance(value, str) else value
+        valid = isinstance(given, list | tuple) and all(isinstance(one, str) and one for one in given)
+        if not valid or not (given or empty):
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+        return tuple(dict.fromkeys(given))
+
+    one = {"type": "string", "minLength": 1}
+    many = {"type": "array", "items": one} | ({} if empty else {"minItems": 1})
+    return ValueKind(read, {"anyOf": [one, many]}, list)
+
+
+def listed(
+    item: ValueKind, what: str = "a list of tables", expected: str | None = None, *, one_alone: bool = True
+) -> ValueKind:
+    """Return the kind of a list of values of one kind, or of `one_alone` that is a table."""
+
+    def read(value: Any, where: str) -> tuple[Any, ...]:
+        given = value if isinstance(value, list | tuple) else [value]
+        if given is not value and (not one_alone or isinstance(value, str | int | float | None)):
+            raise ConfigError(f"{quoted(value)} is not {what}", where=where, expected=expected)
+        each = [partial(item.read, one, f"{where}[{at}]") for at, one in enumerate(given)]
+        return tuple(in_turn(each))
+
+    def write(values: Any) -> list[Any]:
+        return [item.write(one) for one in values]
+
+    return ValueKind(read, {"type": "array", "items": item.schema}, write)
+
+
+def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
+    """Return the kind of a table from names to values of one kind."""
+
+    def read(value: Any, where: str) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=expected)
+        each = [partial(item.read, one, f"{where}.{name}") for name, one in value.items()]
+        return dict(zip(map(str, value), in_turn(each), strict=True))
+
+    def write(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: item.write(one) for name, one in values.items()}
+
+    return ValueKind(read, {"type": "object", "additionalProperties": item.schema}, write)
+
+
+_PLAIN = {bool: SWITCH, int: whole(), float: number(), str: text()}
+
+
+def kind_of(hint: Any) -> ValueKind:
+    """Return the kind of an annotation; TypeError for one that has none.
+
+    >>> kind_of(Literal["up", "down"]).choices
+    ('up', 'down')
+    """
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return next((kind for kind in inside[1:] if isinstance(kind, ValueKind)), None) or kind_of(inside[0])
+    if origin is Literal:
+        return choice(*inside)
+    if origin in (Union, UnionType):
+        return kind_of(next(one for one in inside if one is not NoneType))
+    if origin is tuple and inside[1:] == (...,):
+        return names() if inside[0] is str else listed(kind_of(inside[0]))
+    if origin in (dict, Mapping):
+        return by_name(kind_of(inside[1]))
+    if hasattr(hint, "read") and hasattr(hint, "schema"):  # a declared struct
+        return ValueKind(hint.read, hint.schema(), lambda value: value.to_dict())
+    found = _PLAIN.get(hint)
+    if found is None:
+        raise TypeError(f"{hint!r} has no kind; use Annotated[…, kind]")
+    return found

@@ -1,0 +1,190 @@
+"""`Declared`: the base of typed structs that are tables of documents.
+
+A field is a key of the table (``kill_grace`` is ``kill-grace``).  Its annotation has its kind, and the entry
+``kill_grace : …`` of the docstring of the class its meaning, with the source in parentheses at the end.  From
+the declaration follow the reader, the writer, the JSON Schema, options of the command line and rows of lists.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache, partial
+from typing import Any, ClassVar, NamedTuple, Self
+
+import msgspec
+
+from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of, quoted
+from simsched.errors import ConfigError, did_you_mean
+
+
+class DeclaredField(NamedTuple):
+    """One declared field: its name in Python and in documents, its kind, its default and its meaning."""
+
+    name: str
+    key: str
+    kind: ValueKind
+    default: Any
+    text: str
+
+    @property
+    def required(self) -> bool:
+        """Whether a table must have the key."""
+        return self.default is msgspec.NODEFAULT
+
+
+class Declared(msgspec.Struct, frozen=True, rename="kebab"):
+    """A table of a document.
+
+    >>> class Box(Declared, frozen=True):
+    ...     '''A box.
+    ...
+    ...     most_weight : kilograms that it holds.
+    ...     '''
+    ...     most_weight: int = 1
+    >>> Box.read({"most-weight": 3}, "box").to_dict()
+    {'most-weight': 3}
+    >>> Box.read({"most_wieght": 3}, "box")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    simsched.errors.ConfigError: box: unknown key 'most_wieght'; did you mean most-weight? (expected ...
+    """
+
+    complete: ClassVar[bool] = False
+    """Whether `to_dict` has keys that have their defaults, but for empty ones."""
+
+    join: ClassVar[str] = "."
+    """What is between the place of the table and a key: ``": "`` in the table of a whole file."""
+
+    @classmethod
+    def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
+        """Return a table of a document as a value; a value is returned as it is.
+
+        `base` has the values of keys that the table does not have, in place of the defaults.
+
+        Raises
+        ------
+        ConfigError, FormatError
+            for the first fault, which has the other faults of the table as its `others`.
+        """
+        if isinstance(value, cls):
+            return value
+        known = fields_of(cls)
+        found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
+        for key, one in known.items():
+            if one.required and key not in found and base is None:
+                raise ConfigError(f"the key {key!r} is missing", where=where, expected=one.text or key)
+        given = {known[key].name: item for key, item in found.items()}
+        if "where" in cls.__struct_fields__:
+            given["where"] = where
+        made = cls(**given) if base is None else msgspec.structs.replace(base, **given)
+        return made.checked(where)
+
+    def checked(self, where: str) -> Self:  # noqa: ARG002 (subclasses use it)
+        """Return the value; ConfigError for keys that contradict each other; `where`: its place."""
+        return self
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the value with other values of some fields."""
+        return msgspec.structs.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table as a document has it, without the keys that have their defaults."""
+        values = [(one, getattr(self, one.name)) for one in fields_of(type(self)).values()]
+        return {
+            one.key: one.kind.write(value)
+            for one, value in values
+            if value != one.default or (self.complete and value not in (None, (), {}))
+        }
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the table."""
+        return schema_of({key: (one.kind, one.text) for key, one in fields_of(cls).items()}) | {
+            "required": [key for key, one in fields_of(cls).items() if one.required]
+        }
+
+
+def inherited(value: Mapping[str, Any], common: type[Declared], *tables: str) -> dict[str, Any]:
+    """Return a table whose inner `tables` have its keys of `common`, unless they have their own."""
+    given = {key: item for key, item in value.items() if key in fields_of(common)}
+    return {
+        key: {name: {**given, **own} if isinstance(own, Mapping) else own for name, own in item.items()}
+        if key in tables and isinstance(item, Mapping)
+        else item
+        for key, item in value.items()
+    }
+
+
+def schema_of(keys: Mapping[str, tuple[ValueKind, str]]) -> dict[str, Any]:
+    """Return the JSON Schema of a table of keys with their kinds and meanings."""
+    found = {
+        key: {**kind.schema, **({"description": text} if text else {})} for key, (kind, text) in keys.items()
+    }
+    return {"type": "object", "properties": found, "additionalProperties": False}
+
+
+def table_of(keys: Mapping[str, ValueKind]) -> ValueKind:
+    """Return the kind of tables with these keys, which are read as a dictionary."""
+    return ValueKind(
+        partial(read_keys, kinds=keys), schema_of({key: (kind, "") for key, kind in keys.items()})
+    )
+
+
+def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str = ".") -> dict[str, Any]:
+    """Return the values of a table by their keys, which may be spelt with ``_``.
+
+    `join` is between the place of the table and a key.
+
+    Raises
+    ------
+    ConfigError, FormatError
+        for the first fault, which has the others as its `others`: unknown keys, then values.
+    """
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=", ".join(kinds))
+    given = {_key(key, kinds): key for key in value}
+
+    def refuse(key: object) -> None:
+        text = f"unknown key {key!r}{did_you_mean(str(key), kinds)}"
+        raise ConfigError(text, where=where, expected=", ".join(kinds))
+
+    known = [key for key in kinds if key in given]
+    faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
+    reads = [partial(kinds[key].read, value[given[key]], f"{where}{join}{key}") for key in known]
+    return dict(zip(known, in_turn([*faults, *reads]), strict=True))
+
+
+def _key(key: object, kinds: Iterable[str]) -> str:
+    name = str(key).replace("_", "-")
+    return name if name in kinds else str(key)
+
+
+@cache
+def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
+    """Return key → field of a declared struct, without the hidden fields."""
+    texts = texts_of(cls)
+    found = {}
+    for one in msgspec.structs.fields(cls):
+        kind = kind_of(one.type) if one.name != "where" else HIDDEN
+        if kind is not HIDDEN:
+            default = one.default
+            if one.default_factory is not msgspec.NODEFAULT:
+                default = one.default_factory()
+            found[one.encode_name] = DeclaredField(
+                one.name, one.encode_name, kind, default, texts.get(one.name, "")
+            )
+    return found
+
+
+_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
+
+
+def texts_of(cls: type) -> dict[str, str]:
+    """Return name → meaning of the entries ``name, name : meaning`` of the docstrings of a class."""
+    docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
+    return {
+        name: " ".join(text.replace("`", "").split()).removesuffix(".")
+        for names, text in _ENTRY.findall(docs)
+        for name in names.split(", ")
+    }

@@ -1,0 +1,61 @@
+"""``simsched schema``: the schemas accept what the readers accept."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from simsched.cli import main
+from simsched.simulation.options.run_config import KEYS
+from tests.cli.test_bad_rules import EVERYTHING
+
+
+def schema(capsys, name):
+    assert main(["schema", name]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def names(capsys):
+    assert main(["schema"]) == 0
+    return capsys.readouterr().out.split()
+
+
+def test_every_name_that_is_listed_has_a_valid_schema(capsys):
+    listed = names(capsys)
+    assert {"config", "limits", "reservations", "queues", "study", "v1"} <= set(listed)
+    for name in listed:
+        found = schema(capsys, name)
+        jsonschema.Draft202012Validator.check_schema(found)
+        assert found["title"]
+
+
+def test_a_configuration_that_is_read_is_valid(capsys):
+    found = schema(capsys, "config")
+    assert set(found["properties"]) == {*KEYS, "calibration"}
+    jsonschema.validate(EVERYTHING, found)
+    for key in set(EVERYTHING) & set(names(capsys)):
+        jsonschema.validate(EVERYTHING[key], schema(capsys, key))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"ordr": "fifo"},
+        {"seed": -1},
+        {"overrun": "never"},
+        {"limits": [{"runing-jobs": 1}]},
+        {"queues": {"a": {"policy": {"limits": {"size": 3}}}}},
+        {"preemption": {"mode": "stop"}},
+        {"reservations": [{"name": "r", "times": 0}]},
+    ],
+)
+def test_a_configuration_that_is_refused_is_not(capsys, document):
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document, schema(capsys, "config"))
+
+
+def test_an_unknown_name_names_the_nearest(capsys):
+    assert main(["schema", "reservation"]) == 2
+    assert "there is no schema 'reservation'; did you mean reservations?" in capsys.readouterr().err
