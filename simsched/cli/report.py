@@ -5,6 +5,7 @@ The module is named after the first of its two verbs.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -185,9 +186,9 @@ def _add_view(part: argparse._ArgumentGroup) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Print or write the report of the runs."""
-    if args.audit:
-        return run_audits(args.runs)
     kind = args.format or _kind_of(args.output)
+    if args.audit:
+        return run_audits(args.runs, kind, args.output)
     if kind == "html" and not args.output:
         raise ConfigError(
             "an HTML page cannot be printed on standard output", where="--format html", expected="-o FILE"
@@ -457,14 +458,19 @@ def _view(args: argparse.Namespace) -> GanttView | None:
 # --- audit
 
 
-def run_audits(folders: Sequence[str]) -> int:
+def run_audits(folders: Sequence[str], kind: str, output: str | None) -> int:
     """Audit each run directory and print the report; return the exit status, 1 if any run has a fault."""
-    faults = False
-    for folder in folders:
-        found = audit_again(Path(folder))
-        faults |= not (found and found.complete)
-        print(f"{folder}: {found}")
-    return 1 if faults else 0
+    if kind not in ("text", "json"):
+        raise ConfigError(f"there is no audit in the format {kind}", where="--format", expected="text, json")
+    found = {folder: audit_again(Path(folder)) for folder in folders}
+    if kind == "json":
+        rows = [{"run": folder, **report.to_dict()} for folder, report in found.items()]
+        text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+    else:
+        text = "".join(f"{folder}: {report}\n" for folder, report in found.items())
+    if put(visible(text), output, _FORMS.get(kind, "text")):
+        sys.stderr.write(f"written: {output}\n")
+    return 0 if all(report and report.complete for report in found.values()) else 1
 
 
 def audit_again(folder: Path) -> AuditReport:

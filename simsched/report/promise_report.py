@@ -138,15 +138,29 @@ def _reserved(run: RunTables) -> pd.Series[float]:
 
 def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
     """Return why each late job is late, as the audit explains it."""
+    import duckdb
+
     from simsched.simulation.audit.promises import late_starts
     from simsched.simulation.audit.recorded_run import recorded_run
 
     if run.folder is None:
         return {}
     names = ["id", "submit", "eligible", "promised", "start", "end", "duration", "reason"]
-    plain = jobs[names].astype(object)
-    rows: list[Any] = plain.where(plain.notna(), None).to_dict("records")
-    return {late.job: late.cause or "" for late in late_starts(recorded_run(run.folder), rows)}
+    given = {
+        name: np.asarray(jobs[name].astype(object).where(jobs[name].notna(), None)) for name in names[-1:]
+    }
+    given = (
+        {name: jobs[name].to_numpy() for name in names[1:-1]}
+        | given
+        | {"id": jobs["id"].astype(str).to_numpy()}
+    )
+    with duckdb.connect(":memory:") as con:
+        con.register("given", given)
+        con.execute("""
+            CREATE TABLE jobs AS SELECT * EXCLUDE "end", "end" AS ended, NULL::VARCHAR AS array_task,
+                row_number() OVER () AS place FROM given;
+            CREATE TABLE attempts AS SELECT id, start AS "begin", ended AS until FROM jobs LIMIT 0""")
+        return {late.job: late.cause or "" for late in late_starts(con, recorded_run(run.folder))}
 
 
 # --- presentation ----------------------------------------------------------------------------------

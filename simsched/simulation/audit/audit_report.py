@@ -1,16 +1,19 @@
-"""`AuditReport`: the faults, notes and explained promises of an audit."""
+"""`AuditReport`: the checks, faults, notes and explained promises of an audit."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Most faults of one law, and most explained promises, that a report names.
 NAMED = 20
+LAWS = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "A10",
+        "L1", "L2", "P1", "R1", "R2", "V1", "V2", "W1")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class AuditReport:
     releases: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: list[AuditFault] = field(default_factory=list)
+    checked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(law, kind of thing) → how many of these were compared."""
     notes: list[str] = field(default_factory=list)
     """Comparisons that were not possible, and why."""
     explained: list[LateStart] = field(default_factory=list)
@@ -61,6 +66,15 @@ class AuditReport:
         """Whether jobs and allocations were compared with the inputs, and not the digests of files alone."""
         return self.left_out is None
 
+    @property
+    def verdict(self) -> str:
+        """The result in words: "clean" only if nothing was left out."""
+        if self.counts:
+            return f"{sum(self.counts.values())} faults"
+        if self.left_out is not None:
+            return "not complete"
+        return "no faults, but not all was checked" if self.notes else "clean"
+
     def __bool__(self) -> bool:
         return not self.counts
 
@@ -72,21 +86,43 @@ class AuditReport:
 
     def __str__(self) -> str:
         scope = f"{self.jobs} jobs, {self.allocations} allocations, {self.releases} releases"
-        found = f"{sum(self.counts.values())} faults" if self.counts else "clean"
         if self.left_out is not None:
-            found = found if self.counts else "not complete"
             scope = (
                 f"{self.files} files were compared with their digests; jobs and allocations were not compared"
             )
             scope = f"{scope} with the inputs: {self.left_out}"
-        head = f"audit: {found} ({scope})"
+        late = [f"job {late.job} {late}" for late in self.explained[:NAMED]]
+        if late:
+            head = f"{len(self.explained)} jobs started after their promised start, for these reasons:"
+            late.insert(0, head)
         notes = [f"audit: note: {note}" for note in self.notes]
-        return "\n".join([head, *map(str, self.faults), *_late_lines(self.explained), *notes])
+        first = f"audit: {self.verdict} ({scope})"
+        return "\n".join([first, *map(str, self.faults), *late, *self._numbers(), *notes])
+
+    def _numbers(self) -> list[str]:
+        of = {law: [(what, n) for (found, what), n in self.checked.items() if found == law] for law in LAWS}
+        parts = [f"{law} " + ", ".join(f"{n:,} {what}" for what, n in of[law] if n) for law in LAWS]
+        done = [part for part in parts if not part.endswith(" ")]
+        text = f"audit: checked {'; '.join(done) or 'nothing'}"
+        left = [part.strip() for part in parts if part.endswith(" ")]
+        return [fill(text + (f"; nothing to check for {', '.join(left)}" if left else ""), 110,
+                     subsequent_indent="  ", break_on_hyphens=False)]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as a document."""
+        return {
+            "result": self.verdict,
+            "complete": self.complete,
+            "jobs": self.jobs,
+            "allocations": self.allocations,
+            "releases": self.releases,
+            "checked": [{"law": law, "of": of, "number": n} for (law, of), n in self.checked.items()],
+            "fault_counts": dict(self.counts),
+            "faults": _plain(self.faults),
+            "late": [late._asdict() for late in self.explained],
+            "not_checked": [*([] if self.complete else [self.left_out]), *self.notes],
+        }
 
 
-def _late_lines(explained: Sequence[LateStart]) -> list[str]:
-    """Return the lines of a report about broken promises that are explained."""
-    if not explained:
-        return []
-    head = f"{len(explained)} jobs started after their promised start, for these reasons:"
-    return [head, *(f"job {late.job} {late}" for late in explained[:NAMED])]
+def _plain(faults: Sequence[AuditFault]) -> list[dict[str, str]]:
+    return [{"law": fault.law, "job": fault.job, "text": fault.text} for fault in faults]

@@ -68,6 +68,7 @@ class Inventory:
     memory: str | None = None
     pools: Mapping[str, tuple[int, str, int]] = field(default_factory=dict)
     kinds: Mapping[tuple[str, str], Mapping[int, int]] = field(default_factory=dict)
+    alike: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster) -> Inventory:
@@ -106,7 +107,15 @@ class Inventory:
         written = frozenset(name for name in given if not name.startswith("+"))
         units_of = (pool_of(graph, key) for key in graph.nodes)
         memory = next((pool.unit or "" for pool in units_of if pool.type == "memory"), None)
-        return cls(targets, kind, frozenset(kinds), regions, outer, written, memory, pools, typed)
+        classes: dict[Any, int] = {}
+        alike = {
+            rank: classes.setdefault((counts_of(target.units), counts_of(target.usable)), len(classes))
+            for rank, target in targets.items()
+        }
+        return cls(
+            *(targets, kind, frozenset(kinds), regions, outer, written, memory, pools, typed),
+            alike,
+        )
 
     def matching(self, constraint: Constraint) -> frozenset[int]:
         """Return the ranks that satisfy an RFC 31 constraint."""
@@ -129,6 +138,11 @@ def _spelled(pool: Pool) -> Iterator[str]:
         yield name.partition("@")[0]
         if value:
             yield f"{name}={value}"
+
+
+def counts_of(units: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """Return (type, number) of the units of a target, by type."""
+    return tuple(sorted((type_, mask.bit_count()) for type_, mask in units.items() if mask))
 
 
 def lowest(mask: int, count: int) -> int:

@@ -1,4 +1,4 @@
-"""Rules of the audit for limits: their use is summed up again from the tables at each start.
+"""Rules of the audit for limits (L1): their use is summed up again from the tables at each start.
 
 Use rises only when a job starts or is submitted, so these instants are enough.  A job counts with its
 allocation: the nodes, cores and GPUs of the table, and those of R for attempts that the table does not have.
@@ -7,283 +7,139 @@ Jobs of zero seconds, and jobs whose time of submission or end is not known, are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.errors import SimschedError
 from simsched.formats.rfc.constraint import gpu_type_of
-from simsched.simulation.limits.limit_kinds import memory_in
-from simsched.simulation.limits.limit_rules import GPU_TYPE, limits_on
+from simsched.formats.rfc.units import convert_up
+from simsched.simulation.audit.allocation_pass import column
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.simulation.audit.audit_report import AuditReport
+    from simsched.simulation.audit.audit_tables import AuditTables
     from simsched.simulation.audit.inventory import Inventory
-    from simsched.simulation.audit.recorded_run import RecordedRun
     from simsched.simulation.limits.limit_rules import LimitRule
     from simsched.workload.job import Job
 
-_NAMES: Mapping[str, Callable[[Job], str | None]] = {
-    "user": lambda job: job.user,
-    "account": lambda job: job.bank,
-    "queue": lambda job: job.queue,
-    "qos": lambda job: job.qos,
-    "array": lambda job: None if job.array_task is None else job.array_task.array,
-    GPU_TYPE: lambda job: gpu_type_of(job.jobspec.constraint),
-}
 _KINDS = {"node-hours": "nodes", "core-hours": "cores", "gpu-hours": "gpus"}
-_SLACK = 1e-3
-_UNITS = ("nodes", "cores", "gpus", "memory")
-_ONE = ("running-jobs", *_UNITS)
-
-
-class Attempt(NamedTuple):
-    """A time (s) in which a job ran; jobs that are queued again have several. `end` is inf at the end."""
-
-    name: str
-    start: float
-    end: float
-
-
-class Attempts:
-    """The times of all attempts of all jobs, from the lines of the allocations."""
-
-    def __init__(self) -> None:
-        self._released: dict[tuple[str, float], float] = {}
-        self._starts: dict[str, list[float]] = {}
-        self.amounts: dict[tuple[str, float], tuple[int, ...]] = {}
-        """Job and start → the nodes, cores, GPUs and memory of the attempt by R."""
-
-    def start(self, name: str, time: float) -> None:
-        """Note that a job got resources."""
-        self._released[name, time] = inf
-        self._starts.setdefault(name, []).append(time)
-
-    def release(self, name: str, start: float, time: float) -> None:
-        """Note that the attempt that began at `start` released resources; the first release is its end."""
-        key = name, start
-        self._released[key] = min(self._released.get(key, inf), time)
-
-    def attempts_of(self, name: str, row: Mapping[str, Any]) -> list[tuple[float, float]]:
-        """Return start and end of each attempt of a job, in order; its row has the end of the last one."""
-        found = [(start, self._released[name, start]) for start in dict.fromkeys(self._starts.get(name, ()))]
-        if found and found[-1][0] == row.get("start") and row.get("end") is not None:
-            found[-1] = found[-1][0], float(row["end"])
-        return found
-
-    def until(self, rows: Mapping[str, Mapping[str, Any]]) -> list[Attempt]:
-        """Return the attempts; the last one of a job ends at the end in the table."""
-        return [
-            Attempt(name, start, end)
-            for name in self._starts
-            for start, end in self.attempts_of(name, rows.get(name, {}))
-        ]
-
-
-def check_limits(
-    report: AuditReport,
-    recorded: RecordedRun,
-    attempts: Attempts,
-    jobs: Mapping[str, Job],
-    rows: Mapping[str, Mapping[str, Any]],
-    inventory: Inventory,
-) -> None:
-    """Add the limits that were exceeded to a report (L1)."""
-    rules = recorded.limits
-    arrays = recorded.queue_policy != "recorded" and any(
-        job.array_task is not None and job.array_task.limit is not None for job in jobs.values()
-    )
-    if not rules and not arrays:
-        return
-    cut = inf if recorded.cut is None else recorded.cut
-    audit = LimitAudit(rules, jobs, inventory, attempts, arrays=arrays)
-    for name, fault in audit.faults(rows, cut):
-        report.add("L1", name, fault)
+_DIMENSIONS = ("user", "account", "queue", "qos", "array", "gpu-type")
 
 
 class _Bound(NamedTuple):
-    """The most of a quantity for the jobs with one `key`; a job that it does not bind counts, too."""
+    """The most of a quantity for the jobs of one `key`; a job that it does not bind counts, too."""
 
     key: tuple[Any, ...]
     quantity: str
     most: float
-    names: str
+    whose: str
     binds: bool
+    single: bool
 
 
-@dataclass(slots=True)
-class _Use:
-    """The jobs that count at present: name → (requested end, amounts), and the work of jobs that ended."""
+def check_limits(tables: AuditTables, jobs: Sequence[Job], inventory: Inventory) -> None:
+    """Report the limits that were exceeded."""
+    recorded = tables.recorded
+    arrays = recorded.queue_policy != "recorded" and any(
+        job.array_task and job.array_task.limit for job in jobs
+    )
+    if not (recorded.limits or arrays):
+        return
+    kinds: dict[tuple[Any, ...], int] = {}
+    of = [kinds.setdefault(_names(job, arrays=arrays), len(kinds)) for job in jobs]
+    keys: dict[Any, int] = {}
+    rows: list[tuple[Any, ...]] = []
+    for values, kind in kinds.items():
+        names = dict(zip((*_DIMENSIONS, "tasks"), values, strict=True))
+        for bound in _bounds(recorded.limits, names, inventory.memory):
+            unit = bound.quantity.removeprefix("running-")
+            rows.append((kind, keys.setdefault(bound.key, len(keys)), *bound[1:], _KINDS.get(unit, unit)))
+    tables.report.checked["L1", "scopes"] = len({row[1] for row in rows})
+    if not rows:
+        return
+    tables.fill("bounds (kind BIGINT, key BIGINT, quantity VARCHAR, most DOUBLE, whose VARCHAR, "
+                "binds BOOLEAN, single BOOLEAN, unit VARCHAR)", rows)  # fmt: skip
+    holds = [
+        any(rule.over == "hold" and "submitted-jobs" in dict(rule.most)
+            and all(names[_DIMENSIONS.index(name)] in given for name, given in rule.names)
+            for rule in recorded.limits)
+        for names in kinds
+    ]  # fmt: skip
+    tables.add("job_kinds", {"job": column(range(len(jobs)), int), "kind": column(of, int),
+                             "holds": column([holds[kind] for kind in of], bool)})  # fmt: skip
+    tables.run("limits")
 
-    running: dict[str, tuple[float, float, Mapping[str, float]]] = field(default_factory=dict)
-    spent: dict[str, float] = field(default_factory=dict)
 
-    def total(self, quantity: str, now: float) -> float:
-        if quantity == "running-jobs":
-            return len(self.running)
-        if quantity.startswith("running-"):
-            kind = _KINDS[quantity.removeprefix("running-")]
-            return sum(units[kind] * max(0, end - now) for end, _, units in self.running.values()) / 3600
-        if quantity in _KINDS:
-            kind = _KINDS[quantity]
-            asked = sum(units[kind] * seconds for _, seconds, units in self.running.values())
-            return (asked + self.spent.get(kind, 0)) / 3600
-        return sum(units[quantity] for _, _, units in self.running.values())
+def _names(job: Job, *, arrays: bool) -> tuple[Any, ...]:
+    """Return the properties of a job by which limits distinguish it, and the most tasks of its array."""
+    task = job.array_task
+    array, most = (None, None) if task is None else (task.array, task.limit if arrays else None)
+    return job.user, job.bank, job.queue, job.qos, array, gpu_type_of(job.jobspec.constraint), most
 
 
-class LimitAudit:
-    """The limits of a run, and the jobs of its workload with their amounts."""
-
-    def __init__(
-        self,
-        rules: Sequence[LimitRule],
-        jobs: Mapping[str, Job],
-        inventory: Inventory,
-        attempts: Attempts,
-        *,
-        arrays: bool = False,
-    ) -> None:
-        self._rules = rules
-        self._arrays = arrays
-        self._jobs = jobs
-        self._memory = inventory.memory
-        self._attempts = attempts
-        self._bounds = {name: list(self._bounds_of(job)) for name, job in jobs.items()}
-
-    def faults(self, rows: Mapping[str, Mapping[str, Any]], cut: float = inf) -> Iterator[tuple[str, str]]:
-        """Yield (job, fault) for each start and submission until `cut` (s) that exceeds a limit."""
-        attempts = self._attempts.until(rows)
-        yield from self._too_large(attempts, rows)
-        yield from self._too_many_submitted(rows, cut)
-        events = sorted(
-            event
-            for at, (name, start, end) in enumerate(attempts)
-            if end > start and self._bounds.get(name)
-            for event in ((start, 1, at), (end, 0, at))
-        )
-        uses: dict[tuple[Any, ...], _Use] = {}
-        for time, starts, at in events:
-            name, start, _ = attempts[at]
-            if time == inf:
-                break
-            seconds = _seconds(rows.get(name, {}))
-            units = self._amounts(name, start, rows)
-            for key, *_ in self._bounds[name]:
-                use = uses.setdefault(key, _Use())
-                if starts:
-                    use.running[name] = (start + seconds, seconds, units)
-                else:
-                    use.running.pop(name, None)
-                    for kind in _KINDS.values():
-                        use.spent[kind] = use.spent.get(kind, 0) + units[kind] * (time - start)
-            if starts:
-                yield from self._exceeded(name, time, uses)
-
-    def _exceeded(
-        self, name: str, time: float, uses: Mapping[tuple[Any, ...], _Use]
-    ) -> Iterator[tuple[str, str]]:
-        for key, quantity, most, names, binds in self._bounds[name]:
-            if key[0] == "job" or not binds or quantity == "submitted-jobs":
+def _bounds(rules: Sequence[LimitRule], names: Mapping[str, Any], memory: str | None) -> Iterator[_Bound]:
+    """Yield the limits that count jobs with these names; on single jobs only those that bind them."""
+    chosen: dict[tuple[Any, ...], tuple[float, bool]] = {}
+    about = [(rule, scope) for rule in rules if (scope := _scope(rule, names)) is not None]
+    for rule, scope in about:
+        for quantity, value in rule.most:
+            single = _is_single(rule, quantity)
+            instead = [
+                other for other, place in about if _replaces(other, rule, quantity, same=place == scope)
+            ]
+            if any(other.level == rule.level for other in instead) or (
+                quantity == "memory" and memory is None
+            ):
                 continue
-            total = uses[key].total(quantity, time)
-            if total > most + (0 if quantity in _ONE else _SLACK + 1e-9 * most):
-                yield name, f"starts at {time:g}, and {quantity} of {names} is {total:g}, of {most:g} allowed"
-
-    def _too_large(
-        self, attempts: Sequence[Attempt], rows: Mapping[str, Mapping[str, Any]]
-    ) -> Iterator[tuple[str, str]]:
-        """Yield the jobs that started although they exceed a limit on single jobs."""
-        for name, start, _ in attempts:
-            for key, quantity, most, names, _ in self._bounds.get(name, ()):
-                if key[0] != "job":
-                    continue
-                seconds = _seconds(rows.get(name, {}))
-                units = self._amounts(name, start, rows)
-                if quantity == "duration":
-                    asked = seconds
-                elif quantity in _KINDS:
-                    asked = units[_KINDS[quantity]] * seconds / 3600
-                else:
-                    asked = units.get(quantity, 0)
-                if asked > most + (0 if quantity in units else _SLACK):
-                    yield name, f"takes {asked:g}, and {quantity} of a job of {names} is at most {most:g}"
-
-    def _too_many_submitted(
-        self, rows: Mapping[str, Mapping[str, Any]], cut: float
-    ) -> Iterator[tuple[str, str]]:
-        events: list[tuple[float, int, str]] = []
-        for name, job in self._jobs.items():
-            row = rows.get(name)
-            if row is None or not any(bound.quantity == "submitted-jobs" for bound in self._bounds[name]):
+            if instead and single:
                 continue
-            begin, end = _present(row, job, cut, held=self._holds(job))
-            if begin is not None and end > begin:
-                events += [(begin, 1, name), (end, 0, name)]
-        present: dict[tuple[Any, ...], int] = {}
-        for time, comes, name in sorted(events):
-            for key, quantity, most, names, binds in self._bounds[name]:
-                if quantity != "submitted-jobs":
-                    continue
-                present[key] = present.get(key, 0) + (1 if comes else -1)
-                if comes and binds and present[key] > most and time < inf:
-                    yield name, f"is job {present[key]} of {names}, of {most:g} that may be submitted"
-
-    def _holds(self, job: Job) -> bool:
-        about = [rule for rule in self._rules if "submitted-jobs" in dict(rule.most) and _about(rule, job)]
-        return any(rule.over == "hold" for rule in about)
-
-    def _bounds_of(self, job: Job) -> Iterator[_Bound]:
-        """Yield the limits that count a job; on single jobs only those that bind it."""
-        chosen: dict[tuple[Any, ...], tuple[float, bool]] = {}
-        names = {dimension: name_of(job) for dimension, name_of in _NAMES.items()}
-        for rule, scope, quantity, value, binds in limits_on(self._rules, names):
-            if quantity == "memory" and self._memory is None:
-                continue
-            most = inf if value == -1 else memory_in(value, self._memory or "", rule.where)
-            kind = "job" if rule.is_single(quantity) else "together"
-            if binds or kind == "together":
-                place = kind, scope, quantity, rule.level
-                chosen[place] = min(chosen.get(place, (inf, binds)), (most, binds))
-        task = job.array_task
-        if self._arrays and task is not None and task.limit is not None:
-            place = "together", (("array", task.array),), "running-jobs", None
-            chosen[place] = min(chosen.get(place, (inf, True)), (task.limit, True))
-        for key, (most, binds) in chosen.items():
-            whose = ", ".join(f"{name} {value}" for name, value in key[1]) or "all jobs"
-            if most < inf:
-                yield _Bound(key, key[2], most, whose, binds)
-
-    def _amounts(self, name: str, start: float, rows: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-        found: dict[str, float] = dict(
-            zip(_UNITS, self._attempts.amounts.get((name, start), (0, 0, 0, 0)), strict=True)
-        )
-        row = rows.get(name, {})
-        if row.get("start") == start:  # R does not tell whether a unit is shared
-            found |= {unit: row[unit] for unit in _UNITS[:3]}
-        return found
+            most = inf if value == -1 else _in_unit(value, memory or "")
+            place = scope, quantity, rule.level, single
+            chosen[place] = min(chosen.get(place, (inf, not instead)), (most, not instead))
+    if names["tasks"] is not None:
+        place = (("array", names["array"]),), "running-jobs", None, False
+        chosen[place] = min(chosen.get(place, (inf, True)), (names["tasks"], True))
+    for place, (most, binds) in chosen.items():
+        if most < inf:
+            whose = ", ".join(f"{name} {value}" for name, value in place[0]) or "all jobs"
+            yield _Bound(place, place[1], most, whose, binds, place[3])
 
 
-def _about(rule: LimitRule, job: Job) -> bool:
-    return all(_NAMES[name](job) in given for name, given in rule.names)
+def _scope(rule: LimitRule, names: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    """Return the names with which a rule counts a job together; None if it is not about the job."""
+    given, found = dict(rule.names), []
+    for dimension in _DIMENSIONS:
+        if dimension in given or dimension in rule.each:
+            name = names[dimension]
+            if name is None or name not in given.get(dimension, (name,)):
+                return None
+            found.append((dimension, ", ".join(given.get(dimension, (name,)))))
+    return tuple(found)
 
 
-def _seconds(row: Mapping[str, Any]) -> float:
-    value = row.get("duration")
-    return inf if value is None or isnan(value) else float(value)
+def _is_single(rule: LimitRule, quantity: str) -> bool:
+    return rule.each == ("job",) or quantity == "duration"
 
 
-def _present(row: Mapping[str, Any], job: Job, cut: float, *, held: bool) -> tuple[float | None, float]:
-    """Return from when until when a job counted as submitted; None if that is not known."""
-    reason = str(row.get("reason") or "")
-    begin = row.get("eligible") if held else row["submit"]
-    if reason.startswith("rejected") or row["result"] in ("INFEASIBLE", "DROPPED"):
-        return None, inf
-    if begin is None or isnan(begin) or begin > cut:  # the run was cut short before it came
-        return None, inf
-    end = row.get("end")
-    if end is not None and not isnan(end):
-        return float(begin), float(end)
-    if row["result"] in ("PENDING", "RUNNING"):
-        return float(begin), inf
-    return (None, inf) if job.cancel_at is None else (float(begin), float(job.cancel_at))
+def _replaces(rule: LimitRule, other: LimitRule, quantity: str, *, same: bool) -> bool:
+    """Whether a rule about a job takes the place of another: it is more special, or of a lower level."""
+    single = _is_single(rule, quantity)
+    if quantity not in dict(rule.most) or single != _is_single(other, quantity):
+        return False
+    mine, theirs = ({*dict(one.names), *one.each} - {"job"} for one in (rule, other))
+    if rule.level is not None and other.level is not None and rule.level != other.level:
+        return rule.level < other.level and (single or bool(mine & theirs & {"user", "account"}))
+    alike = mine == theirs and rule.level == other.level
+    return alike and same and len(rule.names) > len(other.names)
+
+
+def _in_unit(value: float | str, unit: str) -> float:
+    """Return an amount of memory in the unit of the cluster, and any other number as it is."""
+    if not isinstance(value, str):
+        return value
+    number, given = value.split()
+    try:
+        return convert_up(int(number), given, unit)
+    except SimschedError:
+        return inf

@@ -1,24 +1,40 @@
-"""Rules of the audit for ``nodes.parquet``, ``timeline.parquet`` and ``run.json`` against the machine.
+"""Rules of the audit for ``nodes.parquet``, ``timeline.parquet`` and ``run.json`` against the machine (A9).
 
 The timeline is also checked against the R documents: running jobs and used units after each instant.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from simsched.simulation.audit.allocation_pass import column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Set
 
-    from simsched.simulation.audit.inventory import ExecutionTarget, Inventory
+    from simsched.simulation.audit.audit_tables import AuditTables
+    from simsched.simulation.audit.inventory import Inventory
     from simsched.simulation.audit.recorded_run import RecordedRun
 
 UNITS = ("core", "gpu")
 """Types whose units R lists by id."""
 
 
-def wrong_totals(recorded: RecordedRun, inventory: Inventory) -> Iterator[str]:
+def check_machine(tables: AuditTables, inventory: Inventory) -> None:
+    """Check the tables of the machine and over time."""
+    report = tables.report
+    for fault in _wrong_totals(tables.recorded, inventory):
+        report.add("A9", "(all)", fault)
+    report.checked["A9", "totals of run.json"] = len(tables.recorded.totals or ())
+    for name, check in (("nodes", _check_nodes), ("timeline", _check_timeline)):
+        path = tables.path / f"{name}.parquet"
+        if path.is_file():
+            check(tables, inventory, tables.load(name, path).keys())
+        else:
+            report.notes.append(f"there is no {name}.parquet, so it was not compared")
+
+
+def _wrong_totals(recorded: RecordedRun, inventory: Inventory) -> Iterator[str]:
     """Yield the numbers of ``run.json`` that differ from the machine."""
     expected = {"node": len(inventory.targets)}
     for type_ in UNITS:
@@ -33,92 +49,57 @@ def wrong_totals(recorded: RecordedRun, inventory: Inventory) -> Iterator[str]:
         yield f"run.json has {recorded.targets} targets, the cluster has {len(inventory.targets)}"
 
 
-def wrong_nodes(inventory: Inventory, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the faults in ``nodes.parquet``: ranks, hosts, properties, units."""
-    found = {row["rank"]: row for row in rows}
-    if len(found) != len(rows) or found.keys() != inventory.targets.keys():
-        yield "the nodes are not the ranks of the cluster"
-        return
-    for rank, row in found.items():
-        target = inventory.targets[rank]
-        if row["host"] != target.host:
-            yield f"rank {rank} has host {row['host']!r} instead of {target.host!r}"
-        if set(row["properties"] or ()) != target.properties:
-            yield f"rank {rank} has other properties than in the cluster"
-        yield from _wrong_units(rank, target, row)
-
-
-def _wrong_units(rank: int, target: ExecutionTarget, row: Mapping[str, Any]) -> Iterator[str]:
+def _check_nodes(tables: AuditTables, inventory: Inventory, columns: Set[str]) -> None:
+    targets = list(inventory.targets.values())
+    machine = {
+        "rank": column(list(inventory.targets), int),
+        "m_host": column([target.host for target in targets]),
+        "m_properties": column([sorted(target.properties) for target in targets]),
+        "usable": column([bool(target.usable) for target in targets], bool),
+        **{
+            type_: column([target.units.get(type_, 0).bit_count() for target in targets], int)
+            for type_ in UNITS
+        },
+    }
+    tables.add("machine", machine, m_host="VARCHAR", m_properties="VARCHAR[]")
+    tables.run("nodes")
     for type_ in UNITS:
-        number = target.units.get(type_, 0).bit_count()
-        if row.get(f"total_{type_}", number) != number:
-            yield f"rank {rank} has {row[f'total_{type_}']} of type {type_} instead of {number}"
-    if target.usable and not row["up"]:
-        yield f"rank {rank} is not up, but it is in the cluster"
+        if f"total_{type_}" in columns:
+            tables.rule("A9", "nodes", f"""
+                SELECT '(all)', total_{type_} <> {type_}, 'rank ' || rank || ' has ' || total_{type_}
+                    || ' of type {type_} instead of ' || {type_} FROM sides""")  # fmt: skip
 
 
-class UseOverTime:
-    """The number of jobs with resources and the units that they hold, over time, from the allocations."""
-
-    def __init__(self) -> None:
-        self.changes: list[tuple[float, int, dict[str, tuple[int, int]]]] = []
-        """(time, jobs, type → least and most units): the change by each alloc and last release."""
-
-    def add(self, time: float, sign: int, sizes: Sequence[tuple[int, int, int]]) -> None:
-        """Record that a job got (1) or released (-1) its resources: each possible (nodes, cores, gpus)."""
-        parts = {type_: [size[at] for size in sizes] for at, type_ in enumerate(UNITS, start=1)}
-        self.changes.append(
-            (time, sign, {type_: (sign * min(n), sign * max(n)) for type_, n in parts.items()})
-        )
-
-    def wrong(
-        self, recorded: RecordedRun, inventory: Inventory, rows: Sequence[Mapping[str, Any]], *, vague: bool
-    ) -> Iterator[str]:
-        """Yield the faults in the timeline; if `vague`, R does not determine the number of held units."""
-        yield from _wrong_in_itself(recorded, inventory, rows)
-        times = {row["time"] for row in rows}
-        lacking = [time for time, _, _ in self.changes if float(time) not in times]
-        if lacking and recorded.complete:
-            yield f"has no row at {lacking[0]:g}, when a job starts or ends"
-        if recorded.complete:
-            # in an epilog, units are in use by jobs that have ended: the sums of R do not show them
-            yield from self._wrong_use(rows, units=not vague and not recorded.epilog)
-
-    def _wrong_use(self, rows: Sequence[Mapping[str, Any]], *, units: bool) -> Iterator[str]:
-        at, jobs = 0, 0
-        least, most = dict.fromkeys(UNITS, 0), dict.fromkeys(UNITS, 0)
-        for row in rows:
-            while at < len(self.changes) and self.changes[at][0] <= row["time"]:
-                _, sign, held = self.changes[at]
-                at, jobs = at + 1, jobs + sign
-                for type_, (low, high) in held.items():
-                    least[type_] += low
-                    most[type_] += high
-            if row["running_jobs"] != jobs:
-                yield f"{row['running_jobs']} jobs run at {row['time']:g}, {jobs} by their R"
-            for type_ in UNITS if units else ():
-                used = row.get(f"used_{type_}")
-                if used is not None and not least[type_] <= used <= most[type_]:
-                    yield f"{used} of type {type_} in use at {row['time']:g}, {most[type_]} by R"
-
-
-def _wrong_in_itself(
-    recorded: RecordedRun, inventory: Inventory, rows: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    """Yield the rows that are out of order, do not add up, or have units down without an outage.
-
-    Targets that are down in the cluster itself need no outage.  Their units are not in the totals.
-    """
+def _check_timeline(tables: AuditTables, inventory: Inventory, columns: Set[str]) -> None:
+    """Check the timeline.  Targets that are down in the cluster need no outage, and are in no total."""
+    recorded = tables.recorded
+    tables.run("timeline")
     down = {"node": sum(not target.up for target in inventory.targets.values())}
-    for before, after in pairwise(rows):
-        if not before["time"] < after["time"]:
-            yield f"the row at {after['time']:g} comes after that at {before['time']:g}"
     for type_, total in (recorded.totals or {}).items():
-        states = [f"{state}_{type_}" for state in ("free", "used", "down")]
-        for row in rows:
-            if not all(state in row for state in states):
-                break
-            if sum(row[state] for state in states) != total or any(row[state] < 0 for state in states):
-                yield f"units of type {type_} at {row['time']:g} do not add up to {total}"
-            elif row[states[2]] != down.get(type_, 0) and not recorded.disrupted:
-                yield f"{row[states[2]]} of type {type_} are down at {row['time']:g} without an outage"
+        names = [f"{state}_{type_}" for state in ("free", "used", "down")]
+        if columns >= set(names):
+            free, used, out = (f'"{name}"' for name in names)
+            lost = f"NOT disrupted() AND {out} <> {down.get(type_, 0)}"
+            tables.rule("A9", "rows of the timeline", f"""
+                SELECT '(all)', adds OR ({lost}), if(adds, 'units of type {type_} at ' || t(time)
+                    || ' do not add up to {total}', {out} || ' of type {type_} are down at ' || t(time)
+                    || ' without an outage')
+                FROM (SELECT *, {free} + {used} + {out} <> {total} OR least({free}, {used}, {out}) < 0 AS adds
+                    FROM timeline)""")  # fmt: skip
+    if not recorded.complete:
+        tables.report.notes.append("the run was interrupted, so its timeline was not compared with R")
+    elif recorded.epilog:  # units are in use by jobs that have ended: the sums of R do not show them
+        tables.report.notes.append("units in use were not compared: in an epilog they are those of no job")
+    elif tables.vague:
+        tables.report.notes.append(
+            "units in use were not compared: requests share units, and R does not tell which"
+        )
+    else:
+        for type_ in UNITS:
+            if f"used_{type_}" in columns:
+                tables.rule("A9", "rows of the timeline", f"""
+                    SELECT '(all)',
+                        used_{type_} NOT BETWEEN coalesce(least_{type_}, 0) AND coalesce(most_{type_}, 0),
+                        used_{type_} || ' of type {type_} in use at ' || t(l.time) || ', '
+                        || t(coalesce(most_{type_}, 0)) || ' by R'
+                    FROM timeline l ASOF LEFT JOIN use ON l.time >= use.time""")  # fmt: skip

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import duckdb
+
 from simsched.errors import RunError, SimschedError
+from simsched.formats.rfc.duration import parse_time
 from simsched.formats.rfc.idset import Idset
 from simsched.simulation.audit.audit_report import AuditReport
-from simsched.simulation.licences.licence_pools import Licences, read_licences
-from simsched.simulation.limits.limit_rules import LimitRule, read_limits
-from simsched.simulation.preemption.checkpoint_rules import CheckpointRules, read_checkpoints
-from simsched.simulation.preemption.preemption_rules import PreemptionRules, read_preemption
+from simsched.simulation.licences.licence_pools import read_licences
+from simsched.simulation.limits.limit_rules import read_limits
+from simsched.simulation.preemption.checkpoint_rules import read_checkpoints
+from simsched.simulation.preemption.preemption_rules import read_preemption
 from simsched.simulation.record.file_digests import changed_files, changed_inputs, has_digests
 from simsched.simulation.record.run_directory import check_format
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+
+    from simsched.workload.job import Job
 
 INF = float("inf")
 #: Built-in match policies that give whole targets, for runs whose ``run.json`` does not state it.
@@ -40,7 +44,6 @@ class RecordedOutage(NamedTuple):
         return f"{self.kind} from {self.start:g} {until}"
 
 
-@dataclass(frozen=True, slots=True)
 class RecordedRun:
     """The parts of ``run.json`` that the audit needs; None stands for a value that is not recorded.
 
@@ -70,43 +73,87 @@ class RecordedRun:
     limits : the limits of users, accounts, queues and QoS.
     preemption, checkpoints : the rules for preemption and for checkpoints of jobs, or None.
     licences : how many there are of each, or None.
+    modes : what may become of jobs that are preempted, and `suspends` whether they may be suspended.
     on_failure : ``requeue`` or ``fail``, or None.
     failures : rank → the times (s) at which it failed, in order.
     reservations, windows : the tables of advance reservations, and the nodes that they got.
     """
 
-    epilog: float = 0
-    epilog_least: float = 0
-    whole_targets: bool = False
-    cut: float | None = -INF
-    overrun: str | None = None
-    kill_grace: float = 0
-    each_event: bool = False
-    outages: tuple[RecordedOutage, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    replans: bool = False
-    considers_all: bool = False
-    live: bool = False
-    renewals: tuple[float, ...] = ()
-    chance: str | None = None
-    stops: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
-    match_policy: str | None = None
-    queue_policy: str | None = None
-    order: str | None = None
-    queues: frozenset[str] = frozenset()
-    totals: Mapping[str, int] | None = None
-    targets: int | None = None
-    complete: bool = True
-    disrupted: bool = True
-    seeds: tuple[Any, Any] = (None, None)
-    limits: tuple[LimitRule, ...] = ()
-    preemption: PreemptionRules | None = None
-    checkpoints: CheckpointRules | None = None
-    licences: Licences | None = None
-    on_failure: str | None = None
-    failures: Mapping[int, Sequence[float]] = field(default_factory=dict)
-    reservations: tuple[Mapping[str, Any], ...] = ()
-    windows: tuple[Mapping[str, Any], ...] = ()
+    def __init__(self, meta: Mapping[str, Any]) -> None:
+        config: Mapping[str, Any] = meta.get("config", {})
+        get, cluster = config.get, meta.get("cluster", {})
+        self.epilog_least, self.epilog = map(float, get("epilog", (0, 0)))
+        self.on_failure, self.overrun, self.order = get("on_failure"), get("overrun"), get("order")
+        self.match_policy, self.queue_policy = get("match_policy"), get("queue_policy")
+        self.kill_grace = float(get("kill_grace", 0))
+        self.each_event = get("passes") == "event"
+        self.whole_targets = bool(meta.get("whole_nodes", str(self.match_policy or "first") in WHOLE))
+        self.complete = meta.get("complete", True) is True
+        until = meta.get("until")
+        self.cut = -INF if not meta.get("complete", True) else None if until is None else float(until)
+        self.outages = tuple(_outage(outage) for outage in get("outages", ()))
+        self.counts: Mapping[str, int] = dict(meta.get("counts", {}))
+        self.queues = frozenset(get("queues") or ())
+        self.totals = None if "totals" not in cluster else dict(cluster["totals"])
+        self.targets = cluster.get("targets")
+        self.preemption = read_preemption(get("preemption"), "preemption")
+        modes = (
+            () if self.preemption is None else (self.preemption.common, *dict(self.preemption.named).values())
+        )
+        self.modes = frozenset(rule.mode for rule in modes)
+        self.suspends = "suspend" in self.modes
+        self.disrupted = bool(get("outages") or get("failures") or self.suspends)
+        self.reservations, self.windows = (
+            tuple(get("reservations") or ()),
+            tuple(meta.get("reservations") or ()),
+        )
+        self.licences = read_licences(get("licenses"), "licenses")
+        checkpoints = read_checkpoints(get("job_checkpoints"), "job-checkpoints")
+        self.checkpoints = None if checkpoints is None else checkpoints.to_dict()
+        self.seeds = meta.get("seed"), get("seed")
+        options = get("queue_options") or {}
+        self.replans = options.get("compress") == "replan" or "predictor" in config
+        others = any(get(key) for key in ("queues", "reservations", "licenses"))
+        self.considers_all = not (options.get("queue_depth") or others)
+        self.live = meta.get("live") is True
+        self.renewals = tuple(meta.get("renewals", ()))
+        self.stops = {
+            name: tuple((stop, INF if start is None else start) for stop, start in windows)
+            for name, windows in meta.get("queue_stops", {}).items()
+        }
+        self.limits = read_limits(get("limits", ()), "limits")
+        self.chance = _chance(config)
+        self.failures: dict[int, list[float]] = {}
+        for outage in self.outages:
+            for rank in outage.ranks if outage.kind == "failure" else ():
+                self.failures.setdefault(rank, []).append(outage.start)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The options that queries of the audit know by name."""
+        failures = not (
+            self.live or self.renewals or self.preemption or self.reservations or self.cut == -INF
+        )
+        names = ("epilog", "epilog_least", "cut", "overrun", "kill_grace", "each_event", "match_policy",
+                 "queue_policy", "queues", "complete", "on_failure", "suspends", "disrupted")  # fmt: skip
+        waits_outside = any("submitted-jobs" in dict(rule.most) for rule in self.limits)
+        return {name: getattr(self, name) for name in names} | {
+            "writes": "checkpoint" in self.modes,
+            "renewed": bool(self.renewals),
+            "only_failures": failures and self.on_failure is not None,
+            "eligible_by_rule": not (waits_outside or self.live),
+        }
+
+    def checkpoint_times(self, job: Job) -> tuple[float, float, float] | None:
+        """Return the seconds between a job's checkpoints, to write one, and to read one; None without."""
+        if self.checkpoints is None:
+            return None
+        own = job.jobspec.system.get("checkpoint") or {}
+        table = {**self.checkpoints, **self.checkpoints.get("queues", {}).get(job.queue, {}), **own}
+        if table.get("interval", "never") == "never":
+            return None
+        interval, cost, restart = (parse_time(table.get(key, 0)) for key in ("interval", "cost", "restart"))
+        return None if interval == INF else (interval, cost, restart)
 
 
 def read_meta(path: Path) -> dict[str, Any]:
@@ -137,61 +184,22 @@ def recorded_run(path: Path) -> RecordedRun:
         If it is missing or is not the record of a run.
     """
     meta = read_meta(path)
+    drawn = path / "failures.parquet"
     try:
-        return replace(_recorded(meta), failures=_failures(meta, path))
+        found = RecordedRun(meta)
+        if drawn.is_file():
+            with duckdb.connect(":memory:") as con:
+                for rank, start in con.execute(
+                    "SELECT rank, start FROM read_parquet(?)", [str(drawn)]
+                ).fetchall():
+                    found.failures.setdefault(rank, []).append(start)
+    except duckdb.Error:
+        raise RunError("cannot be read", where=str(drawn), expected="a Parquet file") from None
     except (AttributeError, LookupError, TypeError, ValueError, SimschedError) as error:
         raise RunError(f"is not the record of a run: {error}", where=str(path / "run.json")) from None
-
-
-def _recorded(meta: Mapping[str, Any]) -> RecordedRun:
-    config = meta.get("config", {})
-    cut = None if meta.get("until") is None else float(meta["until"])
-    match_policy = str(config.get("match_policy", "first"))
-    cluster = meta.get("cluster", {})
-    return RecordedRun(
-        epilog=float(config.get("epilog", (0, 0))[1]),
-        epilog_least=float(config.get("epilog", (0, 0))[0]),
-        on_failure=config.get("on_failure"),
-        whole_targets=bool(meta.get("whole_nodes", match_policy in WHOLE)),
-        cut=cut if meta.get("complete", True) else -INF,
-        overrun=config.get("overrun"),
-        kill_grace=float(config.get("kill_grace", 0)),
-        each_event=config.get("passes") == "event",
-        outages=tuple(_outage(outage) for outage in config.get("outages", ())),
-        counts=dict(meta.get("counts", {})),
-        match_policy=config.get("match_policy"),
-        queue_policy=config.get("queue_policy"),
-        order=config.get("order"),
-        queues=frozenset(config.get("queues") or ()),
-        totals=None if "totals" not in cluster else dict(cluster["totals"]),
-        targets=cluster.get("targets"),
-        complete=meta.get("complete", True) is True,
-        disrupted=bool(config.get("outages") or config.get("failures")) or _suspends(config),
-        preemption=read_preemption(config.get("preemption"), "preemption"),
-        reservations=tuple(config.get("reservations") or ()),
-        windows=tuple(meta.get("reservations") or ()),
-        licences=read_licences(config.get("licenses"), "licenses"),
-        checkpoints=read_checkpoints(config.get("job_checkpoints"), "job-checkpoints"),
-        seeds=(meta.get("seed"), config.get("seed")),
-        replans=(config.get("queue_options") or {}).get("compress") == "replan" or "predictor" in config,
-        considers_all=not (
-            (config.get("queue_options") or {}).get("queue_depth")
-            or any(config.get(key) for key in ("queues", "reservations", "licenses"))
-        ),
-        live=meta.get("live") is True,
-        renewals=tuple(meta.get("renewals", ())),
-        chance=_chance(config),
-        stops={
-            name: tuple((stop, INF if start is None else start) for stop, start in windows)
-            for name, windows in meta.get("queue_stops", {}).items()
-        },
-        limits=read_limits(config.get("limits", ()), "limits"),
-    )
-
-
-def _suspends(config: Mapping[str, Any]) -> bool:
-    rules = read_preemption(config.get("preemption"), "preemption")
-    return rules is not None and rules.suspends
+    for times in found.failures.values():
+        times.sort()
+    return found
 
 
 def _chance(config: Mapping[str, Any]) -> str | None:
@@ -203,18 +211,6 @@ def _chance(config: Mapping[str, Any]) -> str | None:
     if config.get("preemption"):
         return "a preemption"
     return "a limit of its user, account, queue, QoS or array" if config.get("limits") else None
-
-
-def _failures(meta: Mapping[str, Any], path: Path) -> dict[int, list[float]]:
-    """Return the times at which each rank failed: planned failures, and those that were drawn."""
-    found: dict[int, list[float]] = {}
-    planned = map(_outage, meta.get("config", {}).get("outages", ()))
-    pairs = [(rank, one.start) for one in planned if one.kind == "failure" for rank in one.ranks]
-    if (path / "failures.parquet").is_file():
-        pairs += [(row["rank"], row["start"]) for row in read_table(path / "failures.parquet")]
-    for rank, start in sorted(pairs):
-        found.setdefault(rank, []).append(start)
-    return found
 
 
 def _outage(outage: Mapping[str, Any]) -> RecordedOutage:
@@ -249,7 +245,7 @@ def check_digests(report: AuditReport, path: Path) -> None:
             report.notes.append(text)
     else:
         files = meta.get("files")
-        report.files = 1 + len(files) if isinstance(files, dict) else 0
+        report.files = report.checked["A10", "files"] = 1 + len(files) if isinstance(files, dict) else 0
         for fault in changed_files(meta, path):
             report.add("A10", "(all)", fault)
     for changed, text in changed_inputs(meta):
@@ -257,22 +253,3 @@ def check_digests(report: AuditReport, path: Path) -> None:
             report.add("A10", "(all)", text)
         else:
             report.notes.append(text)
-
-
-def read_table(path: Path) -> list[dict[str, Any]]:
-    """Read a table of a run as one mapping per row.
-
-    Raises
-    ------
-    RunError
-        If it is not a Parquet file.
-    """
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
-        try:
-            found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-        except duckdb.Error:
-            raise RunError("cannot be read", where=str(path), expected="a Parquet file") from None

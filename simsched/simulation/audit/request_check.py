@@ -1,243 +1,319 @@
-"""Check of an allocation against its request, from the jobspec and R alone.
+"""Check of an allocation against its request (A5), from the jobspec and R alone.
 
-For usual requests (a slot within targets; targets with or without a slot) a few comparisons of
-counts suffice.  `region_check` counts all others from the leaves up.
+It counts from the leaves up, on the held units alone, how many times this part of the machine can host
+that part of the request.  If siblings request different types, the check is exact: the units satisfy
+the request if and only if the counts suffice and no further unit is held.  Siblings that compete for
+units (``[socket=1/core=2;core=3]``) are counted one by one and by their sums: a refusal is then
+correct, but wrong units may pass.
 """
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
+from dataclasses import replace
+from itertools import islice, product
 from typing import TYPE_CHECKING, TypeAlias
 
-from simsched.formats.jobspec.heterogeneous import part_constraints
-from simsched.simulation.audit.region_check import UnitMasks, UnitSums, check_regions, too_few
+from simsched.formats.rfc.count import Count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.jobspec.vertex import ResourceVertex
-    from simsched.formats.rfc.count import Count
     from simsched.simulation.audit.inventory import Inventory
 
-#: rank → type → number of units
-UnitCounts: TypeAlias = "Mapping[int, Mapping[str, int]]"
+#: rank → type → units held, as bit masks
+UnitMasks: TypeAlias = "Mapping[int, Mapping[str, int]]"
+Resources: TypeAlias = "Sequence[ResourceVertex]"
 
 SLOT = "slot"
+#: Combinations of counts that are tried for a request with ranges.
+TRIED = 1 << 14
+ENDLESS = 1 << 60
 
 
-def shortfall(
-    resources: Sequence[ResourceVertex], held: UnitMasks, inventory: Inventory, *, whole_targets: bool = False
-) -> str | None:
-    """Return the fault in the units of a job (bit masks), or None if they satisfy the request.
+class RequestCheck:
+    """The check of requests on one machine; `whole_targets`: jobs got whole targets whatever their request.
 
-    `whole_targets` states that the run gave whole targets whatever the request.
+    `undecided` counts the requests with so many combinations of counts that not all were tried.
     """
-    parts = {vertex.type for top in resources for vertex in top.walk()}
-    if len(resources) == 1 and parts.isdisjoint(inventory.regions):
-        counts = {r: {t: mask.bit_count() for t, mask in units.items()} for r, units in held.items()}
-        fault = _one(resources[0], counts, inventory, whole_targets=whole_targets)
-        if fault is not NotImplemented:
-            return None if fault is None else str(fault)
-    return check_regions(resources, held, inventory, whole_targets=whole_targets)
 
+    def __init__(self, inventory: Inventory, *, whole_targets: bool = False) -> None:
+        self.inventory = inventory
+        self.whole_targets = whole_targets
+        self.undecided = 0
 
-def _one(top: ResourceVertex, held: UnitCounts, inventory: Inventory, *, whole_targets: bool) -> object:
-    """Check a request of one top-level vertex exactly, or return NotImplemented."""
-    whole = whole_targets
-    if top.type == inventory.type:
-        alone = bool(top.exclusive) or bool(top.with_)
-        return _on_targets(top, (1,), held, inventory, whole=whole) if alone else NotImplemented
-    if top.type != SLOT:
-        return NotImplemented
-    if len(top.with_) == 1 and top.with_[0].type == inventory.type and top.with_[0].exclusive is not False:
-        copies = list(top.count.values(len(held)))
-        return _on_targets(top.with_[0], copies, held, inventory, whole=whole)
-    if any(vertex.type == inventory.type for child in top.with_ for vertex in child.walk()):
-        return NotImplemented
-    return _slots_within(top.count, top.with_, held, inventory, whole=whole)
-
-
-def _on_targets(
-    node: ResourceVertex, copies: Sequence[int], held: UnitCounts, inventory: Inventory, *, whole: bool
-) -> object:
-    """Check that the targets are `node.count` times one of `copies`, each with its content."""
-    whole = whole or bool(node.exclusive)
-    number = len(held)
-    if not any(number % n == 0 and number // n in node.count for n in copies):
-        return f"{number} targets, requested {node.count} in each of {max(copies, default=0)} copies"
-    if node.exclusive or not node.with_:
-        missing = _whole(held, inventory)
-        if missing is not None or not node.with_:
-            return missing
-    if len(node.with_) == 1 and node.with_[0].type == SLOT:
-        slot = node.with_[0]
-        for rank, units in held.items():
-            fault = _slots_within(slot.count, slot.with_, {rank: units}, inventory, whole=whole)
-            if fault is NotImplemented or fault is not None:
-                return fault
+    def fault(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault in the held units, or None if they satisfy the request with one of its counts."""
+        first: str | None = None
+        tried = 0
+        for tried, fixed in enumerate(_fixed_versions(resources, held), start=1):  # noqa: B007
+            # fits are lower bounds: units beyond the request are found by sums and by region
+            found = self._sums(fixed, held) or self.too_few(fixed, held) or self._beyond(fixed, held)
+            if found is None:
+                return None  # one combination of counts that fits is enough
+            first = first or found
+        if tried < TRIED:
+            return first
+        self.undecided += 1
         return None
-    return NotImplemented
 
-
-def _whole(held: UnitCounts, inventory: Inventory) -> str | None:
-    for rank, units in held.items():
-        everything = {type_: mask.bit_count() for type_, mask in inventory.targets[rank].usable.items()}
-        if {t: n for t, n in units.items() if n} != everything:
-            return f"rank {rank} is requested whole, but the job holds {dict(units)} of {everything}"
-    return None
-
-
-def _slots_within(
-    count: Count, content: Sequence[ResourceVertex], held: UnitCounts, inventory: Inventory, *, whole: bool
-) -> object:
-    """Check copies of a slot, each within one target: every rank holds a whole number of copies.
-
-    If the run gave `whole` targets, a rank may be held as a whole instead.
-    """
-    each = _fixed(content, inventory)
-    if each is None:
-        return NotImplemented
-    copies = 0
-    exact = True
-    for rank, units in held.items():
-        here = min(units.get(type_, 0) // number for type_, number in each.items())
-        copies += here
-        if whole and _whole({rank: units}, inventory) is None:
-            exact = False  # a whole target may hold more copies than were requested
-        elif not here or dict(units) != {type_: number * here for type_, number in each.items()}:
-            return f"rank {rank} holds {dict(units)}, not a whole number of copies of {each}"
-    if (copies in count) if exact else (copies >= count.min):
+    def too_few(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault if held units do not suffice for resources with their least counts, or None."""
+        for vertex in resources:
+            found = self.fits(vertex, held, in_slot=False)
+            if found < vertex.count.min:
+                return f"room for {found} {vertex.type} as requested, requested {vertex.count}"
         return None
-    return f"{copies} copies of {each}, requested {count}"
 
+    def misplaced(self, parts: Iterable[tuple[Resources, frozenset[int]]], held: UnitMasks) -> str | None:
+        """Return the part of a heterogeneous job for which the units on its ranks do not suffice, or None."""
+        for resources, ranks in parts:
+            within = {rank: units for rank, units in held.items() if rank in ranks}
+            fault = self.too_few(resources, within)
+            if fault is not None:
+                return f"on the nodes that the constraint of a part lets pass, {fault}"
+        return None
 
-def _fixed(content: Sequence[ResourceVertex], inventory: Inventory) -> dict[str, int] | None:
-    """Return the units of each type in one copy; None if counts are ranges or a vertex has no units."""
-    each: dict[str, int] = {}
-    for vertex in content:
-        if not vertex.count.is_fixed or vertex.unit is not None or vertex.exclusive is False:
-            return None  # several copies may share it
-        if vertex.type in inventory.unit_types and not vertex.with_:
-            each[vertex.type] = each.get(vertex.type, 0) + vertex.count.min
-            continue
-        inner = _fixed(vertex.with_, inventory)
-        if not inner:
+    def _beyond(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault if the request is for whole vertices only, and units outside them are held."""
+        times, leaf, in_slot = 1, resources, False
+        while len(leaf) == 1 and leaf[0].with_:
+            times, in_slot = times * leaf[0].count.min, in_slot or leaf[0].type == SLOT
+            leaf = leaf[0].with_
+        if len(leaf) != 1 or not self._is_folder(leaf[0]) or not self._alone(leaf[0], in_slot):
             return None
-        for type_, number in inner.items():
-            each[type_] = each.get(type_, 0) + number * vertex.count.min
-    return each or None
+        parts = self._parts(leaf[0].type, held)
+        whole = [
+            mine for mine, region in parts if mine and self._hosts(leaf[0], mine, region, in_slot=in_slot)
+        ]
+        number = times * leaf[0].count.min
+        if len(whole) > number:
+            return f"{len(whole)} whole {leaf[0].type}, requested {number}"
+        for rank, units in held.items():
+            for type_, mask in units.items():
+                if mask & ~_union(part[rank].get(type_, 0) for part in whole if rank in part):
+                    return f"{type_} of rank {rank} is in no {leaf[0].type} that is held as a whole"
+        return None
 
+    def _is_folder(self, vertex: ResourceVertex) -> bool:
+        """Whether a vertex is a target, or divides the machine or a target."""
+        return vertex.type == self.inventory.type or vertex.type in self.inventory.regions
 
-def other_kind(type_: str, kinds: frozenset[str], held: UnitMasks, inventory: Inventory) -> int | None:
-    """Return a rank on which a job holds units of another kind than its constraint names, or None."""
-    known = [(kind, masks) for (of, kind), masks in inventory.kinds.items() if of == type_]
-    for rank, units in held.items() if kinds else ():
-        allowed = [masks[rank] for kind, masks in known if kind in kinds and rank in masks]
-        named = any(rank in masks for _, masks in known)
-        if named and units.get(type_, 0) & ~reduce(or_, allowed, 0):
-            return rank
-    return None
+    # -- from the leaves up -------------------------------------------------------------------
 
+    def fits(self, vertex: ResourceVertex, held: UnitMasks, *, in_slot: bool) -> int:
+        """Return the number of copies of a vertex that the held units can form."""
+        if vertex.type == SLOT:
+            return self._copies(vertex.with_, held)
+        if vertex.unit is not None:
+            return ENDLESS  # an amount (memory=4GB): R lists pools, not amounts
+        if vertex.type in self.inventory.regions and not (vertex.with_ or self._alone(vertex, in_slot)):
+            return ENDLESS  # R does not list a shared claim of a vertex
+        if self._is_folder(vertex):
+            parts = self._parts(vertex.type, held)
+            return sum(self._hosts(vertex, mine, region, in_slot=in_slot) for mine, region in parts)
+        if vertex.type in self.inventory.unit_types:
+            return sum(units.get(vertex.type, 0).bit_count() for units in held.values())
+        return ENDLESS  # R_lite does not list licences and the like
 
-# --- exclusive claims ----------------------------------------------------------------
+    def _parts(self, type_: str, held: UnitMasks) -> list[tuple[UnitMasks, UnitMasks]]:
+        """Return, for each vertex of a type with held units, these units and all its units."""
+        if type_ == self.inventory.type:
+            return [
+                ({rank: units}, {rank: self.inventory.targets[rank].usable}) for rank, units in held.items()
+            ]
+        return [
+            (_within(held, region), region)
+            for region in self.inventory.regions[type_]
+            # an empty region (a rack without nodes) touches no rank and may be held all the same
+            if not (held and region) or not held.keys().isdisjoint(region)
+        ]
 
+    def _alone(self, vertex: ResourceVertex, in_slot: bool) -> bool:
+        return in_slot if vertex.exclusive is None else vertex.exclusive
 
-class ClaimRules:
-    """The parts of one jobspec that the audit needs, computed once: eligible ranks and exclusive types."""
-
-    __slots__ = ("allowed", "alone", "apart", "closed", "mixed", "partly", "shared", "spec", "vague")
-
-    def __init__(self, spec: Jobspec, inventory: Inventory) -> None:
-        self.spec = spec
-        self.allowed = inventory.matching(spec.constraint) if spec.constraint is not None else None
-        self.apart = _parts_apart(spec, inventory)
-        """Parts of a heterogeneous job with constraints of their own, and the ranks that these let pass."""
-        if self.apart:
-            self.allowed = frozenset().union(*(ranks for _, ranks in self.apart))
-        # If only some parts hold targets exclusively, R lists all units of these, and the units decide.
-        alone = [_is_alone(vertex, inventory.type, in_slot=False) for vertex in spec.resources]
-        self.alone = all(alone)
-        self.partly = any(alone) and not self.alone
-        exclusive = {
-            kind
-            for vertex in spec.resources
-            for kind in _exclusive_types(vertex, in_slot=False, inside=False)
-        }
-        self.closed = exclusive & inventory.regions.keys()
-        """Types of regions (racks, sockets …) that are held exclusively, with all their units."""
-        self.vague = bool(self.closed) and not _is_chain(spec.resources)
-        """Whether R does not distinguish units in those regions from units outside them."""
-        if inventory.type in exclusive:
-            exclusive |= inventory.unit_types  # a target is held with all its units
-        self.shared = inventory.unit_types - exclusive if not (self.alone or self.closed) else frozenset()
-        """Types whose units are shared with others."""
-        sums = UnitSums.of(spec.resources, inventory)
-        open_ = inventory.unit_types - self.shared if not self.alone else frozenset()
-        self.mixed = {type_: sums.least.get(type_, 0) for type_ in sorted(open_ & sums.shared)}
-        """Types of which some units are shared and others are not → the least number of the others."""
-
-    def may_share(self, type_: str) -> bool:
-        """Whether some units of a type may be held by other jobs too."""
-        return type_ in self.shared or type_ in self.mixed
-
-    def may_count(self, counts: tuple[int, ...], named: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-        """Whether numbers of targets, cores and gpus are possible for what R names on these `whole` targets.
-
-        R does not tell which units are shared, nor which targets some part of the request holds alone.
-        """
-        return counts[0] == named[0] and all(
-            self.mixed.get(type_, least) <= number <= (most if self.partly else least)
-            for type_, number, least, most in zip(
-                ("core", "gpu"), counts[1:], named[1:], whole[1:], strict=True
+    def _hosts(self, vertex: ResourceVertex, mine: UnitMasks, region: UnitMasks, *, in_slot: bool) -> bool:
+        """Whether this one vertex, with the units held in it, satisfies the request."""
+        if vertex.exclusive or (self._alone(vertex, in_slot) and not vertex.with_):
+            everything = all(
+                _plain(units) == _plain(region[rank]) for rank, units in mine.items() if rank in region
             )
+            if not everything or (region and not mine):
+                return False
+        return all(
+            self.fits(child, mine, in_slot=in_slot) >= number
+            for child, number in _siblings(vertex.with_, in_slot=in_slot)
+        )
+
+    def _copies(self, content: Resources, held: UnitMasks) -> int:
+        """Return the copies of a slot: each within one target, unless the slot contains targets."""
+        if any(self._divides(vertex) for part in content for vertex in part.walk()):
+            return self._together(content, held)
+        if not any(self._is_named(vertex) for part in content for vertex in part.walk()):
+            return ENDLESS
+        return sum(self._together(content, {rank: units}) for rank, units in held.items())
+
+    def _is_named(self, vertex: ResourceVertex) -> bool:
+        """Whether R lists a vertex or its units."""
+        return vertex.type in self.inventory.unit_types or vertex.type in self.inventory.regions
+
+    def _divides(self, vertex: ResourceVertex) -> bool:
+        """Whether a vertex is a target or above targets."""
+        return vertex.type == self.inventory.type or vertex.type in self.inventory.above
+
+    def _together(self, content: Resources, held: UnitMasks) -> int:
+        return min(
+            (self._room(child, number, held) for child, number in _siblings(content, in_slot=True)), default=0
+        )
+
+    def _room(self, child: ResourceVertex, number: int, held: UnitMasks) -> int:
+        """Return the number of copies of a slot for which the held units hold one part of its content."""
+        found = self.fits(child, held, in_slot=True)
+        if child.exclusive is not False:
+            return found // number
+        if number > 1 or not child.with_:  # copies may share it
+            return ENDLESS if found >= number else 0
+        return sum(self._together(child.with_, mine) for mine, _ in self._parts(child.type, held))
+
+    # -- all together -------------------------------------------------------------------------
+
+    def _sums(self, resources: Resources, held: UnitMasks) -> str | None:
+        """Return the fault if more or fewer units are held than requested in all."""
+        sums = UnitSums.of(resources, self.inventory)
+        have: dict[str, int] = {}
+        for units in held.values():
+            for type_, mask in units.items():
+                have[type_] = have.get(type_, 0) + mask.bit_count()
+        for type_ in dict.fromkeys((*sums.least, *have)):
+            number = have.get(type_, 0)
+            if number < sums.least.get(type_, 0):
+                return f"{number} {type_}, requested {sums.least[type_]}"
+            if number > sums.most.get(type_, 0) and not (sums.open or self._whole(held)):
+                return f"{number} {type_}, requested {sums.most.get(type_, 0)}"
+        if sums.targets is not None and len(held) > sums.targets:
+            return f"{len(held)} targets, requested {sums.targets}"
+        bare = next((rank for rank, units in held.items() if not any(units.values())), None)
+        if bare is not None and not sums.folders:
+            return f"rank {bare} is listed without units"
+        return None
+
+    def _whole(self, held: UnitMasks) -> bool:
+        """Whether the run gave whole targets, and these are whole."""
+        targets = self.inventory.targets
+        return self.whole_targets and all(
+            _plain(units) == _plain(targets[rank].usable) for rank, units in held.items()
         )
 
 
-def _parts_apart(
-    spec: Jobspec, inventory: Inventory
-) -> tuple[tuple[tuple[ResourceVertex, ...], frozenset[int]], ...]:
-    """Return (resources, ranks) of the parts of a heterogeneous job, one entry per set of ranks."""
-    found: dict[frozenset[int], tuple[ResourceVertex, ...]] = {}
-    for vertex, rule in zip(spec.resources, part_constraints(spec) or (), strict=False):
-        ranks = frozenset(inventory.targets) if rule is None else frozenset(inventory.matching(rule))
-        found[ranks] = (*found.get(ranks, ()), vertex)
-    return tuple((resources, ranks) for ranks, resources in found.items())
+class UnitSums:
+    """The units of a request in all: `least`, because shared units may coincide, and `most`."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.least: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+        self.open = False
+        """Whether the request has whole vertices or amounts, whose number of units is unknown."""
+        self.folders = False
+        """Whether the request has targets or regions."""
+        self.targets: int | None = 0
+        """Most targets; None if their number is unknown."""
+        self.shared: set[str] = set()
+        """Types of units that are requested as shared."""
+        self._inventory = inventory
+
+    @classmethod
+    def of(cls, resources: Resources, inventory: Inventory) -> UnitSums:
+        """Return the sums of a request, with the least count of each range."""
+        sums = cls(inventory)
+        for vertex in resources:
+            sums.add(vertex, 1, in_slot=False)
+        return sums
+
+    def add(
+        self, vertex: ResourceVertex, times: int, *, in_slot: bool, inside: bool = False, closed: bool = False
+    ) -> None:
+        """Add a vertex `times` times; `inside` a target, `closed`: what contains it is held exclusively."""
+        number = times * vertex.count.min
+        exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
+        folder = vertex.type == self._inventory.type or vertex.type in self._inventory.regions
+        if vertex.type == SLOT:
+            in_slot = True
+        elif folder:
+            self.folders = True
+            self.open |= bool(vertex.exclusive) or (exclusive and not vertex.with_)
+        elif vertex.unit is not None:
+            self.open = True
+        elif vertex.type in self._inventory.unit_types:
+            self.most[vertex.type] = self.most.get(vertex.type, 0) + number
+            if exclusive:
+                self.least[vertex.type] = self.least.get(vertex.type, 0) + number
+            elif not closed:
+                self.shared.add(vertex.type)
+        if not inside:
+            self._add_targets(vertex, number)
+        inside = inside or vertex.type == self._inventory.type
+        closed = closed or (exclusive and vertex.type != SLOT)
+        for child in vertex.with_:
+            self.add(child, number, in_slot=in_slot, inside=inside, closed=closed)
+
+    def _add_targets(self, vertex: ResourceVertex, number: int) -> None:
+        """Count targets; each unit that is requested outside a target adds at most one."""
+        above = vertex.type in self._inventory.above
+        if vertex.type == self._inventory.type or not vertex.with_ or (above and vertex.exclusive):
+            self.targets = None if self.targets is None or above else self.targets + number
 
 
-def misplaced(rules: ClaimRules, held: UnitMasks, inventory: Inventory) -> str | None:
-    """Return the part of a heterogeneous job for which the units on its ranks do not suffice, or None."""
-    for resources, ranks in rules.apart:
-        within = {rank: units for rank, units in held.items() if rank in ranks}
-        fault = too_few(resources, within, inventory)
-        if fault is not None:
-            return f"on the nodes that the constraint of a part lets pass, {fault}"
-    return None
+def _fixed_versions(resources: Resources, held: UnitMasks) -> Iterator[tuple[ResourceVertex, ...]]:
+    """Yield the request with fixed counts, for each combination that is possible, at most `TRIED`."""
+    most = max(len(held), *(mask.bit_count() for units in held.values() for mask in units.values()), 1)
+    total = most * max(len(held), 1)
+    yield from islice(product(*(tuple(_versions(vertex, total)) for vertex in resources)), TRIED)
 
 
-def _is_alone(vertex: ResourceVertex, target: str, *, in_slot: bool) -> bool:
-    """Whether the request holds targets exclusively."""
-    exclusive = in_slot if vertex.exclusive is None else vertex.exclusive
-    if vertex.type == target and exclusive:
-        return True
-    inner = in_slot or vertex.type == SLOT
-    return any(_is_alone(child, target, in_slot=inner) for child in vertex.with_)
+def _versions(vertex: ResourceVertex, most: int) -> Iterator[ResourceVertex]:
+    if all(part.count.is_fixed for part in vertex.walk()):
+        yield vertex
+        return
+    counts = [n for n in islice(vertex.count.values(most), TRIED) if n <= most] or [vertex.count.min]
+    below = [tuple(_versions(child, most)) for child in vertex.with_]
+    for count in counts:
+        for children in islice(product(*below), TRIED):
+            yield replace(vertex, count=Count.fixed(count), with_=tuple(children))
 
 
-def _is_chain(resources: Sequence[ResourceVertex]) -> bool:
-    """Whether each vertex of a request has one child, down to the units in R."""
-    while len(resources) == 1:
-        resources = resources[0].with_
-    return not any(vertex.with_ for vertex in resources)
+def _siblings(content: Resources, *, in_slot: bool) -> Iterator[tuple[ResourceVertex, int]]:
+    """Yield the siblings with their counts.
+
+    In a slot, plain units of one type are added up; outside they are shared and may coincide.
+    """
+    sums: dict[str, int] = {}
+    firsts: dict[str, ResourceVertex] = {}
+    for vertex in content:
+        alone = vertex.with_ or vertex.exclusive is not None or vertex.unit is not None
+        if alone or not in_slot:
+            yield vertex, vertex.count.min
+        else:
+            sums[vertex.type] = sums.get(vertex.type, 0) + vertex.count.min
+            firsts.setdefault(vertex.type, vertex)
+    for type_, number in sums.items():
+        yield firsts[type_], number
 
 
-def _exclusive_types(vertex: ResourceVertex, *, in_slot: bool, inside: bool) -> Iterator[str]:
-    """Yield the types whose units the request holds exclusively."""
-    exclusive = inside or (in_slot if vertex.exclusive is None else vertex.exclusive)
-    if exclusive:
-        yield vertex.type
-    inner = in_slot or vertex.type == SLOT
-    deep = inside or (bool(exclusive) and vertex.type != SLOT)
-    for child in vertex.with_:
-        yield from _exclusive_types(child, in_slot=inner, inside=deep)
+def _within(held: UnitMasks, region: UnitMasks) -> dict[int, dict[str, int]]:
+    """Return the held units in a region."""
+    return {
+        rank: {type_: mask & region[rank].get(type_, 0) for type_, mask in units.items()}
+        for rank, units in held.items()
+        if rank in region
+    }
+
+
+def _union(masks: Iterable[int]) -> int:
+    found = 0
+    for mask in masks:
+        found |= mask
+    return found
+
+
+def _plain(units: Mapping[str, int]) -> dict[str, int]:
+    return {type_: mask for type_, mask in units.items() if mask}

@@ -1,9 +1,8 @@
-"""Comparison of recorded values: times up to rounding, and cells that are empty (NaN or None)."""
+"""Comparison of times up to rounding."""
 
 from __future__ import annotations
 
-from math import isinf, isnan, ulp
-from typing import Any
+from math import isinf, ulp
 
 SLACK = 1e-6
 """Seconds by which any two equal times may differ."""
@@ -27,8 +26,3 @@ def _slack(one: float, other: float) -> float:
     """Return the seconds by which sums of floating-point times of this size may differ."""
     largest = max(abs(one), abs(other))
     return SLACK if isinf(largest) else max(SLACK, 4 * ulp(largest))
-
-
-def known(value: Any) -> Any:
-    """Return a value of a table, None for an empty cell."""
-    return None if isinstance(value, float) and isnan(value) else value

@@ -11,9 +11,8 @@ import simsched as ss
 from simsched.errors import RunError
 from simsched.formats.rfc.dependency import Dependency
 from simsched.graph.cluster import load_cluster
-from simsched.simulation.audit.auditor import audit, audit_run, read_jobs
-from simsched.simulation.audit.inventory import Inventory
-from simsched.simulation.audit.recorded_run import recorded_run
+from simsched.simulation.audit.auditor import audit_run
+from tests.simulation.audit.tampering import audited, recorded, saved, sealed_again
 from tests.simulation.simworld import job, machine, run, workload
 
 MACHINE = machine(4, cores=2, gpus=1, properties={"ssd": "0-1"})
@@ -29,30 +28,24 @@ JOBS = (
 @pytest.fixture
 def honest():
     """(lines as records, rows of the table) of a run without a fault."""
-    result = run(MACHINE, *JOBS)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    for row in rows:
-        for name in ("start", "end"):
-            row[name] = None if row[name] != row[name] else row[name]
-    return lines, rows
+    return recorded(run(MACHINE, *JOBS))
 
 
-def check(lines, rows):
-    encoded = [json.dumps(line).encode() for line in lines]
-    return audit(Inventory.of(MACHINE), workload(*JOBS).jobs, encoded, rows)
+@pytest.fixture
+def check(tmp_path):
+    """Audits the run with other lines and rows."""
+    return lambda lines, rows: audited(run(MACHINE, *JOBS), MACHINE, tmp_path, lines, rows)
 
 
 def of(lines, name, event):
     return next(line for line in lines if line["id"] == name and line["event"] == event)
 
 
-def test_an_honest_run_is_clean(honest):
+def test_an_honest_run_is_clean(check, honest):
     report = check(*honest)
     assert report, str(report)
     assert (report.jobs, report.allocations, report.releases) == (5, 4, 4)
-    assert str(report) == "audit: clean (5 jobs, 4 allocations, 4 releases)"
+    assert str(report).splitlines()[0] == "audit: clean (5 jobs, 4 allocations, 4 releases)"
 
 
 def lite(line):
@@ -192,7 +185,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize(("plant", "law"), PLANTED, ids=[plant.__name__ for plant, _ in PLANTED])
-def test_a_planted_fault_is_found(honest, plant, law):
+def test_a_planted_fault_is_found(check, honest, plant, law):
     lines, rows = honest
     plant(lines, rows)
     report = check(lines, rows)
@@ -211,15 +204,12 @@ def test_units_of_another_kind_are_found(tmp_path):
         job("B", 0, "slot=1/gpu", 5, constraint="old@gpu"),
     ]
     result = run(cluster, *jobs)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
+    lines, rows = recorded(result)
     assert [lite(of(lines, name, "alloc"))[0]["children"]["gpu"] for name in "AB"] == ["1", "0"]
     for event in ("alloc", "release"):
         for name, gpu in (("A", "0"), ("B", "1")):
             lite(of(lines, name, event))[0]["children"]["gpu"] = gpu
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    encoded = [json.dumps(line).encode() for line in lines]
-    report = audit(Inventory.of(cluster), workload(*jobs).jobs, encoded, rows)
+    report = audited(result, cluster, tmp_path, lines, rows)
     assert report.counts["A6"] == 2
     assert "its gpu units do not satisfy new@gpu" in str(report)
 
@@ -246,23 +236,16 @@ OUTAGES = [
 def story(tmp_path):
     """A run directory, and how to check it once its rows, lines or meta were changed."""
     result = run(MACHINE, *STORY, outages=OUTAGES)
-    result.save(tmp_path / "run")
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    rows = read_jobs(tmp_path / "run" / "jobs.parquet")
+    lines, rows = recorded(result)
 
     def check(change, said=lambda meta: None):
         change({row["id"]: row for row in rows}, lines)
-        meta = json.loads((tmp_path / "run" / "run.json").read_text())
+        path = saved(result, tmp_path / "run", sorted(lines, key=lambda line: line["time"]), rows)
+        meta = json.loads((path / "run.json").read_text())
         said(meta)
-        (tmp_path / "run" / "run.json").write_text(json.dumps(meta))
-        encoded = [json.dumps(line).encode() for line in sorted(lines, key=lambda line: line["time"])]
-        return audit(
-            Inventory.of(MACHINE),
-            workload(*STORY).jobs,
-            encoded,
-            rows,
-            recorded=recorded_run(tmp_path / "run"),
-        )
+        (path / "run.json").write_text(json.dumps(meta))
+        sealed_again(path)
+        return audit_run(path, MACHINE, result.workload)
 
     return check
 
@@ -291,9 +274,9 @@ def test_an_honest_story_is_clean(story):
     ("change", "text"),
     [
         (lambda r, x: move(r, x, "C", 6), "job C: starts at 6, before afterok:A is met"),
-        (lambda r, x: r["A"].update(result="TIMEOUT"), "job C: starts at 10.0, and afterok:A was never met"),
+        (lambda r, x: r["A"].update(result="TIMEOUT"), "job C: starts at 10, and afterok:A was never met"),
         (lambda r, x: move(r, x, "D", 20), "job D: starts at 20, before begin-time:30"),
-        (lambda r, x: r["G"].update(eligible=7), "job G: starts at 4.0, eligible at 7"),
+        (lambda r, x: r["G"].update(eligible=7), "job G: starts at 4, eligible at 7"),
         (
             lambda r, x: move(r, x, "G", 14, "3"),
             "job G: is allocated rank 3 despite its drain from 12 until 20",
@@ -327,8 +310,8 @@ def test_a_held_job_that_ran_and_one_that_ran_too_long_before_it_was_cancelled(s
             lines.append(record)
 
     found = str(story(change))
-    assert "job F: starts at 20.0 and is held" in found
-    assert "job E: CANCELED after 57.0 s, though it would have ended after 50 s" in found
+    assert "job F: starts at 20 and is held" in found
+    assert "job E: CANCELED after 57 s, though it would have ended after 50 s" in found
 
 
 def test_a_job_that_should_have_ended_when_the_run_was_cut_short(story):
@@ -367,19 +350,17 @@ def test_a_job_that_was_queued_again_and_never_ran_is_no_fault(tmp_path, cancel_
         lambda line: line.update(R=[]),
     ],
 )
-def test_an_r_that_cannot_be_read_is_a_fault_and_no_crash(honest, spoil):
+def test_an_r_that_cannot_be_read_is_a_fault_and_no_crash(check, honest, spoil):
     lines, rows = honest
     spoil(lines[0])
     assert "A1" in check(lines, rows).counts
 
 
-def test_lines_that_are_no_records_are_faults(honest):
-    _, rows = honest
-    report = audit(Inventory.of(MACHINE), workload(*JOBS).jobs, [b"{}", b"nonsense", b"[1]"], rows)
-    assert report.counts["A1"] == 3
+def test_lines_that_are_no_records_are_faults(check, honest):
+    assert check(["{}", "nonsense", "[1]"], honest[1]).counts["A1"] == 3
 
 
-def test_an_exclusive_node_is_held_alone(honest):
+def test_an_exclusive_node_is_held_alone(tmp_path):
     """C holds n0 or n1 whole; a job on its second core is a fault though no unit is named twice."""
     cluster = machine(1, cores=2)
     jobs = (job("N", 0, "slot=1/node/core=1", 5), job("S", 0, "slot=1/core=1", 5))
@@ -390,8 +371,7 @@ def test_an_exclusive_node_is_held_alone(honest):
     lines[2]["R"]["execution"]["R_lite"][0]["children"] = {"core": "1"}
     lines[3]["R"]["execution"]["R_lite"][0]["children"] = {"core": "1"}
     lines.insert(1, lines.pop(2))
-    report = audit(Inventory.of(cluster), workload(*jobs).jobs, [json.dumps(x).encode() for x in lines], [])
-    assert "A3" in report.counts
+    assert "A3" in audited(result, cluster, tmp_path, lines, []).counts
 
 
 def test_a_directory_without_allocations_cannot_be_audited(tmp_path):
@@ -437,10 +417,14 @@ def test_random_runs_are_clean(tmp_path, policy, match):
         assert set(result.jobs["result"]) <= {"COMPLETED", "TIMEOUT"}
 
 
-def test_a_record_left_out_may_bear_the_id_of_a_job(honest):
+def test_a_record_left_out_may_bear_the_id_of_a_job(check, honest):
     lines, rows = honest
     dropped = {**rows[0], "result": "DROPPED", "start": None, "end": None, "reason": "job id occurs twice"}
-    assert check(lines, [*rows, dropped]).faults == []
+    found = check(lines, [*rows, dropped]).faults
+    assert {str(fault) for fault in found} == {
+        "A7 job (all): run.json counts 5 jobs, the table has 6",
+        "A7 job (all): run.json counts 0 dropped, the table has 1",
+    }
     assert check(lines, [dropped, *rows[1:]]).faults != []
 
 
@@ -468,17 +452,14 @@ def test_times_of_any_size_are_compared_up_to_their_rounding(tmp_path, begin):
     assert report, str(report)
 
 
-def test_a_shift_of_seconds_is_found_late_in_a_year():
+def test_a_shift_of_seconds_is_found_late_in_a_year(tmp_path):
     """At 3·10⁷ s a slack in proportion to the time would hide half a minute."""
-    jobs = (job("A", 3e7, "slot=1/core", 100),)
-    result = run(MACHINE, *jobs)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    row = {name: values[0] for name, values in columns.items()}
-    row["end"] += 5
+    result = run(MACHINE, job("A", 3e7, "slot=1/core", 100))
+    lines, rows = recorded(result)
+    rows[0]["end"] += 5
     lines[1]["time"] += 5
-    report = audit(Inventory.of(MACHINE), jobs, [json.dumps(line).encode() for line in lines], [row])
-    assert "job A: COMPLETED after 105.0 s instead of 100 s" in str(report)
+    report = audited(result, MACHINE, tmp_path, lines, rows)
+    assert "job A: COMPLETED after 105 s instead of 100 s" in str(report)
 
 
 @pytest.mark.parametrize("status", ["down", "drained"])

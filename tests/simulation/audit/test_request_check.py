@@ -12,13 +12,12 @@ import random
 import pytest
 
 import simsched as ss
-from simsched.simulation.audit.auditor import audit
 from simsched.simulation.audit.inventory import Inventory
-from simsched.simulation.audit.recorded_run import RecordedRun
-from simsched.simulation.audit.request_check import shortfall
+from simsched.simulation.audit.request_check import RequestCheck
 from tests.reference.bruteforce import Claims, TooBigError, ancestors, is_target, matches_naming
 from tests.reference.cases import CLUSTERS, FOLDERS, describe, random_request, to_jgf, to_r, to_shape
-from tests.simulation.simworld import job, run, workload
+from tests.simulation.audit.tampering import audited, recorded
+from tests.simulation.simworld import job, run
 
 KINDS = ("flat", "tree", "network")
 
@@ -111,7 +110,13 @@ def judged(seed, folder):
             except TooBigError:
                 continue
             story = f"{kind} {seed} {describe(graph)} | {to_shape(request)} | {named}"
-            yield story, not number, is_exact(request), truth, shortfall(spec.resources, tried, inventory)
+            yield (
+                story,
+                not number,
+                is_exact(request),
+                truth,
+                RequestCheck(inventory).fault(spec.resources, tried),
+            )
 
 
 def check(seeds, folder):
@@ -138,24 +143,28 @@ def test_the_audit_judges_as_the_oracle_does_at_length(tmp_path):
 # --- planted, one by one ---------------------------------------------------------------------------------
 
 
-def tampered(cluster, shape, edit, **more):
-    """The audit of one job's run in which R of its alloc and release was edited."""
-    jobs = (job("A", 0, shape, 5),)
-    result = run(cluster, *jobs, **more)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    assert audit(Inventory.of(cluster), jobs, [json.dumps(line).encode() for line in lines], rows(result))
-    for line in lines:
-        line["R"]["execution"]["R_lite"] = edit(line["R"]["execution"]["R_lite"])
-        ranks = [r for group in line["R"]["execution"]["R_lite"] for r in ss.Idset.parse(group["rank"])]
-        line["R"]["execution"]["nodelist"] = [cluster.index.hosts[rank] for rank in sorted(ranks)]
-    return audit(
-        Inventory.of(cluster), workload(*jobs).jobs, [json.dumps(x).encode() for x in lines], rows(result)
-    )
+@pytest.fixture
+def tampered(tmp_path):
+    """Audits one job's run in which R of its alloc and release was edited."""
+
+    def tampered(cluster, shape, edit, **more):
+        result = run(cluster, job("A", 0, shape, 5), **more)
+        lines, _ = recorded(result)
+        honest = audited(result, cluster, tmp_path)
+        assert honest, str(honest)
+        for line in lines:
+            placed(cluster, line, edit)
+        return audited(result, cluster, tmp_path, lines)
+
+    return tampered
 
 
-def rows(result):
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+def placed(cluster, line, edit):
+    """Edit the units of a line."""
+    execution = line["R"]["execution"]
+    execution["R_lite"] = edit(execution["R_lite"])
+    ranks = [rank for group in execution["R_lite"] for rank in ss.Idset.parse(group["rank"])]
+    execution["nodelist"] = [cluster.index.hosts[rank] for rank in sorted(ranks)]
 
 
 def lite(**cores):
@@ -201,32 +210,32 @@ def tree(tmp_path_factory):
         ("core=3", lite(r0="0-3"), "4 core, requested 3"),
     ],
 )
-def test_racks_and_sockets(tree, shape, edit, said):
+def test_racks_and_sockets(tree, tampered, shape, edit, said):
     report = tampered(tree, shape, edit)
     found = [fault.text for fault in report.faults if fault.law == "A5"]
     assert (found == []) if said is None else found[0].startswith(said), found
 
 
-def test_a_policy_of_whole_targets_may_give_more(tree):
-    jobs = (job("A", 0, "slot=3/core", 5),)
-    result = run(tree, *jobs, match_policy="lonodex")
-    lines = result.log.text().encode().splitlines()
-    assert audit(Inventory.of(tree), jobs, lines, rows(result), recorded=RecordedRun(whole_targets=True))
+def test_a_policy_of_whole_targets_may_give_more_and_whole_targets_alone(tree, tampered):
+    assert tampered(tree, "slot=3/core", lite(r0="0-7"), match_policy="lonodex")
+    found = tampered(tree, "slot=3/core", lite(r0="0-4"), match_policy="lonodex")
+    assert "A5 job A: 5 core, requested 3" in str(found)
 
 
-def shared_by(cluster, first, second, edit):
-    """The audit of two jobs of which the second is moved next to the first, in time and place."""
-    jobs = (job("A", 0, first, 5), job("B", 9, second, 5))
-    result = run(cluster, *jobs)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    assert [line["id"] for line in lines] == ["A", "A", "B", "B"]
-    for line in lines[2:]:
-        line["time"] = 3
-        line["R"]["execution"]["R_lite"] = edit(None)
-        ranks = [r for group in line["R"]["execution"]["R_lite"] for r in ss.Idset.parse(group["rank"])]
-        line["R"]["execution"]["nodelist"] = [cluster.index.hosts[rank] for rank in sorted(ranks)]
-    ordered = [json.dumps(lines[at]).encode() for at in (0, 2, 3, 1)]
-    return audit(Inventory.of(cluster), jobs, ordered, [])
+@pytest.fixture
+def shared_by(tmp_path):
+    """Audits two jobs of which the second is moved next to the first, in time and place."""
+
+    def shared_by(cluster, first, second, edit):
+        result = run(cluster, job("A", 0, first, 5), job("B", 9, second, 5))
+        lines, _ = recorded(result)
+        assert [line["id"] for line in lines] == ["A", "A", "B", "B"]
+        for line in lines[2:]:
+            line["time"] = 3
+            placed(cluster, line, edit)
+        return audited(result, cluster, tmp_path, [lines[at] for at in (0, 2, 3, 1)], [])
+
+    return shared_by
 
 
 @pytest.mark.parametrize(
@@ -240,7 +249,9 @@ def shared_by(cluster, first, second, edit):
         ("slot=1/core=1", "slot=1/socket=1/core=1", lite(r0="1"), True),
     ],
 )
-def test_an_exclusive_rack_or_socket_is_held_with_all_that_is_in_it(tree, first, second, edit, clash):
+def test_an_exclusive_rack_or_socket_is_held_with_all_that_is_in_it(
+    tree, shared_by, first, second, edit, clash
+):
     report = shared_by(tree, first, second, edit)
     assert ("A3" in report.counts) == clash, str(report)
 
@@ -258,9 +269,8 @@ def test_an_exclusive_rack_or_socket_is_held_with_all_that_is_in_it(tree, first,
         ),
     ],
 )
-def test_honest_runs_on_a_tree_are_clean(tree, shape):
-    jobs = [job(n, n, shape, 3 + n % 4) for n in range(8)]
-    result = run(tree, *jobs)
-    found = audit(Inventory.of(tree), jobs, result.log.text().encode().splitlines(), rows(result))
+def test_honest_runs_on_a_tree_are_clean(tree, shape, tmp_path):
+    result = run(tree, *(job(n, n, shape, 3 + n % 4) for n in range(8)))
+    found = audited(result, tree, tmp_path)
     assert found, str(found)
     assert set(result.jobs["result"]) <= {"COMPLETED", "INFEASIBLE"}

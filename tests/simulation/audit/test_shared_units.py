@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from simsched.simulation.audit.auditor import audit
-from simsched.simulation.audit.inventory import Inventory
-from tests.simulation.simworld import job, machine, run, workload
+from tests.simulation.audit.tampering import audited, recorded
+from tests.simulation.simworld import job, machine, run
 
 MACHINE = machine(3, cores=4, gpus=1)
 SHAPES = (
@@ -22,26 +19,24 @@ SHAPES = (
 )
 
 
+@pytest.fixture
+def check(tmp_path):
+    """Audits the run of some jobs with other lines and rows."""
+
+    def check(jobs, lines, rows):
+        return audited(run(MACHINE, *jobs), MACHINE, tmp_path, lines, rows)
+
+    return check
+
+
 def records(*jobs):
     """The lines and the rows of a run."""
-    result = run(MACHINE, *jobs)
-    lines = [json.loads(line) for line in result.log.text().splitlines()]
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    for row in rows:
-        for name in ("start", "end"):
-            row[name] = None if row[name] != row[name] else row[name]
-    return lines, rows
-
-
-def check(jobs, lines, rows):
-    encoded = [json.dumps(line).encode() for line in lines]
-    return audit(Inventory.of(MACHINE), workload(*jobs).jobs, encoded, rows)
+    return recorded(run(MACHINE, *jobs))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("other", ["slot/core", "core=2", "slot/node", SHAPES[0]])
-def test_an_honest_run_is_clean(shape, other):
+def test_an_honest_run_is_clean(check, shape, other):
     jobs = (job("A", 0, shape, 5), job("B", 0, other, 4), job("C", 1, shape, 3))
     report = check(jobs, *records(*jobs))
     assert report, str(report)
@@ -63,7 +58,7 @@ def lite(lines, name, event="alloc"):
     )
 
 
-def test_more_than_the_shared_units_held_twice_is_a_fault():
+def test_more_than_the_shared_units_held_twice_is_a_fault(check):
     jobs = (job("A", 0, SHAPES[0], 5), job("B", 0, SHAPES[0], 5))
     lines, rows = records(*jobs)
     for line in lines:
@@ -75,7 +70,7 @@ def test_more_than_the_shared_units_held_twice_is_a_fault():
     assert "A3 job B: 0 core are held by no other job, requested 2 outside what is shared" in faults
 
 
-def test_an_exclusive_unit_cannot_be_shared():
+def test_an_exclusive_unit_cannot_be_shared(check):
     jobs = (job("A", 0, "slot/core=3", 5), job("B", 0, SHAPES[2], 5))
     lines, rows = records(*jobs)
     for line in lines:
@@ -85,7 +80,7 @@ def test_an_exclusive_unit_cannot_be_shared():
     assert "held twice" in str(check(jobs, lines, rows))
 
 
-def test_the_table_counts_at_least_the_units_held_alone():
+def test_the_table_counts_at_least_the_units_held_alone(check):
     jobs = (job("A", 0, SHAPES[0], 5),)
     lines, rows = records(*jobs)
     for cores, clean in ((2, True), (1, False), (6, False)):

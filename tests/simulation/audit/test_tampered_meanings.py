@@ -9,7 +9,7 @@ import pytest
 
 import simsched as ss
 from simsched.simulation.audit.auditor import audit_run
-from tests.simulation.audit.test_tampering import rewrite, sealed_again
+from tests.simulation.audit.tampering import rewrite, sealed_again
 from tests.simulation.simworld import job, machine, workload
 
 ARRAY = [ss.job_array(job("t", 0, "slot=1/core", 5), "0-1")]
@@ -170,3 +170,19 @@ def test_an_audit_that_compared_no_job_is_not_clean(tmp_path, monkeypatch, capsy
     assert "jobs.yaml" in shown
     (tmp_path / "moved.yaml").rename(tmp_path / "jobs.yaml")
     assert main(["report", "run", "--audit"]) == 0
+
+
+def test_an_audit_is_a_document(tmp_path, monkeypatch, capsys):
+    from simsched.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "tiny", "first-steps", "-o", "run", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["report", "run", "--audit", "--format", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["run"], found["result"], found["jobs"]) == ("run", "clean", 18)
+    assert {row["law"] for row in found["checked"] if row["number"]} >= {"A1", "A5", "A7", "A8", "A9", "A10"}
+    assert main(["report", "run", "--audit", "-o", "audit.json"]) == 0
+    assert json.loads((tmp_path / "audit.json").read_text()) == [found]
+    assert main(["report", "run", "--audit", "--format", "csv"]) == 2
+    assert "there is no audit in the format csv" in capsys.readouterr().err

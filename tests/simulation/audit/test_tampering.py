@@ -17,8 +17,9 @@ from simsched.errors import RunError
 from simsched.graph.cluster import load_cluster
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.audit.recorded_run import audit_files
-from simsched.simulation.record.file_digests import VOLATILE, with_digests
+from simsched.simulation.record.file_digests import VOLATILE
 from simsched.workload.load import load_workload
+from tests.simulation.audit.tampering import rewrite, sealed_again
 
 CLUSTER = {
     "version": 1,
@@ -63,20 +64,6 @@ def audited(honest):
     """Audits a run directory against the inputs."""
     cluster, workload = load_cluster(honest / "cluster.json"), load_workload(honest / "jobs.swf")
     return lambda path: audit_run(path, cluster, workload)
-
-
-def sealed_again(path):
-    """Give ``run.json`` the digests of the files as they are now."""
-    meta = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps(with_digests(meta, path)))
-
-
-def rewrite(file, change):
-    """Rewrite a table after an SQL change of it."""
-    with duckdb.connect() as con:
-        con.execute(f"CREATE TABLE t AS SELECT * FROM read_parquet('{file}')")
-        con.execute(change)
-        con.execute(f"COPY t TO '{file}' (FORMAT parquet)")
 
 
 def columns(file):

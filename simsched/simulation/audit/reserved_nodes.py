@@ -85,6 +85,7 @@ class ReservedNodes:
         }
         self._inside: dict[str, tuple[str, Mapping[str, int]]] = {}
         """Running job → its reservation with licences, and its licences."""
+        self.checked = {"R1": 0, "R2": 0}
 
     def is_kept(self, name: str, other: str | None) -> bool:
         """Whether the nodes of a reservation are kept from the jobs of another one, or of none."""
@@ -98,6 +99,7 @@ class ReservedNodes:
         """
         if not self._tables:
             return
+        self.checked["R1"] += 1
         until = time + (inf if job.duration is None else job.duration - (ran or 0))
         named, name = reservation_named(job), self._of(job, time, until, units)
         if named is not None and ran is None:
@@ -141,6 +143,7 @@ class ReservedNodes:
         """Yield why a job may not have some licences from a time on; `free` are left beside it."""
         if not self._licences or not taken:
             return
+        self.checked["R2"] += 1
         until = time + (inf if job.duration is None else job.duration)
         own = self._of(job, time, until, units)
         if own in self._licences:

@@ -1,0 +1,59 @@
+-- Rules L1: the use of each scope of a limit is summed up again from the tables.
+
+-- R does not tell whether a unit is shared, so the numbers of the table count for its own attempt.
+CREATE TABLE amounts AS
+SELECT a.id, a."begin" AS start, a.until, row_number() OVER (ORDER BY a."begin", a.job) AS place, b.*,
+    coalesce(duration, 'inf'::DOUBLE) AS seconds,
+    contains(quantity, '-hours') AS hours, starts_with(quantity, 'running-') AND hours AS ahead,
+    CASE unit WHEN 'nodes' THEN if(j.start = a."begin", j.nodes, s.nodes)
+        WHEN 'cores' THEN if(j.start = a."begin", j.cores, s.least_cores)
+        WHEN 'gpus' THEN if(j.start = a."begin", j.gpus, s.least_gpus)
+        WHEN 'memory' THEN s.memory ELSE 1 END AS units
+FROM attempts a JOIN jobs j USING (id) JOIN sizes s ON s.size = a.size AND s.own = 1
+JOIN job_kinds k ON k.job = a.job JOIN bounds b ON b.kind = k.kind
+WHERE quantity <> 'submitted-jobs' AND (NOT single OR binds);
+
+-- L1 starts under a limit per job
+SELECT id, asked > most + if(unit IN ('nodes', 'cores', 'gpus', 'memory') AND NOT hours, 0, 1e-3) AS wrong,
+    format('takes {:g}, and {} of a job of {} is at most {:g}', asked, quantity, whose, most)
+FROM (SELECT *, CASE WHEN quantity = 'duration' THEN seconds WHEN NOT hours THEN units
+    WHEN units = 0 THEN 0 ELSE units * seconds / 3600 END AS asked FROM amounts WHERE single);
+
+-- L1 starts under a limit: what running jobs may still use is the sum of their units until their requested
+-- ends, less the present time for each of their units; `endless` jobs have no requested end
+SELECT id, used > most + if(hours, 1e-3 + 1e-9 * most, 0) AS wrong,
+    format('starts at {:g}, and {} of {} is {:g}, of {:g} allowed', time, quantity, whose, used, most)
+FROM (
+    WITH counted AS (
+        SELECT *, hours AND isinf(seconds) AND units > 0 AS endless,
+            if(ahead, least(until, start + seconds), until) AS leaves,
+            CASE WHEN endless THEN 0 WHEN ahead THEN units * (start + seconds) WHEN hours THEN units * seconds
+                ELSE units END AS asked
+        FROM amounts WHERE NOT single AND until > start),
+    events AS (
+        SELECT *, start AS time, 1 AS sign, asked AS amount FROM counted
+        UNION ALL SELECT *, leaves, -1, if(hours AND NOT ahead, asked - units * (until - start), asked)
+        FROM counted WHERE NOT isinf(leaves)),
+    sums AS (
+        SELECT *, sum(sign * amount) OVER w AS total, sum(sign * units) OVER w AS rate,
+            sum(sign * endless::INTEGER) OVER w AS without_end
+        FROM events WINDOW w AS (PARTITION BY key ORDER BY time, sign, place ROWS UNBOUNDED PRECEDING))
+    SELECT *, CASE WHEN without_end > 0 THEN 'inf'::DOUBLE WHEN ahead THEN (total - time * rate) / 3600
+        WHEN hours THEN total / 3600 ELSE total END AS used
+    FROM sums WHERE sign = 1 AND binds);
+
+-- L1 submissions under a limit: under a limit that holds jobs, they count from when they are eligible
+SELECT id, number > most AS wrong,
+    format('is job {} of {}, of {:g} that may be submitted', number::BIGINT, whose, most)
+FROM (
+    WITH present AS (
+        SELECT b.*, j.id, if(k.holds, eligible, submit) AS begun, CASE WHEN ended IS NOT NULL THEN ended
+            WHEN result IN ('PENDING', 'RUNNING') THEN 'inf'::DOUBLE ELSE w_cancel_at END AS gone
+        FROM jobs j JOIN job_kinds k ON k.job = w_at JOIN bounds b ON b.kind = k.kind
+        WHERE quantity = 'submitted-jobs' AND result NOT IN ('INFEASIBLE', 'DROPPED')
+            AND NOT starts_with(coalesce(reason, ''), 'rejected')
+            AND gone > begun AND begun <= coalesce(cut(), 'inf'::DOUBLE)),
+    events AS (SELECT *, begun AS time, 1 AS sign FROM present UNION ALL SELECT *, gone, -1 FROM present)
+    SELECT *, sum(sign) OVER (PARTITION BY key ORDER BY time, sign, id ROWS UNBOUNDED PRECEDING) AS number
+    FROM events)
+WHERE sign = 1 AND binds AND time < 'inf'::DOUBLE;

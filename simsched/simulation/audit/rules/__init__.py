@@ -1,1 +1,0 @@
-"""Rules of the audit that follow jobs over several allocations.  Begin with `interrupted_work`."""

@@ -1,0 +1,115 @@
+"""Which job holds which units (A3).
+
+A unit that a job requests outside a slot is shared: others may share it too, and none may hold it
+alone (M4).  R does not tell shared units from others, so the request decides.  If a request has both for
+one type, such as ``[slot/core=2;node/core=3]``, any of the named units may be shared, but as many as the
+request holds alone have to be free of others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from simsched.simulation.audit.claim_rules import ClaimRules
+    from simsched.simulation.audit.inventory import Inventory
+
+    Units = Mapping[int, Mapping[str, int]]
+
+
+class UnitHolders:
+    """The targets and units that jobs hold at the present line."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._alone: dict[str, dict[int, int]] = defaultdict(dict)
+        """Type → rank → the units that one job holds."""
+        self._shared: dict[tuple[int, str], dict[str, int]] = {}
+        self._mixed: dict[str, ClaimRules] = {}
+        """The jobs that hold units of one type both alone and shared."""
+        self._on: dict[int, set[str]] = {}
+        self._whole: dict[int, str] = {}
+        """Rank → the jobs on it, and the one that requested it exclusively."""
+        self._sizes = {path: (rank, type_, units.bit_count()) for path, (rank, type_, units) in
+                       inventory.pools.items()}  # fmt: skip
+        self._taken: dict[str, int] = {}
+        """The units in use of pools of which R states amounts, by path."""
+
+    def take(self, name: str, rules: ClaimRules, units: Units) -> Iterator[tuple[str, str]]:
+        """Take the units of an allocation; yield (job, fault) for targets and units that are held twice."""
+        on, alone, shared, whole = self._on, self._alone, self._shared, rules.alone
+        plain = not (shared or rules.shared or rules.mixed)
+        for rank, masks in units.items():
+            here = on.get(rank)
+            if here is None:
+                here = on[rank] = set()
+            elif here and (whole or rank in self._whole):
+                if rank in self._whole:
+                    yield name, f"rank {rank} is held exclusively by job {self._whole[rank]}"
+                else:
+                    yield name, f"rank {rank} is requested exclusively, and is held by {sorted(here)}"
+            here.add(name)
+            if whole:
+                self._whole[rank] = name
+            for type_, mask in masks.items():
+                row = alone[type_]
+                taken = row.get(rank, 0)
+                if plain or not rules.may_share(type_):
+                    row[rank] = taken | mask
+                    if shared:  # shared claims collide with exclusive ones only
+                        taken |= reduce(or_, shared.get((rank, type_), {}).values(), 0)
+                else:
+                    shared.setdefault((rank, type_), {})[name] = mask
+                if taken & mask:
+                    yield name, f"{(taken & mask).bit_count()} {type_} of rank {rank} held twice"
+        if rules.mixed:
+            self._mixed[name] = rules
+        for other, theirs in self._mixed.items():
+            if other == name or rules.shared or rules.mixed:
+                yield from ((other, fault) for fault in self._too_few_alone(other, theirs))
+
+    def _too_few_alone(self, name: str, rules: ClaimRules) -> Iterator[str]:
+        """Yield a fault for each type of which others share more units than the request lets them."""
+        for type_, least in rules.mixed.items():
+            alone = 0
+            for place, sharers in self._shared.items():
+                if place[1] == type_ and name in sharers:
+                    others = reduce(or_, (mask for other, mask in sharers.items() if other != name), 0)
+                    alone += (sharers[name] & ~others).bit_count()
+            if alone < least:
+                yield f"{alone} {type_} are held by no other job, requested {least} outside what is shared"
+
+    def give_back(self, name: str, rules: ClaimRules, units: Units, *, leaves: bool) -> None:
+        """Release units of a job, all that it has on these ranks if it `leaves` them."""
+        on, alone, plain = self._on, self._alone, not (rules.shared or rules.mixed)
+        for rank, masks in units.items():
+            for type_, mask in masks.items():
+                if plain or not rules.may_share(type_):
+                    alone[type_][rank] &= ~mask
+                else:
+                    sharers = self._shared[rank, type_]
+                    sharers[name] &= ~mask
+                    if not sharers[name]:
+                        del sharers[name]
+                        if not sharers:
+                            del self._shared[rank, type_]
+            if leaves:
+                on[rank].discard(name)
+                if rules.alone and self._whole.get(rank) == name:
+                    del self._whole[rank]
+        if leaves and rules.mixed:
+            self._mixed.pop(name, None)
+
+    def take_amounts(self, rules: ClaimRules, amounts: Mapping[str, int]) -> Iterator[str]:
+        """Take (or, if they are negative, release) units of which R states amounts; yield the faults."""
+        for path, amount in amounts.items():
+            rank, type_, size = self._sizes[path]
+            if not rules.may_share(type_):
+                self._taken[path] = self._taken.get(path, 0) + amount
+            free = size - self._taken.get(path, 0)
+            if amount > 0 and (free < 0 or amount > size):
+                yield f"rank {rank} has {max(free + amount, 0)} free units of {type_}, R has {amount}"
