@@ -92,7 +92,7 @@ def _wrong_preemption(
     rules = recorded.preemption
     assert rules is not None
     how, _, other = row["reason"].partition(_PREEMPTED)
-    rule = dict(rules.named).get((job.qos if rules.by == "qos" else job.queue) or "", rules.common)
+    rule = rules.tables.get((job.qos if rules.by == "qos" else job.queue) or "", rules)
     mode = "requeue" if how else "cancel"
     if other.endswith(_CHECKPOINT):
         mode = "checkpoint"

@@ -97,9 +97,7 @@ class RecordedRun:
         self.totals = None if "totals" not in cluster else dict(cluster["totals"])
         self.targets = cluster.get("targets")
         self.preemption = read_preemption(get("preemption"), "preemption")
-        modes = (
-            () if self.preemption is None else (self.preemption.common, *dict(self.preemption.named).values())
-        )
+        modes = () if self.preemption is None else (self.preemption, *self.preemption.tables.values())
         self.modes = frozenset(rule.mode for rule in modes)
         self.suspends = "suspend" in self.modes
         self.disrupted = bool(get("outages") or get("failures") or self.suspends)
