@@ -70,7 +70,8 @@ class AuditReport:
     def verdict(self) -> str:
         """The result in words: "clean" only if nothing was left out."""
         if self.counts:
-            return f"{sum(self.counts.values())} faults"
+            number = sum(self.counts.values())
+            return f"{number} fault{'s' if number != 1 else ''}"
         if self.left_out is not None:
             return "not complete"
         return "no faults, but not all was checked" if self.notes else "clean"
