@@ -70,6 +70,13 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         if isinstance(value, cls):
             return value
         known = fields_of(cls)
+        if isinstance(value, Mapping):  # null is the value of a key that has no other default
+            without = {one.key for one in known.values() if one.default is None}
+            value = {
+                key: item
+                for key, item in value.items()
+                if item is not None or _key(key, known) not in without
+            }
         found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
         for key, one in known.items():
             if one.required and key not in found and base is None:
@@ -143,14 +150,19 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     """
     if not isinstance(value, Mapping):
         raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=", ".join(kinds))
-    given = {_key(key, kinds): key for key in value}
+    spelt = [(_key(key, kinds), key) for key in value]
+    given = dict(spelt)
 
     def refuse(key: object) -> None:
         text = f"unknown key {key!r}{did_you_mean(str(key), kinds)}"
         raise ConfigError(text, where=where, expected=", ".join(kinds))
 
+    def refuse_again(key: str) -> None:
+        raise ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")
+
     known = [key for key in kinds if key in given]
     faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
+    faults += [partial(refuse_again, name) for name, key in spelt if given[name] != key]
     reads = [partial(kinds[key].read, value[given[key]], f"{where}{join}{key}") for key in known]
     return dict(zip(known, in_turn([*faults, *reads]), strict=True))
 

@@ -468,18 +468,29 @@ def note_task(job: Job, known: KnownTasks) -> None:
     if task is None:
         return
     where = f"job {job.id}"
-    if not isinstance(task, ArrayTask) or (task.limit is not None and task.limit < 1):
-        raise WorkloadError(f"{task!r} is not a task of a job array", where=where, expected="an ArrayTask")
-    limit, indices = known.setdefault(task.array, (task.limit, set()))
+    if not isinstance(task, ArrayTask) or not _is_task(task):
+        raise WorkloadError(
+            f"{task!r} is not a task of a job array",
+            where=where,
+            expected="an ArrayTask with an id, an index of 0 or more and a limit of 1 or more, or None",
+        )
+    limit, indices = known.get(task.array, (task.limit, set[int]()))
     if task.index in indices:
         raise WorkloadError(f"task {task.index} of array {task.array} occurs twice", where=where)
-    indices.add(task.index)
     if limit != task.limit:
         raise WorkloadError(
             f"array {task.array} has the limits {_shown(limit)} and {_shown(task.limit)}",
             where=where,
             expected="one limit for all tasks of an array",
         )
+    known.setdefault(task.array, (limit, indices))[1].add(task.index)
+
+
+def _is_task(task: ArrayTask) -> bool:
+    """Whether a program gave the fields of a task values that they can have."""
+    numbers = (task.index, 1 if task.limit is None else task.limit)
+    whole = all(isinstance(number, int) and not isinstance(number, bool) for number in numbers)
+    return isinstance(task.array, str) and bool(task.array) and whole and numbers >= (0,) and numbers[1] > 0
 
 
 def _shown(limit: int | None) -> str:

@@ -176,3 +176,14 @@ def test_an_annotation_without_a_kind_is_an_error_of_the_declaration():
     with pytest.raises(TypeError, match="has no kind"):
         kind_of(object)
     assert kind_of(Annotated[str | None, text(empty=True)]).read("", "x") == ""
+
+
+def test_null_is_no_value_where_there_is_no_other_default():
+    assert Crate.read({"label": "a", "most-kg": None}, "crate") == Crate("a", where="crate")
+    assert faults({"label": "a", "count": None}, Crate)[0].startswith("ship.count: None is not")
+
+
+def test_two_spellings_of_one_key_are_refused():
+    assert faults({"label": "a", "most_kg": 1, "most-kg": 2}, Crate) == [
+        "ship: the key 'most-kg' is given twice (expected one spelling of it)"
+    ]

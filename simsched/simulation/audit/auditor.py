@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from simsched.errors import RunError
+from simsched.errors import RunError, first_line
 from simsched.garbage import seldom_collected
 from simsched.simulation.audit.allocation_pass import AllocationPass
 from simsched.simulation.audit.audit_report import AuditReport
@@ -60,7 +60,7 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
     Raises
     ------
     RunError
-        If the directory lacks ``jobs.parquet`` or ``allocations.jsonl``, or a file cannot be read.
+        If the directory lacks ``jobs.parquet`` or ``allocations.jsonl``, or a file cannot be compared.
     """
     path = Path(directory)
     for name in ("jobs.parquet", "allocations.jsonl"):
@@ -71,18 +71,22 @@ def audit_run(directory: str | Path, cluster: Cluster, workload: Workload) -> Au
     allocations = AllocationPass(report, recorded, inventory, jobs)
     with (path / "allocations.jsonl").open("rb") as lines, seldom_collected():
         allocations.read(lines)
-    tables = AuditTables(report, recorded, path, jobs, allocations.tables())
-    tables.vague = allocations.is_vague
-    del allocations
-    with tables.con:
-        tables.check_columns()
-        tables.run("jobs")
-        _check_order(tables, jobs)
-        check_interrupted(tables, jobs)
-        check_promises(tables)
-        check_limits(tables, jobs, inventory)
-        check_machine(tables, inventory)
-        _check_events(tables)
+    try:
+        tables = AuditTables(report, recorded, path, jobs, allocations.tables())
+        tables.vague = allocations.is_vague
+        del allocations
+        with tables.con:
+            tables.check_columns()
+            tables.run("jobs")
+            _check_order(tables, jobs)
+            check_interrupted(tables, jobs)
+            check_promises(tables)
+            check_limits(tables, jobs, inventory)
+            check_machine(tables, inventory)
+            _check_events(tables)
+    except duckdb.Error as error:  # a column of another type, an event that is not JSON
+        text = f"a table cannot be compared: {first_line(error)}"
+        raise RunError(text, where=str(path), expected="the tables that a run writes") from None
     if recorded.overrun is None:
         report.notes.append("run.json does not state how overruns end, so run times were not compared")
     check_digests(report, path)

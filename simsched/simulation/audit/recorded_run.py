@@ -105,6 +105,9 @@ class RecordedRun:
             tuple(get("reservations") or ()),
             tuple(meta.get("reservations") or ()),
         )
+        for table in self.reservations:
+            if "name" not in table:
+                raise ValueError(f"a reservation has no name: {table}")
         self.licences = read_licences(get("licenses"), "licenses")
         checkpoints = read_checkpoints(get("job_checkpoints"), "job-checkpoints")
         self.checkpoints = None if checkpoints is None else checkpoints.to_dict()

@@ -7,7 +7,7 @@ itself.  It can be used for a run of exactly these inputs; any other is refused.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 6, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched checkpoint", "format": 7, "simsched": "0.1", "time": 86400,
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 KIND = "simsched checkpoint"
-FORMAT = 6
+FORMAT = 7
 SEAL = b',\n"sha256":"'
 """Begins the digest of a file, which is of all bytes before."""
 ROLES = {"cluster": "cluster", "workload": "workload", "config": "configuration"}

@@ -128,6 +128,8 @@ class Conditions:
         self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
         self.conditional: set[int] = set()
         self._cycles: dict[int, str] = {}
+        self._broken: list[Met] = []
+        """The jobs that wait in a cycle that has closed, until they are taken."""
         if any(map(self.concern, jobs)):  # most workloads have none, and then nothing need be looked up
             for job in jobs:
                 self._add(job)
@@ -149,6 +151,7 @@ class Conditions:
             named = {link[0] for link in self._links_of(number) if not isinstance(link, str)}
             if waited or not named.isdisjoint(names.values()):
                 self._cycles = self._find_cycles()
+                self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
 
     def _add(self, job: Job) -> int:
         """Add a job, and return its number."""
@@ -250,9 +253,29 @@ class Conditions:
         """Note that a time has come for which a job waited."""
         return self._one_less(job)
 
+    def withdrawn(self, names: Iterable[str], now: float) -> list[Met]:
+        """Return the jobs that no longer wait since a job with these ids was withdrawn before it came."""
+        found: list[Met] = []
+        for name in names:
+            if name in self.coming:
+                continue  # other tasks of the array are still to come
+            array = self._arrays.number(name)
+            if array is not None:
+                found += self._settle(array, now)
+            for link in self._links.pop(name, ()):
+                if self._open.pop(link.job, None) is not None:
+                    found.append(Met(link.job, f"dependency {link.text} does not name a job of the workload"))
+        return found
+
     def forget(self, job: int) -> None:
         """Drop the conditions of a job that was cancelled."""
         self._open.pop(job, None)
+
+    def take_broken(self) -> list[Met]:
+        """Return the jobs that wait in a cycle that has closed since the last call."""
+        broken = [one for one in self._broken if self._open.pop(one.job, None) is not None]
+        self._broken = []
+        return broken
 
     def take_timers(self) -> list[tuple[float, int]]:
         """Return the (time, job) for which `elapsed` is to be called, each once."""
@@ -441,9 +464,11 @@ class Dependencies(Listener):
         self._engine, self._conditions = engine, conditions
         engine.future.handle("timer", self._on_timer)
         engine.future.handle("started", self._on_started)
+        engine.future.handle("withdrawn", self._on_withdrawn)
 
     def may_queue(self, job: int, now: float) -> bool:
         """Whether a job waits for nothing but resources; otherwise it waits, or is given up."""
+        self._meet(self._conditions.take_broken(), now)
         met = self._conditions.arrive(job, now)
         self._enter_timers()
         if met is None or met.reason is None:
@@ -469,6 +494,11 @@ class Dependencies(Listener):
 
     def _on_started(self, job: int) -> None:
         self._meet(self._conditions.started(job, self._engine.now), self._engine.now)
+        self._enter_timers()
+        self._engine.settle()
+
+    def _on_withdrawn(self, names: list[str]) -> None:
+        self._meet(self._conditions.withdrawn(names, self._engine.now), self._engine.now)
         self._enter_timers()
         self._engine.settle()
 

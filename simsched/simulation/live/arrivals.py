@@ -91,7 +91,7 @@ class Arrivals(Listener):
         """Add a job and return its ticket, by which it can be withdrawn."""
         self._counted += 1
         heappush(self._heap, (job.submit, self._counted, job))
-        self.ids.update(_names(job))
+        self.ids.update(names_of(job))
         return self._counted
 
     def take(self, now: float) -> Iterator[tuple[int, Job]]:
@@ -111,8 +111,8 @@ class Arrivals(Listener):
         self._forget(job)
 
     def _forget(self, job: Job) -> None:
-        self.ids.subtract(_names(job))
-        for name in _names(job):
+        self.ids.subtract(names_of(job))
+        for name in names_of(job):
             if not self.ids[name]:
                 del self.ids[name]
 
@@ -132,7 +132,7 @@ class Arrivals(Listener):
         self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
         for ticket, job in jobs:
             if ticket not in self._withdrawn:
-                self.ids.update(_names(job))
+                self.ids.update(names_of(job))
 
     @property
     def tickets(self) -> Iterator[tuple[int, Job]]:
@@ -146,8 +146,8 @@ class Arrivals(Listener):
         self.ids.update(other.ids)
 
 
-def _names(job: Job) -> list[str]:
-    """Return the ids by which dependencies name a job."""
+def names_of(job: Job) -> list[str]:
+    """Return the ids by which dependencies name a job: its own, and that of its array."""
     return [str(job.id), *([] if job.array_task is None else [job.array_task.array])]
 
 

@@ -7,7 +7,7 @@ A simulation that continues from it gives the same bytes as one that was never i
 
 ::
 
-    {"kind": "simsched open checkpoint", "format": 5, "simsched": "0.1", "time": 86400,
+    {"kind": "simsched open checkpoint", "format": 6, "simsched": "0.1", "time": 86400,
      "digests": {"cluster", "config"}, "config": {…},
      "log": {…},                                        the workload that `expected` belongs to
      "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from simsched.simulation.options.run_config import RunConfig
 
 KIND = "simsched open checkpoint"
-FORMAT = 5
+FORMAT = 6
 PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
 USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
 """Field of a job → its default, which the file does not repeat."""

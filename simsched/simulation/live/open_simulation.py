@@ -24,7 +24,7 @@ from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.checkpoint.checkpoint import codec_of
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
-from simsched.simulation.live.arrivals import Arrivals
+from simsched.simulation.live.arrivals import Arrivals, names_of
 from simsched.simulation.live.grown_run import grow
 from simsched.simulation.live.growth import Growth, refuse_closed
 from simsched.simulation.live.interrupts import between_events, run_until
@@ -264,6 +264,8 @@ class OpenSimulation(NodeCommands, RunSession):
             self.arrivals.withdraw(job.ticket, job.job)
             del self._watch.coming[job.ticket]
             job.note_withdrawal()
+            if "dependencies" in self.engine.parts:
+                self._enter("withdrawn", names_of(job.job))
             return
         self.growth.note_cancel(job.number, self.now)
         self._enter("cancel", job.number)

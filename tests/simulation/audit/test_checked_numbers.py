@@ -9,11 +9,12 @@ import json
 
 import pytest
 
+from simsched.errors import RunError
 from simsched.simulation.audit.audit_report import LAWS
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.jobs import lifecycle
 from simsched.simulation.limits import limit_counters
-from tests.simulation.audit.tampering import audited, recorded
+from tests.simulation.audit.tampering import audited, recorded, rewrite
 from tests.simulation.simworld import job, machine, run
 
 MACHINE = machine(4, cores=4)
@@ -112,3 +113,19 @@ def test_an_event_that_the_run_takes_for_possible_is_found(tmp_path, monkeypatch
     )
     report = audit_run(path, MACHINE, result.workload)
     assert "event 'depend' cannot happen in state NEW" in str(report)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE t ALTER start TYPE VARCHAR USING 'soon'",
+        "ALTER TABLE t ALTER nodes TYPE VARCHAR[] USING ['many']",
+    ],
+)
+def test_a_table_with_values_of_another_type_is_one_message(tmp_path, change):
+    result = run(MACHINE, *JOBS)
+    path = result.save(tmp_path / "run")
+    rewrite(path / "jobs.parquet", change)
+    with pytest.raises(RunError, match="a table cannot be compared: ") as error:
+        audit_run(path, MACHINE, result.workload)
+    assert "\n" not in str(error.value)

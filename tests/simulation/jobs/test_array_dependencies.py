@@ -104,11 +104,40 @@ def test_an_open_run_finds_circles_when_they_close():
         sim.submit(task)
     sim.run()
     assert first.result == "FAILED"
+    assert first.reason == "dependencies in a cycle can never be met: a, b_0"
     reasons = dict(zip(sim.result().jobs["id"], sim.result().jobs["reason"], strict=True))
     circle = "dependencies in a cycle can never be met"
     assert reasons["own"] == f"{circle}: own"
     assert reasons["b_0"] == f"{circle}: a, b_0"
     assert reasons["b_1"] == "dependency afterok:a can never be met"
+
+
+def test_what_waits_for_a_job_that_is_withdrawn_goes_on_or_ends():
+    """Of an array the tasks that came decide; a job alone is then no job of the workload."""
+    sim = ss.Simulation(machine(8))
+    array = [*sim.submit_all(tasks("a", "0-1")), sim.submit(tasks("a", "2", submit=200)[0])]
+    alone = sim.submit("slot=1/core", 10, id="alone", at=200)
+    after_array = sim.submit("slot=1/core", 10, id="x", dependencies="afterok:a")
+    after_alone = sim.submit("slot=1/core", 10, id="y", dependencies="afterok:alone")
+    sim.run(until=150)
+    array[2].cancel()
+    alone.cancel()
+    sim.run()
+    assert (after_array.start, after_array.result) == (150, "COMPLETED")
+    assert after_alone.reason == "dependency afterok:alone does not name a job of the workload"
+
+
+@pytest.mark.parametrize("scheme", ["afterok", "afterany", "afternotok", "after"])
+def test_a_circle_of_jobs_that_are_handed_in_ends_both(scheme):
+    jobs = [
+        job("x", 0, "slot=1/core", 9, **after(f"{scheme}:y")),
+        job("y", 5, "slot=1/core", 9, **after(f"{scheme}:x")),
+    ]
+    sim = ss.Simulation(machine(8))
+    sim.submit_all(workload(*jobs))
+    sim.run()
+    for done in (run(machine(8), *jobs), sim.result()):
+        assert set(done.jobs["reason"]) == {"dependencies in a cycle can never be met: x, y"}
 
 
 # --- their definition ---------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ def test_files_that_are_no_checkpoints(file, tmp_path):
         "list": "[]",
         "cut": whole[:-40],
         "changed": whole.replace('"slot"', '"slit"', 1),
-        "newer": whole.replace('"format":5', '"format":7', 1),
+        "newer": whole.replace('"format":6', '"format":7', 1),
         "version": signed(whole.replace('"simsched":"', '"simsched":"9.', 1)),
         "state": json.dumps({**json.loads(whole), "body": {"specs": []}}),
     }
