@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from simsched.formats.rfc.dependency import Dependency
-from simsched.simulation.audit.auditor import audit
-from simsched.simulation.audit.inventory import Inventory
-from simsched.simulation.audit.recorded_run import RecordedRun
+from simsched.simulation.audit.auditor import audit_run
 from tests import REPOSITORY
 from tests.simulation.simworld import job, machine, run
 
@@ -145,18 +144,8 @@ STORIES = {
 
 def played(cluster, jobs, rules):
     result = run(cluster, *jobs, eventlog=True, **rules)
-    jobs = result.workload.jobs
-    epilog = rules.get("epilog", (0, 0))[1]
-    columns = {name: column.tolist() for name, column in result.jobs.items()}
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    rows = [{key: None if value != value else value for key, value in row.items()} for row in rows]
-    found = audit(
-        Inventory.of(cluster),
-        jobs,
-        result.log.text().encode().splitlines(),
-        rows,
-        recorded=RecordedRun(epilog=epilog),
-    )
+    with TemporaryDirectory() as folder:
+        found = audit_run(result.save(f"{folder}/run"), cluster, result.workload)
     assert found, str(found)
     return result
 

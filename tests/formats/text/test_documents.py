@@ -292,7 +292,7 @@ def bomb(levels: int) -> str:
 def test_strict_yaml_says_what_is_wrong_and_where(text, says):
     before = time.process_time()
     assert says in fails(load_yaml, text, "f")
-    assert time.process_time() - before < 2
+    assert time.process_time() - before < 20  # a quadratic reader takes minutes
 
 
 def test_anchors_and_merges_work_within_reason():
