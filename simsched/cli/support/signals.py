@@ -93,9 +93,9 @@ def _end(number: int) -> None:
     done: list[bool] = []
 
     def undo() -> None:
-        files = sys.modules.get("simsched.files")
-        if files is not None:  # what was never imported has nothing to undo
-            files.undo_all()
+        undo_all = getattr(sys.modules.get("simsched.files"), "undo_all", None)
+        if undo_all is not None:  # what was never imported, or is being imported, has nothing to undo
+            undo_all()
         done.append(True)
 
     # In a thread, since the main one may hold a lock; begun by hand, since `Thread.start` waits for one.
