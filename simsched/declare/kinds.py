@@ -27,11 +27,13 @@ class ValueKind:
     read : value of a document and its place → value; raises a `SimschedError` for one that is not valid.
     schema : the JSON Schema of the values of a document.
     write : value → value of a document.
+    optional : whether null in a table means that the key is not given.
     """
 
     read: Callable[[Any, str], Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
     write: Callable[[Any], Any] = lambda value: value
+    optional: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -70,13 +71,6 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         if isinstance(value, cls):
             return value
         known = fields_of(cls)
-        if isinstance(value, Mapping):  # null is the value of a key that has no other default
-            without = {one.key for one in known.values() if one.default is None}
-            value = {
-                key: item
-                for key, item in value.items()
-                if item is not None or _key(key, known) not in without
-            }
         found = read_keys(value, where, {key: one.kind for key, one in known.items()}, cls.join)
         for key, one in known.items():
             if one.required and key not in found and base is None:
@@ -150,7 +144,9 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     """
     if not isinstance(value, Mapping):
         raise ConfigError(f"{quoted(value)} is not a table", where=where, expected=", ".join(kinds))
+    optional = {key for key, kind in kinds.items() if kind.optional}
     spelt = [(_key(key, kinds), key) for key in value]
+    spelt = [(name, key) for name, key in spelt if value[key] is not None or name not in optional]
     given = dict(spelt)
 
     def refuse(key: object) -> None:
@@ -183,6 +179,7 @@ def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
             default = one.default
             if one.default_factory is not msgspec.NODEFAULT:
                 default = one.default_factory()
+            kind = replace(kind, optional=default is None)
             found[one.encode_name] = DeclaredField(
                 one.name, one.encode_name, kind, default, texts.get(one.name, "")
             )

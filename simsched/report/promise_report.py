@@ -145,15 +145,10 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
 
     if run.folder is None:
         return {}
-    names = ["id", "submit", "eligible", "promised", "start", "end", "duration", "reason"]
-    given = {
-        name: np.asarray(jobs[name].astype(object).where(jobs[name].notna(), None)) for name in names[-1:]
-    }
-    given = (
-        {name: jobs[name].to_numpy() for name in names[1:-1]}
-        | given
-        | {"id": jobs["id"].astype(str).to_numpy()}
-    )
+    times = ("submit", "eligible", "promised", "start", "end", "duration")
+    reasons = jobs["reason"].astype(object).where(jobs["reason"].notna(), None)
+    given = {name: jobs[name].to_numpy() for name in times}
+    given |= {"id": jobs["id"].astype(str).to_numpy(), "reason": reasons.to_numpy()}
     with duckdb.connect(":memory:") as con:
         con.register("given", given)
         con.execute("""

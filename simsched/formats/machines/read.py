@@ -37,7 +37,7 @@ def merge(
     adds the properties and states of nodes that are known: a list may leave out nodes, or name more than
     the machine has.  A node has the properties of all, and is down or drained if one says so.  Of a value
     of the configuration, the first counts.  Queues with ``hosts`` become queues of a property, as those of
-    one file are.  A node that one file excludes from scheduling is left out.
+    one file are.  A node that one file excludes from scheduling is left out, but not of groups in levels.
 
     notes : receives the amounts in which descriptions of a node differ, and nodes that are left aside; its
         notes are the last of the result.

@@ -15,6 +15,7 @@ from simsched.simulation.limits.limit_kinds import KINDS, TIME, Amounts
 from simsched.simulation.limits.limit_rules import read_limits
 from simsched.simulation.limits.limited_jobs import NAMELESS
 from simsched.simulation.options.run_config import RECORDED
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -104,11 +105,8 @@ class LimitReplay:
         self._causes = causes
         self.rules = read_limits(causes.config.get("limits", ()), "run.json: limits")
         self._table = LimitTable(self.rules, causes.cluster.index, whole=causes.whole)
-        tasks = (job.array_task for job in causes.jobs.values())
         plays_log = causes.config.get("queue_policy") == RECORDED
-        self._any = bool(self.rules) or (
-            not plays_log and any(task is not None and task.limit is not None for task in tasks)
-        )
+        self._any = bool(self.rules) or (not plays_log and has_array_limits(causes.jobs.values()))
         kinds = [KINDS[quantity] for rule in self.rules for quantity, _ in rule.most]
         self.timed = any(kind.reads == TIME for kind in kinds)
         self._ahead = any(kind.falls for kind in kinds)

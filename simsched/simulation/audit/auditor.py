@@ -41,6 +41,7 @@ from simsched.simulation.audit.limit_use import check_limits
 from simsched.simulation.audit.machine_tables import check_machine
 from simsched.simulation.audit.promises import check_promises
 from simsched.simulation.audit.recorded_run import check_digests, recorded_run
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +102,7 @@ def _check_order(tables: AuditTables, jobs: Sequence[Job]) -> None:
         or recorded.queues
         or recorded.reservations  # each has a queue of its own
         or recorded.limits  # a job that waits for a limit is passed by others
-        or any(job.array_task is not None and job.array_task.limit is not None for job in jobs)
+        or has_array_limits(jobs)
         or recorded.preemption  # the job that took its nodes has not passed it
     )
     if others or recorded.order != "fifo" or recorded.queue_policy not in TELL_BACKFILLS:
@@ -132,7 +133,7 @@ def _check_events(tables: AuditTables) -> None:
             [str(path)],
         )
     except duckdb.Error as error:
-        text = f"the eventlog cannot be followed: {str(error).splitlines()[0]}"
+        text = f"the eventlog cannot be followed: {first_line(error)}"
         tables.report.add("A9", "(all)", text)
         return
     tables.run("events")

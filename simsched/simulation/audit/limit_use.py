@@ -14,6 +14,7 @@ from simsched.errors import SimschedError
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.formats.rfc.units import convert_up
 from simsched.simulation.audit.allocation_pass import column
+from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,9 +42,7 @@ class _Bound(NamedTuple):
 def check_limits(tables: AuditTables, jobs: Sequence[Job], inventory: Inventory) -> None:
     """Report the limits that were exceeded."""
     recorded = tables.recorded
-    arrays = recorded.queue_policy != "recorded" and any(
-        job.array_task and job.array_task.limit for job in jobs
-    )
+    arrays = recorded.queue_policy != "recorded" and has_array_limits(jobs)
     if not (recorded.limits or arrays):
         return
     kinds: dict[tuple[Any, ...], int] = {}

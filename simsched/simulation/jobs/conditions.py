@@ -125,7 +125,8 @@ class Conditions:
         self._arrays = ArrayProgress()
         self._producers: dict[tuple[str, str, str], list[int]] = {}
         """(Scheme, scope, value) → the jobs that produce it, in submit order."""
-        self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
+        self._namesakes = {(job.user, job.name): Namesakes() for job in jobs if _is_singleton(job)}
+        """(User, name) → all their jobs, if there is a singleton of them."""
         self.conditional: set[int] = set()
         self._cycles: dict[int, str] = {}
         self._broken: list[Met] = []
@@ -164,7 +165,14 @@ class Conditions:
         for dependency in job.dependencies:
             if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
                 self._producers.setdefault(_symbol(dependency, job), []).append(number)
-        self._namesakes.setdefault((job.user, job.name), Namesakes()).add(number)
+        key = job.user, job.name
+        if key in self._namesakes:
+            self._namesakes[key].add(number)
+        elif _is_singleton(job):  # the first one, which comes during the run
+            mine = self._namesakes[key] = Namesakes()
+            for earlier, other in enumerate(self._jobs):
+                if (other.user, other.name) == key:
+                    mine.add(earlier)
         return number
 
     def _find_cycles(self) -> dict[int, str]:
@@ -176,8 +184,7 @@ class Conditions:
         if links:
             links |= self._arrays.members()
         free = -1 - len(links)  # below the numbers of arrays
-        waiting = {(job.user, job.name) for job in self._jobs if _is_singleton(job)}
-        for namesakes in map(self._namesakes.__getitem__, waiting):
+        for namesakes in self._namesakes.values():
             # A number stands for all jobs up to a place, so that a singleton has one link and not thousands.
             for place, job in enumerate(namesakes.jobs):
                 if place and _is_singleton(self._jobs[job]):

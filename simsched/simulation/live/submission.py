@@ -109,8 +109,8 @@ class SubmissionReader:
     def copy(self) -> SubmissionReader:
         """Return an equal reader that changes by itself."""
         made = SubmissionReader()
-        made.ids, made._specs, made._last = set(self.ids), self._specs, self._last
-        made._tasks = {array: (limit, set(indices)) for array, (limit, indices) in self._tasks.items()}
+        made.restore(self.state())
+        made._specs = self._specs
         return made
 
     def state(self) -> dict[str, Any]:

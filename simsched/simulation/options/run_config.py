@@ -8,6 +8,7 @@ arguments of Python callers, and both use the same reader for each option.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -318,13 +319,10 @@ def from_document(document: Mapping[str, Any], where: str = "config") -> dict[st
     ConfigError, FormatError
         For a key that does not exist, or a value that its option does not take.
     """
-    plain = {
-        "passes" if key == "pass" else key: value
-        for key, value in document.items()
-        if value is not None or key not in OPTIONS or OPTIONS[key].default is not None
-    }
+    plain = {"passes" if key == "pass" else key: value for key, value in document.items()}
     kinds = {key: one.kind for key, one in OPTIONS.items()}
-    kinds |= dict.fromkeys(("queues", "policy", CALIBRATION), ANYTHING)  # the first two are read together
+    kinds |= {"policy": ANYTHING, CALIBRATION: ANYTHING}
+    kinds["queues"] = replace(ANYTHING, optional=True)  # they are read together with their policy
     given = read_keys(plain, where, kinds, ": ")
     found = {OPTIONS[key].name: value for key, value in given.items() if key in OPTIONS}
     if "queue_policy" in found and "queue_options" in found:

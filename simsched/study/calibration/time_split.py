@@ -23,7 +23,6 @@ WEEK = 7 * DAY
 LEAST_TRAINING, LEAST_HELD_OUT = 4, 2
 #: a log of fewer weeks is divided into days
 FEWEST_WEEKS = 10
-HELD_OUT = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class TimeSplit:
     held_out: int
 
     @classmethod
-    def of(cls, submits: Floats, held_out: float = HELD_OUT) -> TimeSplit:
+    def of(cls, submits: Floats, held_out: float) -> TimeSplit:
         """Divide the time of submissions; `held_out` is the share of the blocks that test.
 
         Raises
