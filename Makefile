@@ -12,6 +12,8 @@ NEWEST = $(firstword $(foreach v,3.15 3.14 3.13 3.12 3.11,\
     $(shell python$(v) -c 'import sys; print(sys.executable)' 2>/dev/null) $(wildcard $(HOME)/.pyenv/versions/$(v)*/bin/python)))
 UV := $(BIN)/uv
 export UV_PYTHON_DOWNLOADS := never
+# The processes that tests start read the byte code of 600 modules; without this, each compiles it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Tests of a few seconds each, in one process per core; under five minutes on two cores.
 QUICK = -m "not slow and not integration" -n logical --maxprocesses 8 --dist loadfile

@@ -38,7 +38,7 @@ def said(capsys, monkeypatch):
     def run(*words):
         began = time.monotonic()
         assert main([str(word) for word in words]) == 2
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 100
         return capsys.readouterr().err
 
     return run

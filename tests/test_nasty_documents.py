@@ -17,7 +17,7 @@ NASTY = [
 ]  # fmt: skip
 SHARE = 8
 """Of the values each leaf gets every eighth in the quick run, others than its neighbour."""
-SECONDS = 20
+SECONDS = 100
 """No document may take longer; a busy machine is given its time."""
 
 RECIPE = {

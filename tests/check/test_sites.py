@@ -412,7 +412,7 @@ def test_a_large_site_is_quick(tmp_path):
     paths = written(tmp_path, **files)
     began = time.perf_counter()
     assert check_files(paths).findings == ()
-    assert time.perf_counter() - began < 20
+    assert time.perf_counter() - began < 100
 
 
 CONFIG = (

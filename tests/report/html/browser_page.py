@@ -27,27 +27,56 @@ IN_A_BROWSER = [
 ]
 
 
+#: Without a network, Chromium's own requests would be refused, many at a time.
+ARGUMENTS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-quic",
+]
+
+
 class Page:
     """A page in headless Chromium."""
 
     def __init__(self) -> None:
+        self.driver = self._browser()
+
+    def _browser(self):
         from selenium.webdriver import Chrome
         from selenium.webdriver.chrome.options import Options
         from selenium.webdriver.chrome.service import Service
 
         options = Options()
         options.binary_location = CHROMIUM
-        for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        for argument in ARGUMENTS:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = Chrome(options=options, service=Service(DRIVER))
-        self.driver.set_page_load_timeout(60)
-        self.driver.set_script_timeout(60)
+        driver = Chrome(options=options, service=Service(DRIVER))
+        driver.set_page_load_timeout(60)
+        driver.set_script_timeout(60)
+        return driver
 
-    def open(self, file: Path) -> float:
+    def go(self, address: str) -> None:
+        """Navigate; a renderer that does not answer at all is the browser's fault: another is tried, once."""
+        from selenium.common.exceptions import TimeoutException
+
+        try:
+            self.driver.get(address)
+        except TimeoutException:
+            self.driver.quit()
+            self.driver = self._browser()
+            self.driver.get(address)
+
+    def open(self, file: Path, part: str = "") -> float:
         """Open a file and wait until every chart is drawn; return the seconds that took."""
         started = time.monotonic()
-        self.driver.get(file.as_uri())
+        self.go(file.as_uri() + part)
         while not self.js("return window.simsched && window.simsched.done"):
             assert time.monotonic() - started < 60, self.js("return window.simsched")
             time.sleep(0.02)

@@ -40,10 +40,8 @@ def test_no_request_no_error_and_every_chart_drawn(browser, report):
 
 def test_what_is_in_view_is_drawn_first(browser, report):
     """A link to the second run: its charts come before those of the first; all are drawn in the end."""
-    browser.driver.get("about:blank")
-    browser.driver.get(f"{report.as_uri()}#run-r1")
-    while not browser.js("return window.simsched.done"):
-        time.sleep(0.02)
+    browser.go("about:blank")
+    browser.open(report, "#run-r1")
     order = browser.js("return window.simsched.order")
     assert sorted(order) == ["comparison", "easy", "fcfs"]
     assert order.index("fcfs") < order.index("easy")

@@ -294,4 +294,4 @@ def test_counts_of_real_traces_add_up(traces, name, records, jobs, skipped, requ
     assert len(workload.skipped) == sum(skipped.values())
     assert len({id(job.jobspec) for job in workload}) == requests
     assert all(a.submit <= b.submit for a, b in zip(workload.jobs, workload.jobs[1:], strict=False))
-    assert seconds < 15  # 2 s on an idle machine; the benchmark holds the figure, this the order
+    assert seconds < 60  # 2 s on an idle machine; the benchmark holds the figure, this the order
