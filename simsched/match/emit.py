@@ -148,8 +148,8 @@ def ids_of(pool: PoolType, leaf: int, mask: int = -1) -> Idset:
     ids = pool.ids[leaf]
     if mask < 0:
         return ids
-    if ids.last == len(ids) - 1:
-        return Idset.from_mask(mask)
+    if len(ids.ranges) == 1:
+        return Idset.from_mask(mask << ids.ranges[0][0])
     units = ids.expand()
     return Idset.from_ids(units[i] for i in range(mask.bit_length()) if mask >> i & 1)
 

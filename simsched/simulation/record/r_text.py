@@ -6,12 +6,13 @@ ranks are in containment order and R names only units on execution targets; `emi
 
 from __future__ import annotations
 
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import compress, repeat
 from operator import attrgetter, or_
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+import numpy as np
 
 from simsched.formats.rfc.idset import encode_ids
 from simsched.match.emit import carried_topology, ids_of
@@ -19,7 +20,7 @@ from simsched.match.state.masks import listed
 from simsched.match.state.run_selection import RunSelection, with_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.index import Index
@@ -44,25 +45,6 @@ class Resources(NamedTuple):
     properties: str
 
 
-class _Leaves(NamedTuple):
-    """What R says of the units of one pool type.
-
-    Attributes
-    ----------
-    name : the type, as ``,"core":``.
-    alike : each leaf pool → the first one with the same ids.
-    text : leaf pools of a target, each followed by the mask of its units → the ids as text.
-    each : leaf pools on each target, if all targets have the same number with the same ids; else 0.
-    whole : the text of all of them.
-    """
-
-    name: str
-    alike: list[int]
-    text: Callable[..., str]
-    each: int
-    whole: str
-
-
 class PlainText:
     """Writes the R of plain selections on one cluster."""
 
@@ -74,7 +56,23 @@ class PlainText:
         self._properties = [
             (_encode(name).decode(), row.tolist()) for name, row in index.written_properties.items()
         ]
-        self._leaves = {name: _leaves(pool, len(index)) for name, pool in self._pools.items() if pool.named}
+        named = {name: pool for name, pool in self._pools.items() if pool.named}
+        kinds: dict[tuple[str, Idset], tuple[int, PoolType, int]] = {}
+        self._leaves = {
+            name: (
+                pool.target.tolist(),
+                [
+                    kinds.setdefault((name, ids), (len(kinds), pool, leaf))[0]
+                    for leaf, ids in enumerate(pool.ids)
+                ],
+            )
+            for name, pool in named.items()
+        }
+        """Type → the target of each leaf pool, and a number for its ids: the same for the same ids."""
+        self._units = lru_cache(MAX_KEPT)(partial(_units_text, [one[1:] for one in kinds.values()]))
+        self._place = lru_cache(MAX_KEPT)(self._place_text)
+        self._merged = {name for name, pool in named.items() if len(np.unique(pool.target)) < len(pool)}
+        """Types of which a target may have several leaf pools; their units are told as one."""
         self._ranks = [str(rank) for rank in self._numbers]
         self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
         """The unit behind a run of targets → the text of the last one, as it follows that of the first."""
@@ -110,50 +108,53 @@ class PlainText:
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
         targets: list[int] = sorted(selection.targets.tolist())
-        texts: list[str | dict[int, str]] = []  # of each draw: the same for all targets, or target by target
+        ranks, hosts, properties = self._place(*targets)
+        children = dict.fromkeys(targets, "")
         for draw in sorted(selection.named, key=_by_type):
-            leaves = self._leaves.get(draw.type)
-            if leaves is None:
+            if draw.type not in self._leaves:
                 return None
-            if draw.masks is None and len(draw.pools) == leaves.each * len(targets):
-                texts.append(leaves.name + leaves.whole)
-                continue
-            on = self._pools[draw.type].target[draw.pools].tolist()
+            on, kinds = self._leaves[draw.type]
             masks = repeat(-1) if draw.masks is None else listed(draw.masks)
-            units: dict[int, tuple[int, ...]] = {}
-            for leaf, target, mask in zip(draw.pools.tolist(), on, masks):  # noqa: B905 (endless)
-                here = leaves.alike[leaf], mask
-                units[target] = (*units[target], *here) if target in units else here
-            if -1 in units:
-                return None
-            texts.append({target: leaves.name + leaves.text(*parts) for target, parts in units.items()})
+            if draw.type in self._merged:
+                parts: dict[int, tuple[int, ...]] = {}
+                for leaf, mask in zip(draw.pools.tolist(), masks):  # noqa: B905 (endless)
+                    parts[on[leaf]] = (*parts.get(on[leaf], ()), kinds[leaf], mask)
+                for target, mine in parts.items():
+                    if target < 0:
+                        return None
+                    children[target] += self._units(*mine)
+            else:
+                for leaf, mask in zip(draw.pools.tolist(), masks):  # noqa: B905 (endless)
+                    target = on[leaf]
+                    if target < 0:
+                        return None
+                    children[target] += self._units(kinds[leaf], mask)
+        groups: dict[str, list[int]] = {}
+        for target, text in children.items():
+            groups.setdefault(text, []).append(self._numbers[target])
+        entries = ",".join(
+            [
+                f'{{"rank":"{ranks if len(groups) == 1 else encode_ids(members)}","children":{{{text[1:]}}}}}'
+                for text, members in groups.items()
+            ]
+        )
+        slots = selection.slots or len(targets)
+        return Resources(f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties)
+
+    def _place_text(self, *targets: int) -> tuple[str, str, str]:
+        """Return the ranks of targets, their hosts, and what is behind the times: the properties."""
         ranks = [self._numbers[target] for target in targets]
         every = encode_ids(ranks)
-        groups: dict[str, list[int]] = {}
-        if all(isinstance(text, str) for text in texts):
-            groups["".join(texts)] = ranks  # type: ignore[arg-type]
-        else:
-            for rank, target in zip(ranks, targets, strict=True):
-                mine = "".join([text if isinstance(text, str) else text.get(target, "") for text in texts])
-                groups.setdefault(mine, []).append(rank)
-        entries = ",".join(
-            f'{{"rank":"{every if len(groups) == 1 else encode_ids(members)}","children":{{{text[1:]}}}}}'
-            for text, members in groups.items()
-        )
         if self._prefix is not None:
             hosts = f'"{self._prefix}{every if len(targets) == 1 else f"[{every}]"}"'
         else:
-            hosts = _encode(self._index.host_encoder.encode(targets)).decode()
+            hosts = _encode(self._index.host_encoder.encode(list(targets))).decode()
         properties = []
         for name, row in self._properties:
             having = list(compress(ranks, map(row.__getitem__, targets)))
             if having:
-                text = every if len(having) == len(ranks) else encode_ids(having)
-                properties.append(f'{name}:"{text}"')
-        return Resources(
-            f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{selection.slots or len(targets)}',
-            f',"properties":{{{",".join(properties)}}}' if properties else "",
-        )
+                properties.append(f'{name}:"{every if len(having) == len(ranks) else encode_ids(having)}"')
+        return every, hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
 
     def _has_runs(self, kind: UnitKind) -> bool:
         return self._in_runs and self._types.issuperset(kind.content)
@@ -230,18 +231,8 @@ class PlainText:
         return known
 
 
-def _leaves(pool: PoolType, targets: int) -> _Leaves:
-    @lru_cache(MAX_KEPT)
-    def text(*parts: int) -> str:
-        ids = [ids_of(pool, leaf, mask) for leaf, mask in zip(parts[::2], parts[1::2], strict=True)]
-        return f'"{reduce(or_, ids)}"'
-
-    first: dict[Idset, int] = {}
-    alike = [first.setdefault(ids, leaf) for leaf, ids in enumerate(pool.ids)]
-    on: dict[int, tuple[int, ...]] = {}
-    for target, leaf in zip(pool.target.tolist(), alike, strict=True):
-        on[target] = (*on.get(target, ()), leaf, -1)
-    parts = set(on.values())
-    same = len(parts) == 1 and on.keys() == set(range(targets))
-    each, whole = (len(one := parts.pop()) // 2, text(*one)) if same else (0, "")
-    return _Leaves(f",{_encode(pool.name).decode()}:", alike, text, each, whole)
+def _units_text(kinds: Sequence[tuple[PoolType, int]], *parts: int) -> str:
+    """Return what R says of units on a target, as ``,"core":"0-3"``: kinds of leaf pools with masks."""
+    pool, _ = kinds[parts[0]]
+    ids = [ids_of(*kinds[kind], mask) for kind, mask in zip(parts[::2], parts[1::2], strict=True)]
+    return f',{_encode(pool.name).decode()}:"{reduce(or_, ids)}"'
