@@ -243,8 +243,8 @@ class CountedKinds:
         kind = self._numbered[request]
         return self.selection(kind) if self.kernel.place(kind) else None
 
-    def selection(self, kind: int) -> Selection:
-        """Return the last placement of the kernel, which is of this kind."""
+    def selection(self, kind: int, _job: int = -1) -> Selection:
+        """Return the last placement of the kernel, which is of this kind (and has no random choices)."""
         kernel, available = self.kernel, self._available
         request = self._requests[kind]
         assert request is not None

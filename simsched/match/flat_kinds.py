@@ -35,7 +35,7 @@ class FlatKinds:
     single, target_type : the type of the units, and that of the execution targets.
     units : the units of each kind.
     free : returns the free units, after something else than a claim or a release has changed them.
-    selection : kind that the kernel has just placed → free units for it, which become the kernel's draft.
+    selection : kind that the kernel has just placed, and job → free units, which become the kernel's draft.
     """
 
     all_counted = True
@@ -48,7 +48,7 @@ class FlatKinds:
         target_type: str,
         units: Sequence[int],
         free: Callable[[], int],
-        selection: Callable[[int], Selection],
+        selection: Callable[[int, int], Selection],
     ) -> None:
         one = np.zeros(1, dtype=np.int64)
         self.kernel = Kernel(

@@ -46,20 +46,20 @@ class CountSupply(Supply):
         table, plan = self.table, self.plan
         single, content = table.single, table.content
         assert single is not None
-        requests, policy, rng = table.by_kind, self._policy, self._rng
+        requests, policy = table.by_kind, self._policy
         units = [0 if request is None else _units(request, content) for request in requests]
 
         def free() -> int:
             return plan.free(single) if content is None else capacity(content, plan.available).total
 
-        def selection(kind: int) -> Any:  # a `RunSelection` has what policies look at
+        def selection(kind: int, job: int) -> Any:  # a `RunSelection` has what policies look at
             request, runs = requests[kind], plan.runs
             assert request is not None
             if runs is not None:
                 made: Any = RunSelection(runs.kind, request, runs.lowest(units[kind]), units[kind])
             else:
                 # Not `seek`: these requests need no exact search, which could give up.
-                made = select(request, plan.available, policy, rng)
+                made = select(request, plan.available, policy, self.draws(job))
                 assert made is not None, "the counts promised more than the matcher found"
             kinds.kernel.draft = made
             return made
@@ -70,7 +70,7 @@ class CountSupply(Supply):
     def fit(self, job: int) -> Selection | None:
         """Return free units on which the job may start now, or None; no closure is in its way."""
         kinds, kind = self.kinds, self.table.kinds[job]
-        return kinds.selection(kind) if kinds.kernel.place(kind) else None
+        return kinds.selection(kind, job) if kinds.kernel.place(kind) else None
 
     def shadow(self, job: int, *, extra: bool = True, fixed: bool = False) -> Shadow:
         """Return the earliest start of a job if no other job starts before it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simsched.match.counted_kinds import CountedKinds
@@ -91,7 +92,7 @@ class GraphSupply(Supply):
     def earliest(self, job: int) -> EarliestStart | None:
         """Return the earliest start of a job, and the state of the cluster then; None if it never fits."""
         if not self.calendar:
-            return earliest_by_bisection(self.plan, self.request(job), self.now, self.seek)
+            return earliest_by_bisection(self.plan, self.request(job), self.now, partial(self.seek, job))
 
         def seek(state: Availability, time: float) -> Selection | None:
             return self.seek_at(job, state, time)
@@ -123,7 +124,7 @@ class GraphSupply(Supply):
         kinds, calendar, table = self.kinds, self.calendar, self.table
         # Of a kind that it counts and does not place, the matcher chooses numbers of units.
         decides = kinds.all_placed or (kinds.all_counted and self.plan.counts_only)
-        if not self._chooses_steadily or not decides or -1 in kinds.kernel.claims.values():
+        if not self._policy.is_steady or not decides or -1 in kinds.kernel.claims.values():
             return False
         # By its limit, and not by a prediction, a job has to end before its targets close.
         return not calendar or (calendar.of_targets and table.durations is table.limits)

@@ -82,7 +82,7 @@ class KernelShadow:
             return None
         selection: Selection | None
         if kinds.placed[kind] and kinds.placed[supply.table.kinds[self.job]]:
-            selection = kinds.selection(kind) if kernel.beside(kind) else None
+            selection = kinds.selection(kind, job) if kernel.beside(kind) else None
         else:
             selection = supply.fit(job)
             if selection is not None and selection.shared:  # units that numbers do not describe
@@ -115,7 +115,7 @@ class KernelShadow:
                 if end > self._start:
                     break
                 state.release(plan.held[job])
-            selection = supply.seek(supply.request(self.job), state)
+            selection = supply.seek(self.job, state)
             assert selection is not None, "the first job fits at its shadow time"
             found = EarliestStart(self._start, state, selection)
             self._exact = GraphShadow(self.job, found, extra=self.extra, fixed=False)

@@ -102,7 +102,9 @@ class PassContext:
         self.table = table
         self.plan = plan
         self.queue = queue
-        self.supply = _supply(table, plan, find_policy(match_policy), rng, calendar or Calendar())
+        policy = find_policy(match_policy)
+        root = None if rng is None or policy.is_steady else int(rng.integers(1 << 63))
+        self.supply = _supply(table, plan, policy, root, calendar or Calendar())
         self.now: float = 0
         self.released = True
         self.moved = True
@@ -128,7 +130,7 @@ class PassContext:
     def renew(self) -> None:
         """Make the supply again, because the table got another kind of request or longer arrays."""
         old = self.supply
-        self.supply = _supply(self.table, self.plan, old.policy, old.rng, old.calendar)
+        self.supply = _supply(self.table, self.plan, old.policy, old.root, old.calendar)
         self.supply.now, self.supply.failed = old.now, old.failed
         self.reservations = None
 
@@ -226,15 +228,13 @@ class PassContext:
         self.wake = state["wake"]
 
 
-def _supply(
-    table: JobTable, plan: Plan, policy: MatchPolicy, rng: np.random.Generator | None, calendar: Calendar
-) -> Supply:
+def _supply(table: JobTable, plan: Plan, policy: MatchPolicy, root: int | None, calendar: Calendar) -> Supply:
     """Return a supply by counts if they decide for every job of the table, and one on the graph if not."""
     requests = [request for request in table.by_kind if request is not None]
     by_id = plan.keeps_ids or policy.each_copy or any(request.names_units for request in requests)
     plan.counts_only = not by_id
     if table.single is not None:
-        return CountSupply(table, plan, policy, rng, calendar)
+        return CountSupply(table, plan, policy, root, calendar)
     from simsched.schedule.graph_supply import GraphSupply  # a fifth of what a run of counts would import
 
-    return GraphSupply(table, plan, policy, rng, calendar)
+    return GraphSupply(table, plan, policy, root, calendar)

@@ -196,11 +196,11 @@ class CountedReservations:
                 return None
         if self._kinds.placed[kind]:
             found = self._kernel.place_on(kind, *profile.placement())
-            return self._kinds.selection(kind) if found else None
+            return self._kinds.selection(kind, job) if found else None
         # There are copies enough, and the matcher chooses among all that no reservation needs.
         least = profile.least(now, end_of(now, self._seconds[job]))
         left = cast("CountedKinds", self._kinds).less(least)
-        selection: Selection | None = self._supply.seek(self._supply.request(job), left)
+        selection: Selection | None = self._supply.seek(job, left)
         return selection
 
     def started(self, job: int) -> None:

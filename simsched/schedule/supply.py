@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from simsched.match.policies.policy import POLICIES
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.schedule.profile import Profile
@@ -76,7 +75,7 @@ class Supply(ABC):
         table: JobTable,
         plan: Plan,
         policy: MatchPolicy,
-        rng: np.random.Generator | None,
+        root: int | None,
         calendar: Calendar,
     ) -> None:
         self.table = table
@@ -85,7 +84,7 @@ class Supply(ABC):
         self.now: float = 0
         self.failed: set[int] = set()
         self._policy = policy
-        self._rng = rng
+        self._root = root
         self._running: Profile | None = None
         """The running jobs over time; None, or one that no longer follows them, until it is asked for."""
         self._trial: Profile | None = None
@@ -145,7 +144,7 @@ class Supply(ABC):
         """
         kind, kinds = self.table.kinds[job], self.kinds
         if kinds.placed[kind] and not self.calendar:
-            return kinds.selection(kind) if kinds.kernel.place(kind) else None
+            return kinds.selection(kind, job) if kinds.kernel.place(kind) else None
         if kind in self.failed or not self.could_start(job):
             return None
         selection = self.seek_at(job, self.plan.available, self.now)
@@ -246,19 +245,22 @@ class Supply(ABC):
         return self._policy
 
     @property
-    def rng(self) -> np.random.Generator | None:
-        """The generator of the match policy's random choices."""
-        return self._rng
+    def root(self) -> int | None:
+        """The number that random choices follow from; None: there are none."""
+        return self._root
+
+    def draws(self, job: int) -> np.random.Generator | None:
+        """Return the generator of the random choices for a job.
+
+        They are the same whenever and however often it is tried, so that starts do not depend on which plans
+        were made.
+        """
+        return None if self._root is None else np.random.default_rng([self._root, job])
 
     @property
     def is_steady(self) -> bool:
         """Whether equal requests get equal answers while nothing changes: no random choice, no closures."""
-        return not self.calendar and self._chooses_steadily
-
-    @property
-    def _chooses_steadily(self) -> bool:
-        policy = self._policy
-        return policy is POLICIES.get(policy.name) and not policy.random
+        return not self.calendar and self._policy.is_steady
 
     def request(self, job: int) -> Request:
         """Return the compiled request of a job that waits (so it has one)."""
@@ -266,13 +268,13 @@ class Supply(ABC):
         assert request is not None
         return request
 
-    def seek(self, request: Request, available: Availability) -> Selection | None:
-        """Match a request under the match policy of the run.
+    def seek(self, job: int, available: Availability) -> Selection | None:
+        """Match the request of a job under the match policy of the run.
 
         If the exact search gives up, the job waits: it is matched again after the next release.
         """
         try:
-            return select(request, available, self._policy, self._rng)
+            return select(self.request(job), available, self._policy, self.draws(job))
         except SearchLimitError:
             return None
 
@@ -281,7 +283,7 @@ class Supply(ABC):
         if self.calendar:
             # The limit and not a prediction: no job may still run when its target closes.
             available = self.calendar.within(available, time, time + self.table.limits[job])
-        return self.seek(self.request(job), available)
+        return self.seek(job, available)
 
 
 def need_at_most(demand: Integers, units: Integers) -> Bools:

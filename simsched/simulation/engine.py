@@ -77,13 +77,13 @@ class Engine:
         self.recorder = recorder
         self.future = FutureEvents(env)
         self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
-        self.generators = {"match": np.random.default_rng(config.seed)}
+        self.generators: dict[str, np.random.Generator] = {}
         self.parts: dict[str, Listener] = {}
         self.on = Heard()
         self.suspended: dict[int, float] = {}
         self.expected = expected_ends(self)
         predictions = None if self.expected is None else self.expected.predictions
-        calendar, rng = Calendar(closures), self.generators["match"]
+        calendar, rng = Calendar(closures), np.random.default_rng(config.seed)
         self.queues: QueueGroups = QueueGroups(
             prepared, self.plan, config, calendar, rng, admission, predictions
         )

@@ -89,6 +89,11 @@ class MatchPolicy:
         """Return the positions of the candidates in the order in which they are taken."""
         return np.arange(len(candidates.ordinals)) if self.order is None else self.order(candidates)
 
+    @property
+    def is_steady(self) -> bool:
+        """Whether equal states are known to get equal orders: it is built in and makes no random choice."""
+        return self is POLICIES.get(self.name) and not self.random
+
 
 def ascending(key: Ints) -> Ints:
     """Return the permutation that sorts a key of integers; equals stay in graph order."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.profiles.plan import Moment, Plan
 
-    Seek = Callable[[Request, Availability], "Selection | None"]
+    Seek = Callable[[Availability], "Selection | None"]
     SeekAt = Callable[[Availability, float], "Selection | None"]
 
 
@@ -41,7 +41,7 @@ def earliest_by_bisection(plan: Plan, request: Request, now: float, seek: Seek) 
     at = _least(plan, request, moments)
     state = plan.available.copy(counts_only=plan.counts_only)
     plan.release_moments(state, moments[:at])
-    found = seek(request, state)
+    found = seek(state)
     step = 1
     low, low_at = state, at
     while found is None:
@@ -51,12 +51,12 @@ def earliest_by_bisection(plan: Plan, request: Request, now: float, seek: Seek) 
         at, step = min(at + step, len(moments)), step * 2
         state = low.copy(counts_only=plan.counts_only)
         plan.release_moments(state, moments[low_at:at])
-        found = seek(request, state)
+        found = seek(state)
     while at - low_at > 1:
         middle = (low_at + at) // 2
         trial = low.copy(counts_only=plan.counts_only)
         plan.release_moments(trial, moments[low_at:middle])
-        chosen = seek(request, trial)
+        chosen = seek(trial)
         if chosen is None:
             low, low_at = trial, middle
         else:

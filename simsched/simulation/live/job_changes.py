@@ -105,6 +105,7 @@ class JobChanges:
     def _grow(self, number: int, size: int) -> None:
         """Claim free targets, as far as the job then has an acceptable number."""
         plan = self._engine.plan
+        draws = self._engine.queues.groups[0].context.supply.draws(number)
         before = plan.held[number]
         have, base = len(before.targets), self._growth.request_of(number)
         state = plan.available.copy()
@@ -112,16 +113,16 @@ class JobChanges:
         count = base.jobspec.resources[0].count
         for total in range(size, have, -1):
             if total in count:
-                more = self._match(with_amount(base, 0, total - have, self._index), state)
+                more = self._match(with_amount(base, 0, total - have, self._index), state, draws)
                 if more is not None:
                     request = with_amount(base, 0, total, self._index)
                     plan.available.claim(more)
                     self._replace(number, before, joined(before, more, request, self._index))
                     return
 
-    def _match(self, request: Any, state: Any) -> Selection | None:
+    def _match(self, request: Any, state: Any, draws: np.random.Generator | None) -> Selection | None:
         try:
-            found = select(request, state, self._policy, self._engine.generators["match"])
+            found = select(request, state, self._policy, draws)
         except SearchLimitError:
             return None
         if found is not None and found.counted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from math import inf, nextafter
 
 import hypothesis.strategies as st
@@ -66,7 +67,7 @@ class Plans(RuleBasedStateMachine):
     def earliest(self, shape):
         request = REQUESTS[shape]
         before = self.plan.available.total.copy()
-        found = earliest_by_bisection(self.plan, request, self.now, first_fit)
+        found = earliest_by_bisection(self.plan, request, self.now, partial(first_fit, request))
         expected = None
         moment = nextafter(self.now, inf)  # the end of a job that overruns
         ends = [(max(end, moment), selection) for end, selection in self.ends.values()]
