@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import Start
-    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
@@ -68,7 +67,6 @@ class Engine:
         config: RunConfig,
         recorder: Recorder,
         *,
-        admission: Admission | None = None,
         closures: Sequence[Closure] = (),
         env: Environment | None = None,
     ) -> None:
@@ -84,10 +82,9 @@ class Engine:
         self.expected = expected_ends(self)
         predictions = None if self.expected is None else self.expected.predictions
         calendar, rng = Calendar(closures), self.generators["match"]
-        self.queues: QueueGroups = QueueGroups(
-            prepared, self.plan, config, calendar, rng, admission, predictions
-        )
-        self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
+        self.queues: QueueGroups = QueueGroups(prepared, self.plan, config, calendar, rng, predictions)
+        self.progress = RunProgress([])
+        self.take_place(0)
         self.on_report: Callable[[Engine], None] | None = None
         self.stop: threading.Event | None = None
         self.stopped = False
@@ -105,10 +102,19 @@ class Engine:
         handle("until", self._on_until)
 
     def add(self, name: str, part: Listener) -> None:
-        """Give the run a feature, which hears of the events from now on."""
+        """Give the run a feature, which hears of all its jobs, and of the events from now on."""
         self.parts[name] = part
+        part.joined(0, self.prepared.jobs)
         assert name in ORDER, name
         self.on.bind(self.parts[one] for one in ORDER if one in self.parts)
+
+    def take_place(self, first: int) -> None:
+        """Make place for the jobs that were prepared, from the number `first` on."""
+        jobs = self.prepared.jobs[first:]
+        self.recorder.extend(jobs)
+        self.progress.states += [JobState.NEW] * len(jobs)
+        for hear in self.on.joined:
+            hear(first, jobs)
 
     def run(self, until: float | None = None) -> bool:
         """Run until nothing more can happen, or `stop` is set; return whether it came to its end.

@@ -20,79 +20,71 @@ from simsched.workload.job import has_array_limits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.graph.index.index import Index
     from simsched.schedule.maintenance import Closure
-    from simsched.simulation.admission import Admission
     from simsched.simulation.engine import Engine
-    from simsched.simulation.jobs.conditions import Conditions
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.event_log import EventLog
     from simsched.workload.job import Job
 
 
-def add_features(
-    engine: Engine,
-    index: Index,
-    jobs: Sequence[Job],
-    *,
-    admission: Admission | None,
-    closures: Sequence[Closure],
-    conditions: Conditions,
-    open_: bool = False,
-) -> None:
+def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) -> None:
     """Give an engine its features; an `open_` engine may get jobs and outages later."""
-    config = engine.config
+    config, prepared = engine.config, engine.prepared
     if engine.recorder.events is not None:
         engine.add("eventlog", LoggedEvents(engine, engine.recorder.events))
     if config.epilog[1]:
         engine.add("epilogs", Epilogs(engine))
-    if conditions.conditional:
-        engine.add("dependencies", Dependencies(engine, conditions))
-    if config.limits or (not config.plays_log and has_array_limits(jobs)):
-        add_limits(engine, index, jobs, admission)
+    add_features_of_jobs(engine, prepared.jobs)
     attempts = None
     if config.preemption is not None or config.job_checkpoints is not None:
-        attempts = JobAttempts(engine, jobs)
+        attempts = JobAttempts(engine)
         engine.add("attempts", attempts)
-    disruption = _add_disruption(engine, index, open_=open_)
+    disruption = _add_disruption(engine, open_=open_)
+    of = [] if prepared.admission is None else prepared.admission.of
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
-    if admission is not None and config.preemption is None:
-        preemption = Preemption(engine, admission.jobs, admission.of)
-        if preemption or open_:
-            engine.add("preemption", preemption)
+        if config.preemption is None and any(queue.preempts for queue in config.queues.queues.values()):
+            engine.add("preemption", Preemption(engine, of))
     book = None
     if config.reservations:
-        book = ReservationBook(engine, config.reservations, closures, jobs)
+        book = ReservationBook(engine, config.reservations, closures)
         engine.add("reservations", book)
     if config.preemption is not None and attempts is not None:
         from simsched.simulation.preemption.suspension import Suspension
         from simsched.simulation.preemption.victims import Victims
 
-        of = [] if admission is None else admission.of
         suspension = None
         if config.suspends:
             assert disruption is not None
             suspension = Suspension(engine, disruption, book)
-        engine.add("victims", Victims(engine, attempts, config.preemption, jobs, of, suspension))
+        engine.add("victims", Victims(engine, attempts, config.preemption, of, suspension))
 
 
-def add_limits(engine: Engine, index: Index, jobs: Sequence[Job], admission: Admission | None) -> None:
-    """Give an engine limits: those of its configuration, and those of job arrays on their tasks at a time."""
-    from simsched.simulation.limits.limit_keeper import LimitKeeper
-    from simsched.simulation.limits.limited_jobs import LimitedJobs
+def add_features_of_jobs(engine: Engine, jobs: Sequence[Job]) -> None:
+    """Give an engine the features that it needs since it has these jobs: dependencies and limits.
 
-    config = engine.config
-    groups = None if admission is None else admission.groups
-    whole = find_policy(config.match_policy).whole_nodes
-    limited = LimitedJobs(config.limits, engine.prepared, index, groups, jobs, whole=whole)
-    engine.add("limits", LimitKeeper(engine, limited))
+    Limits are those of its configuration, and those of job arrays on their tasks at a time.
+    """
+    config, prepared = engine.config, engine.prepared
+    if prepared.conditions.conditional and "dependencies" not in engine.parts:
+        recorder = engine.recorder
+        prepared.conditions.catch_up(recorder.start, recorder.end, recorder.result)
+        engine.add("dependencies", Dependencies(engine, prepared.conditions))
+    if "limits" not in engine.parts and (config.limits or (not config.plays_log and has_array_limits(jobs))):
+        from simsched.simulation.limits.limit_keeper import LimitKeeper
+        from simsched.simulation.limits.limited_jobs import LimitedJobs
+
+        groups = None if prepared.admission is None else prepared.admission.groups
+        whole, index = find_policy(config.match_policy).whole_nodes, engine.plan.index
+        engine.add(
+            "limits", LimitKeeper(engine, LimitedJobs(config.limits, prepared, index, groups, whole=whole))
+        )
 
 
-def _add_disruption(engine: Engine, index: Index, *, open_: bool) -> Disruption | None:
+def _add_disruption(engine: Engine, *, open_: bool) -> Disruption | None:
     """Give an engine outages and random failures, where there are any or may be any later."""
-    config, submits = engine.config, engine.prepared.submits
+    config, submits, index = engine.config, engine.prepared.submits, engine.plan.index
     begin = submits[0] if submits else 0
     if config.failures is not None and submits:
         refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))

@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
     from simsched.schedule.profiles.plan import Plan
-    from simsched.simulation.admission import Admission
-    from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.jobs.prepare import Joined, Prepared
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -73,7 +71,6 @@ class QueueGroups:
         config: RunConfig,
         calendar: Calendar,
         rng: np.random.Generator,
-        admission: Admission | None,
         predictions: Predictions | None = None,
     ) -> None:
         self._prepared = prepared
@@ -86,11 +83,11 @@ class QueueGroups:
         self.barred = 0
         self.magnets: dict[int, Callable[[int], bool]] = {}
         self.taken: dict[int, int] = {}
-        self.admission = admission if admission is not None and admission.group_count else None
+        self.admission = admission = prepared.admission
         self.groups: list[QueueGroup] = []
         self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
         """The order ``multifactor``, which all groups share; None under any other order."""
-        for _ in range(admission.group_count if admission else 1):
+        for _ in range(1 if admission is None else admission.group_count):
             queue = WaitingQueue(prepared.table, self.priority or job_order(config.order))
             context = PassContext(planned, plan, queue, config.match_policy, rng, calendar)
             policy = queue_policy(config.queue_policy, config.queue_options)
@@ -199,24 +196,29 @@ class QueueGroups:
         else:
             self.limits.add(job, group)
 
-    def enroll(self, job: int, table: JobTable, accounts: tuple[int, int]) -> None:
-        """Give a job that the table got a place in the orders; before it there were `accounts` accounts."""
+    def enroll(self, joined: Joined, accounts: tuple[int, int]) -> None:
+        """Give jobs that the table got a place in the orders; before them there were `accounts` accounts."""
+        table, first = self._prepared.table, joined.first
+        if self.admission is not None and self.admission.group_count < len(self.groups):
+            self._merge()
+        if self.priority is not None and joined.priority is not None:
+            self.priority.enroll(first, table.submits[first : len(table)], joined.priority)
         for group in self.groups:
-            group.queue.enroll(job)
+            for job in range(first, len(table)):
+                group.queue.enroll(job)
         if table.accounts != accounts:
             for order in self.shares:
                 if isinstance(order, FairShare):  # an open simulation refuses the other
                     order.enlarge(table)
 
-    def merge(self) -> None:
+    def _merge(self) -> None:
         """Put the jobs of all queues into one group, because a job that is in no queue may run anywhere."""
         assert self.admission is not None
-        ordinary = self.admission.ordinary
+        ordinary = len(self.groups) - self.admission.group_count + self.admission.ordinary
         first, *others = self.groups[:ordinary]
         for group in others:
             for job in sorted(group.queue):
                 first.queue.add(job)
-        self.admission.merge()
         self.groups = [first, *self.groups[ordinary:]]
         self.shares = self.shares[:1]
         self.touch(released=True)

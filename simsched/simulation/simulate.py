@@ -17,10 +17,9 @@ from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
 from simsched.simulation.features import add_features
-from simsched.simulation.jobs.conditions import Conditions
-from simsched.simulation.jobs.prepare import counts_suffice, prepare
+from simsched.simulation.jobs.prepare import Prepared
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
-from simsched.simulation.licences.licence_pools import with_licences, with_requests
+from simsched.simulation.licences.licence_pools import with_licences
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
@@ -42,11 +41,9 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
-    from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Workload
 
 
 def simulate(
@@ -223,42 +220,29 @@ def engine_of(
     sink: BinaryIO | None = None,
     counted: bool = True,
     env: Environment | None = None,
-    arriving: list[Job] | None = None,
+    open_: bool = False,
 ) -> tuple[Engine, Prepared, Workload]:
     """Prepare the jobs, and return an engine with all the parts that this configuration needs.
 
-    Unless `counted`, the matcher decides each match, even where counts alone could.  `arriving` is the list
-    of the jobs of an open run, which are added to it as they arrive.
+    Unless `counted`, the matcher decides each match, even where counts alone could.  To an `open_` run jobs
+    are added as they arrive.
     """
     config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
-    admission = admission_to(config, index, workload.jobs)
-    if config.queues is not None and admission is not None:
-        workload = replace(workload, jobs=tuple(admission.jobs))
-    jobs = workload.jobs if arriving is None else arriving
-    conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
-    closures = closures_of(config.outages, index)
-    requested, never = with_requests(jobs, config.licenses)
-    prepared = prepare(
-        requested,
-        index,
-        config,
-        admission=admission,
-        dependent=conditions.conditional,
-        counts_decide=counted and counts_suffice(config),
-        never=never,
-    )
-    ids = [job.id for job in jobs]
-    log = _log_of(workload, prepared, index, config, sink, ids) if allocations else None
+    prepared = Prepared(index, config, admission_to(config, index), counts_decide=counted)
+    prepared.extend(workload.jobs)
+    if config.queues is not None:
+        workload = replace(workload, jobs=tuple(prepared.jobs))
+    ids: list[int | str] = []
+    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
+    log = AllocationLog(ids, prepared.table.durations, index, policies, sink) if allocations else None
     recorder = Recorder(ids, pools_of(cluster), log, EventLog(ids) if eventlog else None)
-    engine = Engine(prepared, index, config, recorder, admission=admission, closures=closures, env=env)
-    open_ = arriving is not None
-    add_features(
-        engine, index, jobs, admission=admission, closures=closures, conditions=conditions, open_=open_
-    )
+    closures = closures_of(config.outages, index)
+    engine = Engine(prepared, index, config, recorder, closures=closures, env=env)
+    add_features(engine, closures, open_=open_)
     return engine, prepared, workload
 
 
@@ -323,22 +307,6 @@ def identity_of(
         },
         "config": finite(config.to_dict()),
     }
-
-
-def _log_of(
-    workload: Workload,
-    prepared: Prepared,
-    index: Index,
-    config: RunConfig,
-    sink: BinaryIO | None,
-    ids: list[int | str],
-) -> AllocationLog:
-    """Return an empty log of the allocations of these jobs, and of others whose `ids` are added later."""
-    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
-    names = [job.queue or "default" for job in workload.jobs]
-    scheduler = {name: {"queue": name, **policies} for name in set(names)}
-    attributes = [scheduler[name] for name in names]
-    return AllocationLog(ids, prepared.table.durations, index, attributes, sink, common=policies)
 
 
 def pools_of(cluster: Cluster) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ class Conditions:
     `take_timers` gives the times at which the engine must call `elapsed`.
     """
 
-    def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
+    def __init__(self, *, honour_think_times: bool) -> None:
         self._jobs: list[Job] = []
         self._think = honour_think_times
         self._started: dict[int, float] = {}
@@ -125,38 +125,44 @@ class Conditions:
         self._arrays = ArrayProgress()
         self._producers: dict[tuple[str, str, str], list[int]] = {}
         """(Scheme, scope, value) → the jobs that produce it, in submit order."""
-        self._namesakes = {(job.user, job.name): Namesakes() for job in jobs if _is_singleton(job)}
+        self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
         """(User, name) → all their jobs, if there is a singleton of them."""
         self.conditional: set[int] = set()
         self._cycles: dict[int, str] = {}
         self._broken: list[Met] = []
         """The jobs that wait in a cycle that has closed, until they are taken."""
-        if any(map(self.concern, jobs)):  # most workloads have none, and then nothing need be looked up
-            for job in jobs:
-                self._add(job)
-            self._cycles = self._find_cycles()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
     def concern(self, job: Job) -> bool:
         """Whether a job waits for more than resources."""
         return bool(job.dependencies) or (self._think and job.preceding is not None)
 
-    def add(self, job: Job) -> None:
-        """Add a job that arrives during the run; its number is the next one."""
-        number = self._add(job)
-        array = self._arrays.of(number)
-        names = {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
-        waited = [name for name in names if name in self._links]
+    def extend(self, jobs: Sequence[Job]) -> None:
+        """Add the next jobs of the run; all those before them are known."""
+        first = len(self._jobs)
+        new = {(job.user, job.name) for job in jobs if _is_singleton(job)} - self._namesakes.keys()
+        self._namesakes |= {key: Namesakes() for key in new}
+        for number, job in enumerate(self._jobs if new else ()):
+            if (job.user, job.name) in new:
+                self._namesakes[job.user, job.name].add(number)
+        names: dict[str, int] = {}
+        for number, job in enumerate(jobs, first):
+            self._add(number, job)
+            array = self._arrays.of(number)
+            names |= {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
+        waited = self._links.keys() & names.keys()
         for name in waited:
-            self._links.setdefault(names[name], []).extend(self._links.pop(name))
-        if number in self.conditional:
-            named = {link[0] for link in self._links_of(number) if not isinstance(link, str)}
-            if waited or not named.isdisjoint(names.values()):
-                self._cycles = self._find_cycles()
-                self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
+            self._links.setdefault(names[str(name)], []).extend(self._links.pop(name))
+        numbers, mine = set(names.values()), self.conditional.intersection(range(first, len(self._jobs)))
+        named = (link[0] for number in mine for link in self._links_of(number) if not isinstance(link, str))
+        if mine and (waited or not numbers.isdisjoint(named)):
+            self._cycles = self._find_cycles()
+            self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
 
-    def _add(self, job: Job) -> int:
-        """Add a job, and return its number."""
-        number = len(self._jobs)
+    def _add(self, number: int, job: Job) -> None:
+        """Note who a job is, and what it produces."""
         self._jobs.append(job)
         self._number[str(job.id)] = number
         self._arrays.add(number, job)
@@ -165,15 +171,8 @@ class Conditions:
         for dependency in job.dependencies:
             if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
                 self._producers.setdefault(_symbol(dependency, job), []).append(number)
-        key = job.user, job.name
-        if key in self._namesakes:
+        if (key := (job.user, job.name)) in self._namesakes:
             self._namesakes[key].add(number)
-        elif _is_singleton(job):  # the first one, which comes during the run
-            mine = self._namesakes[key] = Namesakes()
-            for earlier, other in enumerate(self._jobs):
-                if (other.user, other.name) == key:
-                    mine.add(earlier)
-        return number
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""

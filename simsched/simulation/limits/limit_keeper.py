@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from simsched.simulation.limits.limit_counters import Cohort, LimitCounter
     from simsched.simulation.limits.limited_jobs import LimitedJobs
     from simsched.simulation.queue_groups import QueueGroup
-    from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
 
@@ -60,9 +59,10 @@ class LimitKeeper(Listener):
         engine.future.handle("limit", self._on_wake)
         engine.queues.limit(self)
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """Take in a job that arrives during the run."""
-        self._jobs.add(job)
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Find the counters of the next jobs of the run."""
+        for job in jobs:
+            self._jobs.add(job)
 
     # -- submission ---------------------------------------------------------------------------
 

@@ -49,11 +49,10 @@ class LimitedJobs:
         prepared: Prepared,
         index: Index,
         groups: Sequence[int] | None,
-        jobs: Sequence[Job] = (),
         *,
         whole: bool = False,
     ) -> None:
-        """Begin with the `jobs` of a closed run.
+        """Begin without jobs.
 
         `groups` is the group of queues in which each job waits; None: there is one.  `whole` states that jobs
         get whole targets.  ConfigError for an amount of memory that the cluster has no unit for.
@@ -71,8 +70,6 @@ class LimitedJobs:
         """Names → what their limits read of a job: `NAMES`, `REQUEST` or `TIME`."""
         self._cohorts: dict[tuple[object, ...], Cohort] = {}
         self._verdicts: dict[object, _Verdict] = {}
-        for job in jobs:
-            self.add(job)
 
     def add(self, job: Job) -> None:
         """Add the next job, whose columns are prepared; note whether a limit rejects or holds it."""

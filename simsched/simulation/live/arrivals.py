@@ -38,7 +38,7 @@ class Arrivals(Listener):
         self.endless = False
         self._coming = NEVER
         """The earliest time for which an event for submissions is entered."""
-        growth.foresee(self.ids)
+        growth.prepared.conditions.coming = self.ids
         engine.future.handle("submission", self._on_submission)
 
     def goes_on(self) -> bool:
@@ -63,13 +63,13 @@ class Arrivals(Listener):
         engine, growth, now = self._engine, self._growth, self._engine.now
         if self._coming <= now:
             self._coming = NEVER
-        before = len(growth.jobs)
         self._disruption.wake(now)
-        for ticket, job in self.take(now):
-            number = growth.add(job)
-            for hear in engine.on.numbered:
-                hear(ticket, number)
-        if len(growth.jobs) > before:  # else the jobs of this instant were taken in or withdrawn
+        taken = [*self.take(now)]
+        if taken:  # else the jobs of this instant were taken in or withdrawn
+            first = growth.extend([one for _, one in taken])
+            for number, (ticket, _) in enumerate(taken, first):
+                for hear in engine.on.numbered:
+                    hear(ticket, number)
             engine.take_in()
         self.expect()
 

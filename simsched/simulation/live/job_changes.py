@@ -142,7 +142,7 @@ class JobChanges:
             full = self._growth.jobs[number].runtime
             assert full is not None
             left = (start + full - now) * len(before.targets) / len(after.targets)
-        self._growth.change_runtime(number, _whole(now - start + left))
+        self._growth.change(number, runtime=_whole(now - start + left))
         self._move_end(number)
         for hear in engine.on.resized:
             hear(number, after)

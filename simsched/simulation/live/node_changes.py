@@ -150,7 +150,7 @@ class NodeChanges(Listener):
     def _note_removed(self) -> None:
         """Let jobs that come be refused if they fit only on targets that are removed."""
         removed = [rank for rank, change in self._out.items() if change.note == REMOVED]
-        self._growth.leave_out(self._targets(removed))
+        self._growth.prepared.judge.leave_out(self._index, self._targets(removed))
 
     def _targets(self, ranks: list[int]) -> Any:
         return np.array(targets_of_ranks(self._index, ranks), dtype=np.int64)

@@ -108,12 +108,11 @@ class OpenSimulation(NodeCommands, RunSession):
 
     def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
         """Make the engine of a run without jobs."""
-        jobs: list[Job] = []
         empty, index = replace(self.workload, jobs=()), self.cluster.index
-        made = engine_of(self.cluster, empty, self.config, sink=sink, env=env, arriving=jobs, **self._written)
+        made = engine_of(self.cluster, empty, self.config, sink=sink, env=env, open_=True, **self._written)
         self.engine, self.prepared, _ = made
         engine = self.engine
-        self.growth = growth = Growth(engine, index, jobs, expected=self._expected)
+        self.growth = growth = Growth(engine, self._expected)
         disruption: Any = engine.parts["disruption"]
         self.arrivals = Arrivals(engine, growth, disruption)
         engine.add("arrivals", self.arrivals)

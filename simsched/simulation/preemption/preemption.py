@@ -33,24 +33,18 @@ def _whole(seconds: float) -> float:
 class Preemption(Listener):
     """Looks, before a pass, for a waiting job that may preempt others."""
 
-    def __init__(self, engine: Engine, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
+    def __init__(self, engine: Engine, of: Sequence[Queue | None]) -> None:
         self._engine = engine
         self._of = of
-        self._after = {
-            number: _whole(float(after))
-            for number, job in enumerate(jobs)
-            if (after := job.jobspec.system.get("preemptible-after")) is not None
-        }
+        self._after: dict[int, float] = {}
         self._ripe = RipeTimes(engine)
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """Note a job that arrives during the run."""
-        after = job.jobspec.system.get("preemptible-after")
-        if after is not None:
-            self._after[number] = _whole(float(after))
-
-    def __bool__(self) -> bool:
-        return bool(self._after) and any(queue is not None and queue.preempts for queue in self._of)
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Note which jobs may be preempted, and from when on."""
+        for number, job in enumerate(jobs, first):
+            after = job.jobspec.system.get("preemptible-after")
+            if after is not None:
+                self._after[number] = _whole(float(after))
 
     def state(self) -> dict[str, Any]:
         """Return the times at which passes are entered."""
@@ -62,6 +56,8 @@ class Preemption(Listener):
 
     def turn(self, group: QueueGroup, now: float) -> None:
         """Preempt for each of the first jobs of the group that preempt, one after the other."""
+        if not self._after:
+            return
         engine = self._engine
         limits, served = engine.queues.limits, list[int]()
         free = engine.plan.available.copy()

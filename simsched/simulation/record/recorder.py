@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.record.allocation_log import AllocationLog
     from simsched.simulation.record.event_log import EventLog
+    from simsched.workload.job import Job
 
 #: Results of jobs, by code.
 RESULTS = (
@@ -52,23 +53,23 @@ class Recorder:
 
     def __init__(
         self,
-        ids: Sequence[int | str],
+        ids: list[int | str],
         pools: Sequence[str],
         log: AllocationLog | None,
         events: EventLog | None = None,
     ) -> None:
+        """Begin without jobs; `ids` is a list that the logs share."""
         self.ids = ids
-        jobs = len(ids)
         self.log = log
         self.events = events
-        self.eligible: list[float] = [NEVER] * jobs
-        self.start: list[float] = [NEVER] * jobs
-        self.end: list[float] = [NEVER] * jobs
-        self.result: list[int] = [PENDING] * jobs
-        self.counts: tuple[list[int], ...] = ([0] * jobs, [0] * jobs, [0] * jobs, [0] * jobs)
+        self.eligible: list[float] = []
+        self.start: list[float] = []
+        self.end: list[float] = []
+        self.result: list[int] = []
+        self.counts: tuple[list[int], ...] = ([], [], [], [])
         """The nodes, cores, gpus and slots of each job."""
-        self.backfilled = bytearray(jobs)
-        self.promised: list[float] = [NEVER] * jobs
+        self.backfilled = bytearray()
+        self.promised: list[float] = []
         self.reasons: dict[int, str] = {}
         self.pools = tuple(pools)
         # The timeline: its times, and its counts row after row, at eight bytes per number …
@@ -83,17 +84,18 @@ class Recorder:
         self.failures: list[tuple[int, float, float]] = []
         """Random failures: the rank, when it failed, and when it is repaired."""
 
-    def add(self, id_: int | str, queue: str) -> None:
-        """Make place for a job that arrives during the run; `ids` of recorder and logs are one list."""
-        self.ids.append(id_)  # type: ignore[attr-defined]
+    def extend(self, jobs: Sequence[Job]) -> None:
+        """Make place for the next jobs of the run."""
+        more = len(jobs)
+        self.ids += [job.id for job in jobs]
         for column in (self.eligible, self.start, self.end, self.promised):
-            column.append(NEVER)
-        self.result.append(PENDING)
+            column.extend([NEVER] * more)
+        self.result += [PENDING] * more
         for numbers in self.counts:
-            numbers.append(0)
-        self.backfilled.append(0)
+            numbers.extend([0] * more)
+        self.backfilled += bytes(more)
         if self.log is not None:
-            self.log.add(queue)
+            self.log.extend([job.queue or "default" for job in jobs])
 
     def detached(self) -> Recorder:
         """Return a recorder with the facts so far, which does not change with this one."""

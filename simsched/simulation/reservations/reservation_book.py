@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints
     from simsched.simulation.engine import Engine
-    from simsched.workload.job import Job
 
 NO_TARGETS = np.empty(0, dtype=np.int64)
 
@@ -42,10 +41,9 @@ class ReservationBook(Listener):
         engine: Engine,
         found: Sequence[AdvanceReservation],
         closures: Sequence[Closure],
-        jobs: Sequence[Job],
     ) -> None:
         self._engine = engine
-        self._jobs = jobs
+        self._jobs = engine.prepared.jobs
         self._reservations = found
         self._closures = tuple(closures)
         self._places = ReservedPlaces(engine, found, closures)
