@@ -17,13 +17,13 @@ import numpy as np
 from simsched.match.state.availability import Availability
 from simsched.schedule.maintenance import Calendar
 from simsched.schedule.profiles.plan import Plan
+from simsched.simulation.engine_state import NEVER, RunProgress
 from simsched.simulation.environment import EARLY_END, END, LAST, PASS, SUBMISSION, WAKE, FutureEvents
 from simsched.simulation.jobs.expected_ends import expected_ends
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
 from simsched.simulation.listeners import ORDER, Heard, Listener, Way
 from simsched.simulation.queue_groups import QueueGroups
 from simsched.simulation.record.recorder import CANCELED, COMPLETED, TIMEOUT
-from simsched.simulation.run_progress import NEVER, RunProgress
 
 if TYPE_CHECKING:
     import threading

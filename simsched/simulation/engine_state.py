@@ -3,11 +3,13 @@
 Checkpoints, and forecasts from them, are made from it.  What follows from the inputs (requests,
 orders, closures, columns of jobs) is not part of it: an engine of the same inputs makes it again.
 Therefore a run that continues from a state gives the same bytes as one that was never interrupted.
+
+`RunProgress`: the part of a run's state that the engine changes itself, event by event.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,37 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.engine import Engine
-    from simsched.simulation.run_progress import RunProgress
+
+
+NEVER = float("inf")
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """How far a run has come.
+
+    Attributes
+    ----------
+    states : the state of each job (RFC 21), by job number.
+    ends : running job → when it will end (seconds).
+    submitted : how many jobs were submitted; the number of the next one.
+    done : how many jobs have ended or will never start.
+    passes : how many scheduling passes there were.
+    timers : how many times to come jobs wait for.
+    requeues : job → how often it was requeued.
+    due : the present instant, if an event for the pass at its end is entered; otherwise None.
+    wake : when the next pass for the start of a reservation is entered (seconds).
+    """
+
+    states: list[JobState]
+    ends: dict[int, float] = field(default_factory=dict)
+    submitted: int = 0
+    done: int = 0
+    passes: int = 0
+    timers: int = 0
+    requeues: dict[int, int] = field(default_factory=dict)
+    due: float | None = None
+    wake: float = NEVER
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,7 @@ def add_features_of_jobs(engine: Engine, jobs: Sequence[Job]) -> None:
         prepared.conditions.catch_up(recorder.start, recorder.end, recorder.result)
         engine.add("dependencies", Dependencies(engine, prepared.conditions))
     if "limits" not in engine.parts and (config.limits or (not config.plays_log and has_array_limits(jobs))):
-        from simsched.simulation.limits.limit_keeper import LimitKeeper
-        from simsched.simulation.limits.limited_jobs import LimitedJobs
+        from simsched.simulation.limits.limit_keeper import LimitedJobs, LimitKeeper
 
         groups = None if prepared.admission is None else prepared.admission.groups
         whole, index = find_policy(config.match_policy).whole_nodes, engine.plan.index

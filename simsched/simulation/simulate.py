@@ -16,6 +16,7 @@ from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
+from simsched.simulation.environment import FIRST
 from simsched.simulation.features import add_features
 from simsched.simulation.jobs.prepare import Prepared
 from simsched.simulation.jobs.unplayable import refuse_odd_jobs
@@ -28,9 +29,9 @@ from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
+from simsched.simulation.record.later_timeline import forget_units
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
-from simsched.simulation.unread_units import forget_units
 
 if TYPE_CHECKING:
     import threading
@@ -103,8 +104,7 @@ def simulate(
         engine.on_report, engine.stop = progress, stop
         files = session.describe_inputs(inputs)
         if checkpoints or resume is not None:
-            identity = identity_of(cluster, workload, config, files)
-            _enter(engine, workload, identity, checkpoints or {}, resume, until)
+            _enter(engine, (cluster, config, workload, files), checkpoints or {}, resume, until)
         if begun is not None:
             begun(engine)
         with naming_policy(config.queue_policy):
@@ -248,23 +248,28 @@ def engine_of(
 
 def _enter(
     engine: Engine,
-    workload: Workload,
-    identity: Mapping[str, Any],
+    origin: tuple[Any, ...],
     checkpoints: Mapping[float, str | Path],
     resume: str | Path | None,
     until: float | None,
 ) -> None:
     """Let the engine continue from a checkpoint, and write checkpoints when their times come."""
-    from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run, schedule_checkpoints
+    from simsched.simulation.checkpoint.checkpoint import (
+        identity_of,
+        read_checkpoint,
+        restore_run,
+        write_checkpoint,
+    )
 
-    begin = 0.0
+    begin, identity = 0.0, identity_of(*origin)
     if resume is not None:
         head = read_checkpoint(resume)
         restore_run(engine, head, identity, where=str(resume))
         begin = head.time
-    for at in checkpoints:
+    engine.future.handle("checkpoint", lambda path: write_checkpoint(engine, path, identity))
+    for at, path in checkpoints.items():
         refuse_time(at, begin, until, "a checkpoint")
-    schedule_checkpoints(engine, workload, checkpoints, identity)
+        engine.future.at(at, FIRST, "checkpoint", path)
     if until is not None:
         refuse_time(until, begin, None, "the end of the run")
 
@@ -288,25 +293,6 @@ def refuse_time(time: float, begin: float, end: float | None, what: str) -> None
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time of {begin:g} s or later")
     if end is not None and time > end:
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
-
-
-def identity_of(
-    cluster: Cluster, workload: Workload, config: RunConfig, files: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return what identifies a run in its checkpoints."""
-    from simsched.simulation.record.input_digests import config_digest, jobs_digest, machine_digest
-    from simsched.simulation.record.run_directory import finite
-
-    return {
-        "simsched": version(),
-        "inputs": list(files),
-        "digests": {
-            "cluster": machine_digest(cluster),
-            "workload": jobs_digest(workload.jobs),
-            "config": config_digest(config),
-        },
-        "config": finite(config.to_dict()),
-    }
 
 
 def pools_of(cluster: Cluster) -> tuple[str, ...]:

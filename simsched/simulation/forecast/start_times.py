@@ -17,11 +17,11 @@ from simsched.schedule.policies.limited import Limited
 from simsched.schedule.policies.registry import naming_policy
 from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.gap import NEVER
-from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run
+from simsched.simulation.checkpoint.checkpoint import identity_of, read_checkpoint, restore_run
 from simsched.simulation.forecast.past_forecasts import ForecastSampler
 from simsched.simulation.options.dated_times import time_of_run
 from simsched.simulation.options.run_config import make_config
-from simsched.simulation.simulate import engine_of, identity_of, refuse_time
+from simsched.simulation.simulate import engine_of, refuse_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ def forecast_at(
     engine.on_report = progress
     if resume is not None:
         head = read_checkpoint(resume)
-        restore_run(engine, head, identity_of(cluster, played, config, ()), where=str(resume))
+        restore_run(engine, head, identity_of(cluster, config, played), where=str(resume))
         at = head.time if at is None else at
         refuse_time(at, head.time, None, "a forecast")
     if at is None:

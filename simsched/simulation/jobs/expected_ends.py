@@ -10,12 +10,12 @@ from simsched.simulation.listeners import Listener, Way
 
 if TYPE_CHECKING:
     from simsched.schedule.profiles.plan import Plan
+    from simsched.simulation.engine_state import RunProgress
     from simsched.simulation.environment import FutureEvents
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queue_groups import QueueGroups
     from simsched.simulation.record.recorder import Recorder
-    from simsched.simulation.run_progress import RunProgress
 
 
 class RunsJobs(Protocol):

@@ -181,11 +181,7 @@ def grow(sim: GrowingRun, cluster: Cluster) -> None:
     restore(engine, state)
     for mark in marks:
         engine.future.at(*mark)
-    theirs, own = old.recorder, engine.recorder
-    if own.log is not None and theirs.log is not None:
-        own.log.put_back(theirs.log.text().encode().splitlines())
-    if own.events is not None and theirs.events is not None:
-        own.events.put_back(theirs.events.text().encode().splitlines())
+    engine.recorder.take_lines(old.recorder)
     counted = (old.prepared.table.single, old.prepared.table.content)
     sim.growth.renew(forget=counted != (engine.prepared.table.single, engine.prepared.table.content))
     sim.arrivals.expect()

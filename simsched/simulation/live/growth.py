@@ -90,7 +90,7 @@ class Growth:
     # -- jobs -------------------------------------------------------------------------------------
 
     def extend(self, jobs: Sequence[Job], refused: Mapping[int, tuple[int, str]] | None = None) -> int:
-        """Add jobs that arrive now (or that another run `refused` in part); return the number of the first."""
+        """Add jobs that arrive now (or that another run `refused` in part); return the first number."""
         engine, prepared = self._engine, self.prepared
         accounts = prepared.table.accounts
         self.handed_in += jobs

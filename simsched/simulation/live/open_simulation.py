@@ -21,7 +21,13 @@ from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.garbage import seldom_collected
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.checkpoint.checkpoint import codec_of
+from simsched.simulation.checkpoint.checkpoint import (
+    codec_of,
+    identity_of,
+    refuse_other,
+    restore_run,
+    write_checkpoint,
+)
 from simsched.simulation.engine_state import capture, restore
 from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
 from simsched.simulation.live.arrivals import Arrivals, names_of
@@ -31,7 +37,7 @@ from simsched.simulation.live.interrupts import between_events, run_until
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
 from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
-from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
+from simsched.simulation.live.open_checkpoint import OpenCheckpoint, plain_jobs
 from simsched.simulation.live.run_checkpoint import RunCheckpoint
 from simsched.simulation.live.submission import JobFields, SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
@@ -382,11 +388,7 @@ class OpenSimulation(NodeCommands, RunSession):
         codec = codec_of(self.engine)
         state = codec.value(codec.plain(capture(self.engine)))
         restore(engine, state)
-        theirs, own = self.engine.recorder, engine.recorder
-        if own.log is not None and theirs.log is not None:
-            own.log.put_back(theirs.log.text().encode().splitlines())
-        if own.events is not None and theirs.events is not None:
-            own.events.put_back(theirs.events.text().encode().splitlines())
+        engine.recorder.take_lines(self.engine.recorder)
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
         made.arrivals.expect()
         return made
@@ -405,8 +407,10 @@ class OpenSimulation(NodeCommands, RunSession):
 
         def keep() -> Any:
             if path is not None:
-                log, origin = replace(self.workload, jobs=self._expected), origin_of(self._base, self.config)
-                write_open_checkpoint(path, self, log, self._reader, origin)
+                log = replace(self.workload, jobs=self._expected)
+                grown = self.cluster is not self._base
+                jobs = plain_jobs(self, log, self._reader, self.cluster if grown else None)
+                write_checkpoint(self.engine, path, identity_of(self._base, self.config), jobs)
             return self.copy()
 
         return RunCheckpoint(self.env, keep, at_once=not self._watch.is_half_done)
@@ -430,13 +434,17 @@ class OpenSimulation(NodeCommands, RunSession):
         check_path("path", path)
         head = OpenCheckpoint(path)
         made = cls(cluster, *arguments, **{"expect": head.expected, **options})
-        head.refuse_other(origin_of(made.cluster, made.config))
+        identity = identity_of(made.cluster, made.config)
+        refuse_other(head.head, identity, str(path))
         if head.grown is not None:
             made._planned = head.grown
             made.reopen(head.grown)
         engine = made.engine
-        engine.future.move_to(Environment(head.time) if env is None else env, head.time)
-        head.put_into(made, made._reader)
+        time = head.head.time
+        engine.future.move_to(Environment(time) if env is None else env, time)
+        restore_run(
+            engine, head.head, identity, where=str(path), enter=lambda: head.put_into(made, made._reader)
+        )
         made._watch.find_jobs(engine, made.growth, made.arrivals)
         made.arrivals.expect()
         return made

@@ -17,7 +17,7 @@ import numpy as np
 from simsched.human import occasions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Plan
@@ -96,6 +96,18 @@ class Recorder:
         self.backfilled += bytes(more)
         if self.log is not None:
             self.log.extend([job.queue or "default" for job in jobs])
+
+    def put_back(self, allocations: Iterable[bytes], events: Iterable[bytes]) -> None:
+        """Take over the lines of the logs, without line ends, of a run that this one continues."""
+        if self.log is not None:
+            self.log.put_back(allocations)
+        if self.events is not None:
+            self.events.put_back(events)
+
+    def take_lines(self, other: Recorder) -> None:
+        """Take over the lines that another recorder has in memory."""
+        logs = (other.log, other.events)
+        self.put_back(*(() if log is None else log.text().encode().splitlines() for log in logs))
 
     def detached(self) -> Recorder:
         """Return a recorder with the facts so far, which does not change with this one."""
