@@ -37,6 +37,7 @@ ORDER = (
     "reservations",
     "nodes",
     "watch",
+    "reports",
 )
 """The names of the features of runs, in the order in which they hear of an event."""
 

@@ -13,13 +13,11 @@ from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
-from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
 from simsched.simulation.environment import FIRST
-from simsched.simulation.features import add_features
-from simsched.simulation.jobs.prepare import Prepared
-from simsched.simulation.jobs.unplayable import refuse_odd_jobs
+from simsched.simulation.features import Reports, add_features
+from simsched.simulation.jobs.prepare import Prepared, refuse_odd_jobs
 from simsched.simulation.licences.licence_pools import with_licences
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
@@ -101,15 +99,14 @@ def simulate(
         if not checkpoints and resume is None:
             forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
-        engine.on_report, engine.stop = progress, stop
+        if progress is not None or stop is not None:
+            engine.add("reports", Reports(engine, progress, stop))
         files = session.describe_inputs(inputs)
         if checkpoints or resume is not None:
             _enter(engine, (cluster, config, workload, files), checkpoints or {}, resume, until)
         if begun is not None:
             begun(engine)
-        with naming_policy(config.queue_policy):
-            times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        return session.records(times)
+        return session.records({"complete": engine.run(until), "until": until, "from": measure_from})
 
 
 def _times(
@@ -175,8 +172,17 @@ class RunSession:
         for columns in on.columns:
             jobs.update(columns(jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
-        meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
-        meta.update(_speed(self._began, self.engine.done))
+        now, seconds = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter() - self._began
+        meta = {
+            "simsched": version(),
+            "format": RUN_FORMAT,
+            "created": now,
+            **times,
+            **described,
+            "counts": counts_of(jobs),
+            "wall_seconds": round(seconds, 3),
+            "jobs_per_second": round(self.engine.done / max(seconds, 1e-9), 1),
+        }
         for facts in on.described:
             meta.update(facts())
         if prepared.recorded is not None:
@@ -306,16 +312,6 @@ def totals_of(cluster: Cluster) -> dict[str, int]:
     totals = {"node": len(index)}
     totals.update((name, index.pool_types[name].total) for name in pools_of(cluster))
     return totals
-
-
-def _identity() -> dict[str, Any]:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"simsched": version(), "format": RUN_FORMAT, "created": now}
-
-
-def _speed(began: float, done: int) -> dict[str, float]:
-    seconds = time.perf_counter() - began
-    return {"wall_seconds": round(seconds, 3), "jobs_per_second": round(done / max(seconds, 1e-9), 1)}
 
 
 def _input(role: str, value: Cluster | Workload, files: Mapping[str, str | Path] | None) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 Everything that happens at that time is still to come.  A run that continues from it gives the
 same bytes as one that was never interrupted.  The file names its origin: the digests of the
-cluster, the configuration and, of a closed run, the jobs (see `input_digests`), the version, and a digest
+cluster, the configuration and, of a closed run, the jobs (`machine_digest` …), the version, and a digest
 of itself.  It can be used for a run of exactly this origin; any other is refused.  An open run has its
 jobs in the file: those that were handed in, and those to come.
 
@@ -13,8 +13,8 @@ jobs in the file: those that were handed in, and those to come.
      "time": 86400,
      "running": [{"id", "start", "expected_end", "R": {…}}],
      "waiting": [{"id", "submit", "duration", "queue", "place"}],
-     "open": {…},                  the jobs of an open run (`open_checkpoint`); null for a closed one
-     "state": {…},                 an `EngineState`, as `codec` writes it
+     "open": {…},                  the jobs of an open run (`live.growth`); null for a closed one
+     "state": {…},                 an `EngineState`, as `Codec` writes it
      "allocations": [{…}, …],      the lines of allocations.jsonl so far; null if they are not written
      "eventlog": [{…}, …],         the same of eventlog.jsonl
      "sha256": …}                  of the file up to here
@@ -25,6 +25,11 @@ Numbers, texts, truth values, None and lists are themselves.  Everything else is
 with one key for its kind: ``{"float": "inf"}``, ``{"tuple": […]}``, ``{"set": […]}``,
 ``{"map": [[key, value], …]}``, ``{"ints": […]}`` (a NumPy array) …, or the name of one of the
 classes below with its state.  Other classes are refused, on writing and on reading.
+
+Digests of the inputs of a run by content: the machine, the jobs and the configuration.
+
+A file that was moved, compressed or rewritten with the same content has the same digest.  A workload
+that was transformed has another digest than its file.
 """
 
 from __future__ import annotations
@@ -34,6 +39,7 @@ import json
 from array import array
 from dataclasses import is_dataclass
 from hashlib import sha256
+from json import JSONEncoder
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +51,7 @@ from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
 from simsched.formats.text.documents import read_bytes
+from simsched.graph.resource_graph import CONTAINMENT
 from simsched.match.emit import to_rset
 from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
@@ -52,14 +59,14 @@ from simsched.match.state.selection import Selection
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.supply import FixedShadow, NoShadow
-from simsched.simulation.engine_state import EngineState, RunProgress, capture, restore
+from simsched.simulation.engine import EngineState, RunProgress, capture, restore
 from simsched.simulation.queue_groups import attributes_of
 from simsched.simulation.record.allocation_log import MOMENT
-from simsched.simulation.record.input_digests import config_digest, jobs_digest, machine_digest
 from simsched.simulation.record.run_directory import finite
+from simsched.workload.job import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
@@ -67,6 +74,60 @@ if TYPE_CHECKING:
     from simsched.simulation.engine import Engine
     from simsched.simulation.options.run_config import RunConfig
     from simsched.workload.job import Workload
+
+
+NEWER = ("nodelist", "qos", "energy", "array_task")
+"""Fields of `Job` that earlier versions do not have."""
+
+_encode = JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+
+def machine_digest(cluster: Cluster) -> str:
+    """Return the SHA-256 of all parts of a cluster that matching uses."""
+    found = sha256()
+    index = cluster.index
+    _take(found, [index.ranks, index.up, list(index.hosts), index.target_type])
+    _take(found, [sorted(index.property_rows), *(row for _, row in sorted(index.property_rows.items()))])
+    for name, pool in index.pool_types.items():
+        texts = [str(ids) for ids in dict.fromkeys(pool.ids)]
+        _take(found, [name, pool.unit, pool.named, pool.pos, pool.size, pool.target, pool.up, texts])
+    for name, vertices in index.vertex_types.items():
+        _take(found, [name, list(vertices.names), vertices.pos, vertices.end, vertices.ids, vertices.up])
+    others = [edge for edge in cluster.graph.edges(keys=True) if edge[2] != CONTAINMENT]
+    _take(found, [sorted(others)])
+    return found.hexdigest()
+
+
+def _take(found: Any, values: Iterable[Any]) -> None:
+    for value in values:
+        # each part is preceded by its length, so that no two lists of parts are the same bytes
+        part = value.tobytes() if isinstance(value, np.ndarray) else _encode(value).encode()
+        found.update(str(len(part)).encode() + b":" + part)
+
+
+def jobs_digest(jobs: Sequence[Job]) -> str:
+    """Return the SHA-256 of all jobs, their requests included."""
+    found = sha256()
+    requests: dict[int, int] = {}
+    specs = {id(job.jobspec): job.jobspec for job in jobs}
+    for number, (key, spec) in enumerate(specs.items()):
+        requests[key] = number
+        _take(found, [spec.to_dict()])
+    _take(found, [[requests[id(job.jobspec)] for job in jobs]])
+    for name in Job.__struct_fields__:
+        if name == "jobspec":
+            continue
+        column = [getattr(job, name) for job in jobs]
+        # Jobs without the field have the digest that they had before there was one.
+        if name not in NEWER or any(column):
+            _take(found, [name, column])
+    return found.hexdigest()
+
+
+def config_digest(config: RunConfig) -> str:
+    """Return the SHA-256 of a configuration with its queues; policies given as objects count by name."""
+    values = {**config.to_dict(), "queues": config.queues}
+    return sha256("\n".join(map(repr, values.items())).encode()).hexdigest()
 
 
 #: Classes whose attributes are their state.

@@ -23,7 +23,6 @@ from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.selection import changed
-from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.environment import FIRST
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
 from simsched.simulation.jobs.lifecycle import JobState
@@ -261,8 +260,7 @@ def live_at(
     refuse_time(at, picture.time, None, "a forecast")
     stage = _Stage(cluster, picture, config)
     stage.enter(at)
-    with naming_policy(config.queue_policy):
-        stage.engine.run(until=at)
+    stage.engine.run(until=at)
     return at, list(stage.forecasts(at))
 
 
@@ -286,7 +284,7 @@ class _Stage:
         self._number = {str(job.id): number for number, job in enumerate(workload.jobs)}
         self._runs = {self._number[str(run.job.id)]: run for run in picture.running}
         self._held = {self._number[str(run.job.id)]: usable(selection, index) for run, selection in runs}
-        engine, prepared, played = engine_of(cluster, workload, config, allocations=False)
+        engine, prepared, _ = engine_of(cluster, workload, config, allocations=False)
         table = prepared.table
         if table.single is not None:
             if as_counted(self._held, table, index, alone=prepared.takes_whole_targets):
@@ -295,8 +293,8 @@ class _Stage:
                     for number, selection in self._held.items()
                 }
             else:
-                engine, _, played = engine_of(cluster, workload, config, allocations=False, counted=False)
-        self.engine, self._workload = engine, played
+                engine, _, _ = engine_of(cluster, workload, config, allocations=False, counted=False)
+        self.engine = engine
 
     # --- into the snapshot -----------------------------------------------------------------------
 
@@ -352,20 +350,20 @@ class _Stage:
 
     def forecasts(self, at: float) -> Iterator[Forecast]:
         """Yield the forecasts: jobs that start now, waiting jobs in order, jobs of unknown start."""
-        engine, workload = self.engine, self._workload
+        engine = self.engine
         jobs = [(self._number[str(waits.job.id)], waits) for waits in self._picture.waiting]
         for number, _ in jobs:
             if engine.recorder.start[number] == at:
-                yield forecast_of(engine, workload, number, at)
+                yield forecast_of(engine, number, at)
         listed = set()
-        for found in forecast_queue(engine, workload, at):  # with those that a limit holds
+        for found in forecast_queue(engine, at):  # with those that a limit holds
             listed.add(found.id)
             yield found
         for number, waits in jobs:
             has_run = engine.recorder.start[number] == engine.recorder.start[number]
             if not has_run and str(waits.job.id) not in listed:
                 reason = waits.reason or self._why(number)
-                yield forecast_of(engine, workload, number, NEVER, reason=reason)
+                yield forecast_of(engine, number, NEVER, reason=reason)
 
     def _why(self, number: int) -> str:
         """Return why a job is not in the queue."""
@@ -375,7 +373,7 @@ class _Stage:
         known = engine.recorder.reasons.get(number)
         if known is not None:
             return known
-        job = self._workload.jobs[number]
+        job = engine.prepared.jobs[number]
         if engine.progress.states[number] is JobState.DEPEND:
             return "waits for " + ", ".join(map(str, job.dependencies))
         return f"queue {job.queue} is closed"

@@ -1,14 +1,19 @@
-"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility."""
+"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility.
+
+Checks of jobs that Python callers made; readers refuse such jobs with their place.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from simsched.errors import SimschedError
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import SLOT
@@ -25,9 +30,12 @@ from simsched.simulation.jobs.sizes import Sizes, plain_units
 from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
+from simsched.workload.job import refuse_odd_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
@@ -40,6 +48,55 @@ if TYPE_CHECKING:
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
+
+
+INF = float("inf")
+
+
+def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
+    """Raise a `WorkloadError` for invalid times, jobs out of order, ids that occur twice, and odd arrays."""
+    submits = _refuse("submit", [job.submit for job in jobs], jobs, finite=True)
+    _refuse("duration", [job.duration for job in jobs], jobs)
+    _refuse("runtime", [job.runtime for job in jobs], jobs)
+    _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
+    _refuse("deadline", [job.deadline for job in jobs], jobs)
+    following = [job for job in jobs if job.preceding is not None]
+    # SWF writes an unknown time as -1
+    times = [None if job.think_time == -1 else job.think_time for job in following]
+    _refuse("think_time", times, following, finite=True)
+    later = np.flatnonzero(np.diff(submits) < 0)
+    if len(later):
+        expected = "jobs in submit order, as simsched.workload.job.in_submit_order gives them"
+        place = _name(jobs[later[0] + 1])
+        raise WorkloadError("it is submitted before the previous job", where=place, expected=expected)
+    if len({job.id for job in jobs}) < len(jobs):
+        ((name, _),) = Counter(job.id for job in jobs).most_common(1)
+        raise WorkloadError("its id occurs twice", where=f"job {name}")
+    refuse_odd_arrays(jobs)
+
+
+def _refuse(
+    name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
+    unknown = times.count(None)
+    if unknown == len(times):  # most traces have none of the rarer times
+        return np.empty(0)
+    known = [time for time in times if time is not None] if unknown else times
+    values = np.array(known, dtype=np.float64)
+    sound = (values >= 0) & (values <= MAX_SECONDS)
+    if not finite:
+        sound |= values == INF
+    if not sound.all():
+        at = [number for number, time in enumerate(times) if time is not None][int(np.argmin(sound))]
+        what, place = f"{name} is {times[at]!r}", _name(jobs[at])
+        raise WorkloadError(what, where=place, expected=f"seconds from 0 to {MAX_SECONDS:g}")
+    return values
+
+
+def _name(job: Job) -> str:
+    return f"job {job.id}"
+
 
 UNLIMITED = float("inf")
 HELD = "held: its urgency is 0 or it was submitted on hold"
@@ -112,7 +169,7 @@ class Prepared:
         self.conditions = Conditions(honour_think_times=config.think_times == "honour")
         self.kinds = Kinds(index, find_policy(config.match_policy), by_target=config.schedules_as_slurm)
         self.judge = Judge(self.kinds, admission)
-        self.counts_decide = counts_decide and counts_suffice(config)
+        self.counts_decide = counts_decide and _counts_suffice(config)
         by_queue = admission is not None and config.schedules_as_slurm
         self.table = JobTable(
             judged_apart=config.candidates == "actual",
@@ -135,11 +192,7 @@ class Prepared:
     @property
     def takes_whole_targets(self) -> bool:
         """Whether every job takes only whole execution targets, whichever they are."""
-        single, index = self.table.single, self._index
-        if single in (None, SLOT) or single == index.target_type:
-            return single == index.target_type
-        pool = index.pool_types[single]
-        return pool.aligned and pool.uniform == 1
+        return self.kinds.has_one_on_each_target(self.table.single)
 
     def extend(self, jobs: Sequence[Job], refused: Mapping[int, tuple[int, str]] | None = None) -> Joined:
         """Add the next jobs: compile their requests, and find those that can never run on this cluster.
@@ -271,7 +324,7 @@ class Prepared:
         return Counted.SWITCHED if switched else Counted.AGAIN
 
 
-def counts_suffice(config: RunConfig) -> bool:
+def _counts_suffice(config: RunConfig) -> bool:
     """Whether counts may decide matches: no target is closed at known times or for some jobs."""
     only_failures = all(outage.kind == FAILURE for outage in config.outages)
     return only_failures and not (config.epilog[1] or config.reservations or config.suspends)

@@ -23,7 +23,7 @@ from simsched.match.state.selection_codec import selection_from_dict, selection_
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.checkpoint.checkpoint import codec_of
-from simsched.simulation.engine_state import EngineState, capture, restore
+from simsched.simulation.engine import EngineState, capture, restore
 
 if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.selection import Draw
     from simsched.simulation.engine import Engine
-    from simsched.simulation.live.arrivals import Arrivals
-    from simsched.simulation.live.growth import Growth
+    from simsched.simulation.live.growth import Arrivals, Growth
     from simsched.simulation.options.run_config import RunConfig
 
 

@@ -1,35 +1,323 @@
-"""`Growth`: adds a job to every column of a run while the run goes on.
+"""The jobs of an open simulation: `Arrivals` are those to come, `Growth` adds those that arrive to the run.
 
 A job gets its number when it arrives, so numbers are in submit order, as in a run whose jobs are all known
 beforehand.  Equal requests are compiled once.  As long as every request is a number of units of one type,
 counts decide, as in `simulate`; the first other request, and the first drain, hand over to the matcher.
+
+As plain data, in the part ``open`` of checkpoints, the jobs are::
+
+    {"log": {…},                                        the workload that `expected` belongs to
+     "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
+     "changes": [[number, runtime, duration, cancel_at]], "on_graph", "renewals": [],
+     "refused": [[number, result, reason]],
+     "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
+     "tasks": {array: [limit, [index]]},         the tasks of arrays so far
+     "grown": null or {name, vertices, edges}}   the cluster, if nodes joined
 """
 
 from __future__ import annotations
 
+import dataclasses
+from collections import Counter
 from copy import copy
+from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from simsched.errors import ConfigError
+from simsched.errors import ConfigError, FormatError
+from simsched.formats.jobspec.jobspec import Jobspec, Task, build_resources
+from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.text.immutable import freeze
+from simsched.graph.build.networkx_graph import from_rows
+from simsched.graph.cluster import Cluster
+from simsched.graph.write.plain_graph import rows_of
 from simsched.schedule.count_supply import is_of_units
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import Admission
+from simsched.simulation.checkpoint.checkpoint import DAMAGE, read_checkpoint
+from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.features import add_features_of_jobs
 from simsched.simulation.jobs.prepare import UNLIMITED, Counted, Prepared
 from simsched.simulation.jobs.priority_columns import refuse_job
 from simsched.simulation.licences.licence_pools import with_requests
+from simsched.simulation.listeners import Listener
 from simsched.simulation.reservations.reservation_rules import reservation_of
+from simsched.workload.job import ArrayTask, Job, Skip, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine
+    from simsched.simulation.live.submission import SubmissionReader
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.outages.disruption import Disruption
     from simsched.simulation.record.recorder import Recorder
-    from simsched.workload.job import Job
+
+
+NEVER = float("inf")
+
+
+class Arrivals(Listener):
+    """Jobs by submit time; jobs of one time come in the order in which they were handed in.
+
+    Attributes
+    ----------
+    ids : the ids of the jobs that are to come, and of the arrays that they are tasks of, each so often.
+    endless : whether more jobs may be handed in for all that is known, so that failures go on.
+    """
+
+    def __init__(self, engine: Engine, growth: Growth, disruption: Disruption) -> None:
+        self._engine, self._growth, self._disruption = engine, growth, disruption
+        self._heap: list[tuple[float, int, Job]] = []
+        self._counted = 0
+        self._withdrawn: set[int] = set()
+        self.ids: Counter[str] = Counter()
+        self.endless = False
+        self._coming = NEVER
+        """The earliest time for which an event for submissions is entered."""
+        growth.prepared.conditions.coming = self.ids
+        engine.future.handle("submission", self._on_submission)
+
+    def goes_on(self) -> bool:
+        """Whether more jobs come, or may come."""
+        return self.endless or len(self) > 0
+
+    def hand_in(self, job: Job) -> int:
+        """Let a job arrive at its submit time, and return its ticket."""
+        ticket = self.add(job)
+        self.expect()
+        return ticket
+
+    def expect(self) -> None:
+        """Enter an event for the next arrival, unless one is entered."""
+        time = self.next_time
+        if time < self._coming:
+            self._coming = time
+            self._engine.future.at(time, SUBMISSION, "submission")
+
+    def _on_submission(self, _: None) -> None:
+        """Take in every job that arrives now."""
+        engine, growth, now = self._engine, self._growth, self._engine.now
+        if self._coming <= now:
+            self._coming = NEVER
+        self._disruption.wake(now)
+        taken = [*self.take(now)]
+        if taken:  # else the jobs of this instant were taken in or withdrawn
+            first = growth.extend([one for _, one in taken])
+            for number, (ticket, _) in enumerate(taken, first):
+                for hear in engine.on.numbered:
+                    hear(ticket, number)
+            engine.take_in()
+        self.expect()
+
+    def __len__(self) -> int:
+        return len(self._heap) - len(self._withdrawn)
+
+    def __iter__(self) -> Iterator[Job]:
+        """Yield the jobs in the order in which they will come."""
+        return (job for _, at, job in sorted(self._heap, key=_when) if at not in self._withdrawn)
+
+    @property
+    def next_time(self) -> float:
+        """When the next job comes, in seconds; inf without one."""
+        while self._heap and self._heap[0][1] in self._withdrawn:
+            self._withdrawn.discard(heappop(self._heap)[1])
+        return self._heap[0][0] if self._heap else NEVER
+
+    def add(self, job: Job) -> int:
+        """Add a job and return its ticket, by which it can be withdrawn."""
+        self._counted += 1
+        heappush(self._heap, (job.submit, self._counted, job))
+        self.ids.update(names_of(job))
+        return self._counted
+
+    def take(self, now: float) -> Iterator[tuple[int, Job]]:
+        """Take out and yield (ticket, job) for each job whose time has come."""
+        heap, withdrawn = self._heap, self._withdrawn
+        while heap and heap[0][0] <= now:
+            _, ticket, job = heappop(heap)
+            if ticket in withdrawn:
+                withdrawn.discard(ticket)
+            else:
+                self._forget(job)
+                yield ticket, job
+
+    def withdraw(self, ticket: int, job: Job) -> None:
+        """Take out a job whose time has not come."""
+        self._withdrawn.add(ticket)
+        self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        self.ids.subtract(names_of(job))
+        for name in names_of(job):
+            if not self.ids[name]:
+                del self.ids[name]
+
+    def exchange(self, ticket: int, job: Job) -> None:
+        """Put another job of the same time in the place of one whose time has not come."""
+        self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
+
+    def plain(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
+        """Return the jobs and tickets as plain values; `plain` turns a job into one."""
+        coming = [[ticket, plain(job)] for _, ticket, job in sorted(self._heap, key=_when)]
+        return {"coming": coming, "tickets": self._counted, "withdrawn": sorted(self._withdrawn)}
+
+    def put_back(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
+        """Take over the jobs and tickets; `read` is the inverse of `plain`."""
+        jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
+        self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
+        self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
+        for ticket, job in jobs:
+            if ticket not in self._withdrawn:
+                self.ids.update(names_of(job))
+
+    @property
+    def tickets(self) -> Iterator[tuple[int, Job]]:
+        """(Ticket, job) of the jobs that are to come."""
+        return ((ticket, job) for _, ticket, job in self._heap if ticket not in self._withdrawn)
+
+    def take_over(self, other: Arrivals) -> None:
+        """Hold the same jobs as another value; tickets stay valid."""
+        self._heap, self._counted = list(other._heap), other._counted
+        self._withdrawn = set(other._withdrawn)
+        self.ids.update(other.ids)
+
+
+def names_of(job: Job) -> list[str]:
+    """Return the ids by which dependencies name a job: its own, and that of its array."""
+    return [str(job.id), *([] if job.array_task is None else [job.array_task.array])]
+
+
+def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:
+    return entry[:2]
+
+
+PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
+USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
+"""Field of a job → its default, which the file does not repeat."""
+TIMES = ("runtime", "duration", "cancel_at", "deadline")
+"""Fields of a job that may be infinite, which JSON has no number for."""
+
+
+class _Specs:
+    """The jobspecs of a file, each once."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, Any]] = []
+        self._known: dict[int, int] = {}
+
+    def number(self, spec: Jobspec) -> int:
+        """Return the place of a jobspec."""
+        found = self._known.get(id(spec))
+        if found is None:
+            found = self._known[id(spec)] = len(self.documents)
+            self.documents.append(spec.to_dict())
+        return found
+
+    def job(self, job: Job) -> dict[str, Any]:
+        """Return a job as plain data."""
+        fields = {name: getattr(job, name) for name in PLAIN}
+        found = {
+            name: value for name, value in fields.items() if value != USUAL[name] or name in ("id", "submit")
+        }
+        found |= {name: _finite(found[name]) for name in TIMES if name in found}
+        found["jobspec"] = self.number(job.jobspec)
+        if job.dependencies:
+            found["dependencies"] = [one.to_json() for one in job.dependencies]
+        if job.array_task is not None:
+            found["array_task"] = to_builtins(job.array_task)
+        return found
+
+
+def plain_jobs(
+    growth: Growth,
+    arrivals: Arrivals,
+    expected: Workload,
+    reader: SubmissionReader,
+    grown: Cluster | None,
+) -> dict[str, Any]:
+    """Return the jobs of a simulation as plain data; `grown` is its cluster, if nodes joined."""
+    specs, record = _Specs(), growth.record()
+    body = {
+        "log": to_builtins(dataclasses.replace(expected, jobs=())),
+        "expected": [specs.number(job.jobspec) for job in expected],
+        "jobs": [specs.job(job) for job in record.handed_in],
+        "changes": [[number, *map(_finite, change)] for number, change in record.changes.items()],
+        "on_graph": record.on_graph,
+        "renewals": record.renewals,
+        "refused": [[number, *verdict] for number, verdict in record.refused.items()],
+        **arrivals.plain(specs.job),
+        **reader.state(),
+        "grown": None if grown is None else rows_of(grown.graph),
+    }
+    return {**body, "specs": specs.documents}
+
+
+class OpenCheckpoint:
+    """A checkpoint of an open simulation that was read from a file.
+
+    Attributes
+    ----------
+    head : the checkpoint.
+    expected : the jobs that the simulation expected, and the facts of their log.
+    grown : the cluster, if nodes joined since the beginning.
+
+    Raises
+    ------
+    FormatError
+        If it is not a checkpoint of an open simulation, has another format, or was changed since.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.head = read_checkpoint(path, of_open=True)
+        try:
+            self._body = body = msgspec.json.decode(self.head.open)
+            self._specs = [_spec(document) for document in body["specs"]]
+            jobs = tuple(Job(id=0, submit=0, jobspec=self._specs[number]) for number in body["expected"])
+            log = {**body["log"], "skipped": tuple(Skip(**one) for one in body["log"]["skipped"])}
+            self.expected = Workload(**{**log, "jobs": jobs})
+            self.grown = None if body["grown"] is None else Cluster(from_rows(body["grown"]))
+        except DAMAGE as error:
+            raise FormatError(f"this checkpoint is damaged: {error!r}", where=str(path)) from None
+
+    def _job(self, document: Mapping[str, Any]) -> Job:
+        given = {**document, "jobspec": self._specs[document["jobspec"]]}
+        given |= {name: _number(given[name]) for name in TIMES if name in given}
+        given["dependencies"] = tuple(Dependency.from_json(one) for one in document.get("dependencies", ()))
+        if "array_task" in document:
+            given["array_task"] = ArrayTask(**document["array_task"])
+        return Job(**given)
+
+    def put_into(self, growth: Growth, arrivals: Arrivals, reader: SubmissionReader) -> None:
+        """Bring the jobs into a fresh simulation of the same origin, and into the reader of submissions."""
+        body = self._body
+        changes = {number: tuple(map(_number, change)) for number, *change in body["changes"]}
+        jobs = [self._job(one) for one in body["jobs"]]
+        refused = {number: (result, reason) for number, result, reason in body["refused"]}
+        growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
+        arrivals.put_back(body, self._job)
+        reader.restore(body)
+
+
+def _finite(seconds: float | None) -> float | str | None:
+    return "inf" if seconds == inf else seconds
+
+
+def _number(value: Any) -> Any:
+    return inf if value == "inf" else value
+
+
+def _spec(document: Mapping[str, Any]) -> Jobspec:
+    """Return a jobspec of a file of ours; one of a shape without a slot has no task, unlike RFC 14."""
+    tasks = tuple(map(Task.from_dict, document["tasks"]))
+    attributes = freeze(document["attributes"])
+    return Jobspec(build_resources(document["resources"]), tasks, attributes, document["version"])
 
 
 def refuse_closed(config: RunConfig) -> None:
@@ -175,9 +463,9 @@ class Growth:
         self.prepared.change(number, **fields)
         for group in self._engine.queues:
             group.queue.rerank(number)
-        expected = self._engine.expected
-        if expected is not None:
-            expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
+        predictions = self._engine.predictions
+        if predictions is not None:
+            predictions.change_limit(number, runs=number in self._engine.progress.ends)
 
     def planned_seconds(self, number: int) -> float:
         """Return the seconds that plans give a job: its requested ones, or a prediction."""

@@ -169,8 +169,9 @@ class JobChanges:
             held = engine.plan.held[number]
             engine.recorder.resize(number, engine.now, held, start)
             self._move_end(number)
-            if engine.expected is not None:
-                engine.expected.enter(number)
+            if engine.predictions is not None:
+                expected: Any = engine.parts["expected"]
+                expected.enter(number)
         engine.queues.touch(released=True)
         engine.settle()
 

@@ -15,8 +15,8 @@ from simsched.schedule.profiles.plan import first_fit
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.listeners import Listener, Way
+from simsched.simulation.preemption.preemption import RipeTimes
 from simsched.simulation.preemption.preemption_rules import CANCEL, CHECKPOINT, OFF, QOS, REQUEUE, SUSPEND
-from simsched.simulation.preemption.ripe_times import RipeTimes
 from simsched.simulation.record.recorder import CANCELED
 from simsched.simulation.reservations.reservation_rules import reservation_of
 

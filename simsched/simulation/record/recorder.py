@@ -112,15 +112,10 @@ class Recorder:
     def detached(self) -> Recorder:
         """Return a recorder with the facts so far, which does not change with this one."""
         made = copy(self)
-        made.ids = list(self.ids)
-        made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
-        made.result, made.promised = list(self.result), list(self.promised)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | array | bytearray):
+                setattr(made, name, copy(value))
         made.counts = tuple(map(list, self.counts))
-        made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
-        made._times, made._counts = self._times[:], self._counts[:]
-        made._late_times, made._late_counts = list(self._late_times), list(self._late_counts)
-        made.down = list(self.down)
-        made.failures = list(self.failures)
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
         return made

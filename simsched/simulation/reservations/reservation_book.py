@@ -1,6 +1,6 @@
 """`ReservationBook`: the advance reservations of one run, and which of them have their nodes.
 
-When a reservation is announced, it gets its targets, cores and licences (`reserved_places`), or is refused.
+When a reservation is announced, it gets its targets, cores and licences (`ReservedPlaces`), or is refused.
 From then on a window is a closure for all other jobs: they may not run into it.  The jobs of a reservation
 form a group with a queue of their own; for them everything is closed but their targets in their windows.
 
