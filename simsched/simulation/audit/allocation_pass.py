@@ -53,17 +53,15 @@ from simsched.simulation.audit.tolerance import SLACK, differs, later
 from simsched.simulation.licences.licence_pools import read_licences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from simsched.simulation.audit.audit_report import AuditReport
     from simsched.simulation.audit.inventory import Inventory
     from simsched.simulation.audit.recorded_run import RecordedRun
+    from simsched.simulation.licences.licence_pools import Licences
     from simsched.workload.job import Job
 
     Units = Mapping[int, Mapping[str, int]]
-    from collections.abc import Callable, Mapping
-
-    from simsched.simulation.licences.licence_pools import Licences
 
 
 R_VERSION = 1

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.match.state.run_selection import UnitKind
+    from simsched.simulation.engine import Engine
+    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
-    from simsched.simulation.engine import Engine
-    from simsched.simulation.options.run_config import RunConfig
 
 
 UNAWARE = ("eventlog", "dependencies")
