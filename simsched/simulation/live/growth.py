@@ -110,7 +110,7 @@ class Arrivals(Listener):
         taken = [*self.take(now)]
         if taken:  # else the jobs of this instant were taken in or withdrawn
             first = growth.extend([one for _, one in taken])
-            for number, (ticket, _) in enumerate(taken, first):
+            for number, (ticket, _job) in enumerate(taken, first):
                 for hear in engine.on.numbered:
                     hear(ticket, number)
             engine.take_in()
