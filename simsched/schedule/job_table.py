@@ -160,37 +160,45 @@ class JobTable:
 
     def extend(self, more: NewJobs) -> bool:
         """Add the next jobs, which are of known kinds.  Return whether the arrays were replaced."""
-        first, kinds = len(self), more.kinds
+        kinds = more.kinds
+        first = len(self.kinds)
         end = first + len(kinds)
-        full = end > self.capacity
+        full = end > len(self.kinds_array)
         if full:
             self._lengthen(max(end - self.capacity, first))
-        rows = slice(first, end)
         self.kinds += kinds
         self.requests += map(self.by_kind.__getitem__, kinds)
         self.durations += more.durations
-        self.durations_array[rows] = more.durations
         if self.judged is not self.durations:
             self.judged += more.judged
+        if more.deadlines is not None and self.deadlines is None:
+            self.deadlines = np.full(self.capacity, np.inf)
+        users, banks = self._users, self._banks
+        columns: list[tuple[Any, Sequence[Any]]] = [
+            (self.kinds_array, kinds),
+            (self.submits, more.submits),
+            (self.durations_array, more.durations),
+            (self.priorities, more.priorities),
+            (self.sizes, [self.kind_sizes[kind] for kind in kinds]),
+            (self.users, [users.setdefault(name, len(users)) for name in more.users]),
+            (self.banks, [banks.setdefault(name, len(banks)) for name in more.banks]),
+        ]
         if self.judged_array is not self.durations_array:
-            self.judged_array[rows] = more.judged
-        self.kinds_array[rows] = kinds
-        self.submits[rows] = more.submits
-        self.priorities[rows] = more.priorities
-        self.sizes[rows] = [*map(self.kind_sizes.__getitem__, kinds)]
-        self.users[rows] = _numbered(more.users, self._users)
-        self.banks[rows] = _numbered(more.banks, self._banks)
-        if self.tiers is not None and more.tiers is not None:
-            self.tiers[rows] = more.tiers
-        if self.partitions is not None and more.partitions is not None:
-            self.partitions[rows] = more.partitions
+            columns.append((self.judged_array, more.judged))
+        if more.tiers is not None and more.partitions is not None:
+            columns += ((self.tiers, more.tiers), (self.partitions, more.partitions))
         if more.deadlines is not None:
-            if self.deadlines is None:
-                self.deadlines = np.full(self.capacity, np.inf)
-            self.deadlines[rows] = [np.inf if one is None else one for one in more.deadlines]
-        self.demand[:, rows] = self._kind_demand[:, self.kinds_array[rows]]
+            columns.append((self.deadlines, [np.inf if one is None else one for one in more.deadlines]))
+        if end == first + 1:  # as most jobs of an open run come: a list of one takes six times as long
+            for column, values in columns:
+                column[first] = values[0]
+            self.demand[:, first] = self._kind_demand[:, kinds[0]]
+        else:
+            for column, values in columns:
+                column[first:end] = values
+            self.demand[:, first:end] = self._kind_demand[:, self.kinds_array[first:end]]
         if self.single is not None:
-            self.units += self.demand[0, rows].tolist()
+            self.units += self.demand[0, first:end].tolist()
         if self._predicted is not None:
             self._predicted.extend(more)
         return full
@@ -225,13 +233,6 @@ class JobTable:
         made._users, made._banks = dict(self._users), dict(self._banks)
         self._predicted = made
         return made
-
-
-def _numbered(names: Sequence[Hashable], numbers: dict[Hashable, int]) -> list[int]:
-    """Return a number for each name, in order of first appearance; None counts as a name."""
-    for name in dict.fromkeys(names):
-        numbers.setdefault(name, len(numbers))
-    return [*map(numbers.__getitem__, names)]
 
 
 class ShownTable:

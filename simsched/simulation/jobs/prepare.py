@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 from simsched.workload.job import refuse_odd_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -100,6 +101,10 @@ def _name(job: Job) -> str:
 
 UNLIMITED = float("inf")
 HELD = "held: its urgency is 0 or it was submitted on hold"
+_FACTS: Callable[[Job], tuple[Any, ...]] = attrgetter(
+    "submit", "urgency", "user", "bank", "deadline", "cancel_at", "hold"
+)
+_NOTHING: tuple[tuple[Any, ...], ...] = ((),) * 7
 NO_END = "neither a run time nor a duration is known"
 
 
@@ -214,11 +219,13 @@ class Prepared:
             self.counts_decide = self.counts_decide and not recorded.places  # counts do not know targets
         counted = self._count_new()
         durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-        times = [self._times(job, duration) for job, duration in zip(jobs, durations, strict=True)]
-        runtimes = [runtime for runtime, _ in times]
+        # One pass: an open run mostly adds one job, and a list for each fact would be half of the time.
+        submits, urgencies, users, banks, deadlines, cancels, holds = (
+            zip(*map(_FACTS, jobs), strict=True) if jobs else _NOTHING
+        )
+        runtimes, timeouts = zip(*map(self._times, jobs, durations), strict=True) if jobs else _NOTHING[:2]
         self.runtimes += runtimes
-        self.timeouts += bytes([timeout for _, timeout in times])
-        submits = [job.submit for job in jobs]
+        self.timeouts += bytes(timeouts)
         self.submits += submits
         if refused is None:
             refused = self._refused(first, numbers, runtimes, never)
@@ -226,23 +233,29 @@ class Prepared:
         self.rejected.update(refused)
         if self.conditions.conditional or any(map(self.conditions.concern, jobs)):
             self.conditions.extend(self.jobs[len(self.conditions) :])
-        self._note(first)
-        deadlines = [job.deadline for job in jobs]
+        if (
+            self.conditions.conditional
+            or refused
+            or 0 in urgencies
+            or any(holds)
+            or cancels.count(None) < len(jobs)
+        ):
+            self._note(first)
         moved = table.extend(
             NewJobs(
                 numbers,
                 submits,
                 durations,
                 durations if table.judged is table.durations else [*map(min, runtimes, durations)],
-                [job.urgency for job in jobs],
-                [job.user for job in jobs],
-                [job.bank for job in jobs],
+                urgencies,
+                users,
+                banks,
                 None if self.admission is None else self.admission.tiers[first:],
                 None if self.admission is None else self.admission.partitions[first:],
                 None if deadlines.count(None) == len(jobs) else deadlines,
             )
         )
-        self.sizes += table.sizes[first : len(table)].tolist()
+        self.sizes += map(table.kind_sizes.__getitem__, numbers)
         own = None
         if config.order == MULTIFACTOR and config.priority is not None:
             tree = None if self.priority is None else self.priority.tree
@@ -250,7 +263,7 @@ class Prepared:
                 config.priority, jobs, table, self._index, kinds.sizes, config.queues, first, tree
             )
             self.priority = self.priority or own
-        return Joined(first, moved, counted, kinds.requests[known:], own)
+        return Joined(first, moved, counted, kinds.requests[known:] if counted else (), own)
 
     def _refused(
         self, first: int, kinds: Sequence[int], runtimes: Sequence[float], never: Mapping[int, str]
@@ -259,6 +272,8 @@ class Prepared:
         judge, requests = self.judge, self.kinds.requests
         # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
         each = self.admission is not None or self.recorded is not None or never or judge.rest is not None
+        if not each and UNLIMITED not in runtimes and None not in map(requests.__getitem__, kinds):
+            return {}
         return {
             first + at: found
             for at, (kind, runtime) in enumerate(zip(kinds, runtimes, strict=True))
@@ -423,9 +438,12 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
-            self.number(spec)
-        return [known[id(job.jobspec)] for job in jobs]
+        try:
+            return [known[id(job.jobspec)] for job in jobs]
+        except KeyError:
+            for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
+                self.number(spec)
+            return [known[id(job.jobspec)] for job in jobs]
 
     def number(self, jobspec: Jobspec) -> int:
         """Return the number of a request that is kept, so that no other has its id."""

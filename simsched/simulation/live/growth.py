@@ -18,7 +18,6 @@ As plain data, in the part ``open`` of checkpoints, the jobs are::
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from copy import copy
 from heapq import heappop, heappush
 from math import inf
@@ -77,7 +76,7 @@ class Arrivals(Listener):
         self._heap: list[tuple[float, int, Job]] = []
         self._counted = 0
         self._withdrawn: set[int] = set()
-        self.ids: Counter[str] = Counter()
+        self.ids: dict[str, int] = {}
         self.endless = False
         self._coming = NEVER
         """The earliest time for which an event for submissions is entered."""
@@ -134,8 +133,12 @@ class Arrivals(Listener):
         """Add a job and return its ticket, by which it can be withdrawn."""
         self._counted += 1
         heappush(self._heap, (job.submit, self._counted, job))
-        self.ids.update(names_of(job))
+        self._expect(job)
         return self._counted
+
+    def _expect(self, job: Job) -> None:
+        for name in names_of(job):
+            self.ids[name] = self.ids.get(name, 0) + 1
 
     def take(self, now: float) -> Iterator[tuple[int, Job]]:
         """Take out and yield (ticket, job) for each job whose time has come."""
@@ -154,8 +157,8 @@ class Arrivals(Listener):
         self._forget(job)
 
     def _forget(self, job: Job) -> None:
-        self.ids.subtract(names_of(job))
         for name in names_of(job):
+            self.ids[name] -= 1
             if not self.ids[name]:
                 del self.ids[name]
 
@@ -175,7 +178,7 @@ class Arrivals(Listener):
         self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
         for ticket, job in jobs:
             if ticket not in self._withdrawn:
-                self.ids.update(names_of(job))
+                self._expect(job)
 
     @property
     def tickets(self) -> Iterator[tuple[int, Job]]:
