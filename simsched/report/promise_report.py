@@ -109,7 +109,7 @@ def _promises_nothing(run: RunTables) -> bool:
 
 def _reserved(run: RunTables) -> pd.Series[float]:
     """Return the first reserved start of each job, from a second simulation of the run."""
-    from simsched.simulation.forecast.reserved_starts import reserved_starts
+    from simsched.simulation.forecast.start_times import reserved_starts
     from simsched.simulation.options.run_config import from_document
     from simsched.simulation.record.run_origin import unchanged_inputs
 

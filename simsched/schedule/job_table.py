@@ -1,8 +1,8 @@
 """`JobTable`: the facts about jobs that a queue policy may use, as columns indexed by job number.
 
-The number of a job is its place in the workload's submit order. All jobs of a closed run are in the table
-from the beginning; an open run adds each job when it arrives. Policies only read the table. Run times are not
-in it: no scheduler knows them.
+The number of a job is its place in the workload's submit order. A closed run adds all its jobs at the
+beginning, an open run those that arrive. Policies only read the table. Run times are not in it: no scheduler
+knows them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
 
-LEAST = 256
-"""Jobs that the arrays of a table have place for when it begins to grow."""
-
 
 class Counting(NamedTuple):
     """How the requests of a run are counted; the fields are those of `JobTable`, but `demand` is by kind."""
@@ -36,19 +33,19 @@ class Counting(NamedTuple):
     demand: Integers
 
 
-class NewJob(NamedTuple):
-    """The facts about a job that is added; the fields are those of `JobTable`."""
+class NewJobs(NamedTuple):
+    """The facts about the next jobs as columns; the fields are those of `JobTable`."""
 
-    kind: int
-    submit: float
-    duration: float
-    judged: float
-    priority: int
-    user: str | None
-    bank: str | None
-    tier: int
-    partition: int
-    deadline: float | None
+    kinds: list[int]
+    submits: Sequence[float]
+    durations: list[float]
+    judged: list[float]
+    priorities: Sequence[int]
+    users: Sequence[Hashable]
+    banks: Sequence[Hashable]
+    tiers: Sequence[int] | None = None
+    partitions: Sequence[int] | None = None
+    deadlines: Sequence[float | None] | None = None
 
 
 class JobTable:
@@ -93,43 +90,42 @@ class JobTable:
     def __init__(
         self,
         *,
-        by_kind: list[Request | None],
-        kind_sizes: list[int],
-        counting: Counting,
-        kinds: list[int],
-        submits: Floats,
-        durations: list[float],
-        judged: list[float],
-        priorities: Integers,
-        users: Sequence[Hashable],
-        banks: Sequence[Hashable],
-        tiers: Integers | None = None,
-        deadlines: Floats | None = None,
-        partitions: Integers | None = None,
+        judged_apart: bool = False,
+        in_queues: bool = False,
         partition_targets: Sequence[Bools] = (),
-        starts: Floats | None = None,
-        places: Mapping[int, Integers] | None = None,
     ) -> None:
-        self.by_kind, self.kind_sizes = by_kind, kind_sizes
-        self.kinds, self.kinds_array = kinds, np.array(kinds, dtype=np.int64)
-        self.requests = list(map(by_kind.__getitem__, kinds))
-        self.sizes: Integers = np.array(kind_sizes, dtype=np.int64)[self.kinds_array]
-        self.submits = submits
-        self.durations, self.durations_array = durations, np.array(durations, dtype=np.float64)
-        self.limits = durations
-        self.judged = judged
-        self.judged_array = self.durations_array
-        if judged is not durations:
-            self.judged_array = np.array(judged, dtype=np.float64)
-        self.priorities, self.tiers, self.deadlines = priorities, tiers, deadlines
-        self.partitions, self.partition_targets = partitions, partition_targets
-        self.starts, self.places = starts, {} if places is None else places
+        """Begin without jobs.
+
+        With `judged_apart` candidates are judged by other seconds than the requested ones; `in_queues`: the
+        jobs have tiers and partitions.
+        """
+        whole, real = np.zeros(0, dtype=np.int64), np.zeros(0)
+        self.by_kind: list[Request | None] = []
+        self.kind_sizes: list[int] = []
+        self.kinds: list[int] = []
+        self.requests: list[Request | None] = []
+        self.durations: list[float] = []
+        self.limits = self.durations
+        self.judged: list[float] = [] if judged_apart else self.durations
+        self.units: list[int] = []
+        self.submits: Floats = real
+        self.durations_array: Floats = real
+        self.judged_array: Floats = real.copy() if judged_apart else real
+        self.kinds_array: Integers = whole
+        self.sizes: Integers = whole
+        self.priorities: Integers = whole
+        self.users: Integers = whole
+        self.banks: Integers = whole
+        self.tiers: Integers | None = whole if in_queues else None
+        self.partitions: Integers | None = whole if in_queues else None
+        self.partition_targets = partition_targets
+        self.deadlines: Floats | None = None
+        self.starts: Floats | None = None
+        self.places: Mapping[int, Integers] = {}
         self._users: dict[Hashable, int] = {}
         self._banks: dict[Hashable, int] = {}
-        self.users, self.banks = _numbered(users, self._users), _numbered(banks, self._banks)
         self._predicted: JobTable | None = None
-        self.units: list[int] = []
-        self.recount(counting)
+        self.recount(Counting(None, None, (), np.zeros((0, 0), dtype=np.int64)))
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -162,45 +158,56 @@ class JobTable:
         if self._predicted is not None:  # it has the same lists
             self._predicted._kind_demand = self._kind_demand
 
-    def add(self, job: NewJob) -> bool:
-        """Add a job of a known kind; its number is the next one.  Return whether the arrays were replaced."""
-        number, kind = len(self.kinds), job.kind
-        full = number == self.capacity
+    def extend(self, more: NewJobs) -> bool:
+        """Add the next jobs, which are of known kinds.  Return whether the arrays were replaced."""
+        kinds = more.kinds
+        first = len(self.kinds)
+        end = first + len(kinds)
+        full = end > len(self.kinds_array)
         if full:
-            self._lengthen(max(number, LEAST))
-        self.kinds.append(kind)
-        self.requests.append(self.by_kind[kind])
-        self.durations.append(job.duration)
+            self._lengthen(max(end - self.capacity, first))
+        self.kinds += kinds
+        self.requests += map(self.by_kind.__getitem__, kinds)
+        self.durations += more.durations
         if self.judged is not self.durations:
-            self.judged.append(job.judged)
-        if self.single is not None:
-            self.units.append(int(self._kind_demand[0, kind]))
-        self.kinds_array[number] = kind
-        self.submits[number] = job.submit
-        self.durations_array[number] = job.duration
-        self.judged_array[number] = job.judged
-        self.priorities[number] = job.priority
-        self.sizes[number] = self.kind_sizes[kind]
-        self.demand[:, number] = self._kind_demand[:, kind]
-        self.users[number] = self._users.setdefault(job.user, len(self._users))
-        self.banks[number] = self._banks.setdefault(job.bank, len(self._banks))
-        if self.tiers is not None:
-            self.tiers[number] = job.tier
-        if self.partitions is not None:
-            self.partitions[number] = job.partition
-        if job.deadline is not None and self.deadlines is None:
+            self.judged += more.judged
+        if more.deadlines is not None and self.deadlines is None:
             self.deadlines = np.full(self.capacity, np.inf)
-        if self.deadlines is not None:
-            self.deadlines[number] = np.inf if job.deadline is None else job.deadline
+        users, banks = self._users, self._banks
+        columns: list[tuple[Any, Sequence[Any]]] = [
+            (self.kinds_array, kinds),
+            (self.submits, more.submits),
+            (self.durations_array, more.durations),
+            (self.priorities, more.priorities),
+            (self.sizes, [self.kind_sizes[kind] for kind in kinds]),
+            (self.users, [users.setdefault(name, len(users)) for name in more.users]),
+            (self.banks, [banks.setdefault(name, len(banks)) for name in more.banks]),
+        ]
+        if self.judged_array is not self.durations_array:
+            columns.append((self.judged_array, more.judged))
+        if more.tiers is not None and more.partitions is not None:
+            columns += ((self.tiers, more.tiers), (self.partitions, more.partitions))
+        if more.deadlines is not None:
+            columns.append((self.deadlines, [np.inf if one is None else one for one in more.deadlines]))
+        if end == first + 1:  # as most jobs of an open run come: a list of one takes six times as long
+            for column, values in columns:
+                column[first] = values[0]
+            self.demand[:, first] = self._kind_demand[:, kinds[0]]
+        else:
+            for column, values in columns:
+                column[first:end] = values
+            self.demand[:, first:end] = self._kind_demand[:, self.kinds_array[first:end]]
+        if self.single is not None:
+            self.units += self.demand[0, first:end].tolist()
         if self._predicted is not None:
-            self._predicted.add(job)
+            self._predicted.extend(more)
         return full
 
     def _lengthen(self, more: int) -> None:
         """Give each array place for `more` jobs."""
         shared = self.judged_array is self.durations_array
         for name, column in vars(self).items():
-            if isinstance(column, np.ndarray) and name != "_kind_demand":
+            if isinstance(column, np.ndarray) and name not in ("_kind_demand", "starts"):
                 fill = np.full((*column.shape[:-1], more), np.inf if name == "deadlines" else 0, column.dtype)
                 setattr(self, name, np.concatenate((column, fill), axis=-1))
         if shared:
@@ -226,12 +233,6 @@ class JobTable:
         made._users, made._banks = dict(self._users), dict(self._banks)
         self._predicted = made
         return made
-
-
-def _numbered(names: Sequence[Hashable], numbers: dict[Hashable, int]) -> Integers:
-    """Return a number for each name, in order of first appearance; None counts as a name."""
-    numbers.update((name, number) for number, name in enumerate(dict.fromkeys(names)))
-    return np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
 
 
 class ShownTable:

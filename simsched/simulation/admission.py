@@ -129,7 +129,6 @@ class Admission:
 
     def __init__(
         self,
-        jobs: Sequence[Job],
         queues: Queues | None,
         index: Index,
         reservations: Sequence[AdvanceReservation] = (),
@@ -137,17 +136,12 @@ class Admission:
         no_limit: str = "queue",
         together: bool = False,
     ) -> None:
-        """Admit the jobs that are known from the beginning; `add` admits those that arrive later.
+        """Begin without jobs; the first that `extend` admits decide how the queues are grouped.
 
         `no_limit` is for a job without a duration in a queue that has a limit and no default: it gets the
         limit of the ``queue``, or a ``reject``.  With `together` all queues are one group.
-
-        Raises
-        ------
-        ConfigError
-            for an attribute of a job that is not a name.
         """
-        self._queues, self._no_limit = queues, no_limit
+        self._queues, self._index, self._no_limit, self._together = queues, index, no_limit, together
         self._reserved = {one.name: (at, one) for at, one in enumerate(reservations)}
         self._numbers = partition_numbers(queues)
         self._specs: dict[tuple[int, str], tuple[Jobspec, Jobspec]] = {}
@@ -160,39 +154,36 @@ class Admission:
         self.groups: list[int] = []
         self.of: list[Queue | None] = []
         self.ordinary = 1
-        for job in jobs:
-            self._place(job)
-        if queues is not None:
-            anywhere = together or any(self._roams(number) for number in range(len(jobs)))
-            self._group_of, self.ordinary = groups_of_queues(
-                queues, index, anywhere=anywhere, linked=self._linked
-            )
-        self.groups = list(map(self._group, range(len(jobs))))
 
     @property
     def group_count(self) -> int:
         """How many groups there are."""
         return self.ordinary + len(self._reserved)
 
-    def add(self, job: Job) -> Job:
-        """Admit the next job, and return it as its queue has it."""
-        self._place(job)
-        number = len(self.groups)
-        self.groups.append(self._group(number))
-        return self.jobs[number]
+    def extend(self, jobs: Sequence[Job]) -> list[Job]:
+        """Admit the next jobs, and return them as their queues have them.
 
-    def calls_for_merger(self, number: int) -> bool:
-        """Whether a job may run anywhere, while the queues have several groups."""
-        return self.ordinary > 1 and self._roams(number)
-
-    def merge(self) -> None:
-        """Put all queues into one group."""
-        self.groups[:] = [max(0, group - self.ordinary + 1) for group in self.groups]
-        self._group_of, self.ordinary = dict.fromkeys(self._group_of, 0), 1
-
-    def _roams(self, number: int) -> bool:
-        """Whether a job is in no queue, and so may run on the targets of all."""
-        return self.of[number] is None and number not in self.rejected
+        Raises
+        ------
+        ConfigError
+            for an attribute of a job that is not a name.
+        """
+        first = len(self.jobs)
+        for job in jobs:
+            self._place(job)
+        new = range(first, len(self.jobs))
+        if self._queues is not None and (self.ordinary > 1 or not self._group_of):
+            # a job that is in no queue may run on the targets of all
+            roams = any(self.of[number] is None and number not in self.rejected for number in new)
+            if not self._group_of:
+                self._group_of, self.ordinary = groups_of_queues(
+                    self._queues, self._index, anywhere=self._together or roams, linked=self._linked
+                )
+            elif roams:
+                self.groups[:] = [max(0, group - self.ordinary + 1) for group in self.groups]
+                self._group_of, self.ordinary = dict.fromkeys(self._group_of, 0), 1
+        self.groups += map(self._group, new)
+        return self.jobs[first:]
 
     def _group(self, number: int) -> int:
         reserved = self._reserved.get(reservation_of(self.jobs[number]) or "") if self._reserved else None
@@ -259,12 +250,12 @@ class Admission:
                 yield rejection_text(fault)
 
 
-def admission_to(config: RunConfig, index: Index, jobs: Sequence[Job] = ()) -> Admission | None:
+def admission_to(config: RunConfig, index: Index) -> Admission | None:
     """Return the admission of jobs under a configuration; None if there are no queues and no reservations."""
     if config.queues is None and not config.reservations:
         return None
     together, no_limit = config.schedules_as_slurm, config.no_limit
-    return Admission(jobs, config.queues, index, config.reservations, no_limit=no_limit, together=together)
+    return Admission(config.queues, index, config.reservations, no_limit=no_limit, together=together)
 
 
 def rejection(reason: Reason) -> str:

@@ -6,41 +6,163 @@ that pass, and another pass follows.
 
 The engine knows jobs, their resources and their queues.  Everything else is a `Listener`: it hears of the
 events of jobs in the order of `listeners.ORDER`, and enters events of its own.
+
+`EngineState`: everything that changes in a run, as one value.
+
+Checkpoints, and forecasts from them, are made from it.  What follows from the inputs (requests,
+orders, closures, columns of jobs) is not part of it: an engine of the same inputs makes it again.
+Therefore a run that continues from a state gives the same bytes as one that was never interrupted.
+
+`RunProgress`: the part of a run's state that the engine changes itself, event by event.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simsched.match.state.availability import Availability
 from simsched.schedule.maintenance import Calendar
+from simsched.schedule.policies.registry import naming_policy
+from simsched.schedule.predictors.predictions import predictions_of
 from simsched.schedule.profiles.plan import Plan
-from simsched.simulation.environment import EARLY_END, END, LAST, PASS, SUBMISSION, WAKE, FutureEvents
-from simsched.simulation.jobs.expected_ends import expected_ends
+from simsched.simulation.environment import (
+    EARLY_END,
+    END,
+    LAST,
+    PASS,
+    SUBMISSION,
+    WAKE,
+    FutureEvent,
+    FutureEvents,
+)
 from simsched.simulation.jobs.lifecycle import ARRIVED, ENDED, STARTED, JobState, step
 from simsched.simulation.listeners import ORDER, Heard, Listener, Way
 from simsched.simulation.queue_groups import QueueGroups
 from simsched.simulation.record.recorder import CANCELED, COMPLETED, TIMEOUT
-from simsched.simulation.run_progress import NEVER, RunProgress
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from simpy import Environment
 
     from simsched.graph.index.index import Index
+    from simsched.match.state.selection import Selection
     from simsched.schedule.maintenance import Closure
     from simsched.schedule.pass_context import Start
-    from simsched.simulation.admission import Admission
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.recorder import Recorder
 
-#: Passes between two reports of progress.
-REPORT_EVERY = 512
+
+NEVER = float("inf")
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """How far a run has come.
+
+    Attributes
+    ----------
+    states : the state of each job (RFC 21), by job number.
+    ends : running job → when it will end (seconds).
+    submitted : how many jobs were submitted; the number of the next one.
+    done : how many jobs have ended or will never start.
+    passes : how many scheduling passes there were.
+    timers : how many times to come jobs wait for.
+    requeues : job → how often it was requeued.
+    due : the present instant, if an event for the pass at its end is entered; otherwise None.
+    wake : when the next pass for the start of a reservation is entered (seconds).
+    """
+
+    states: list[JobState]
+    ends: dict[int, float] = field(default_factory=dict)
+    submitted: int = 0
+    done: int = 0
+    passes: int = 0
+    timers: int = 0
+    requeues: dict[int, int] = field(default_factory=dict)
+    due: float | None = None
+    wake: float = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class EngineState:
+    """The state of a run between two events.
+
+    Attributes
+    ----------
+    now : the time of the run (seconds).
+    progress : the engine's own state; states only of jobs that were submitted.
+    claims : (job, expected end, selection) of each job that holds resources, in order of their starts.
+    down : ordinals of the targets that are down.
+    events : the events to come, in their order.
+    generators : name → the state of a generator of random numbers.
+    queues, recorder : the states of these parts.
+    parts : name → state of each feature, such as disruption.
+    """
+
+    now: float
+    progress: RunProgress
+    claims: list[tuple[int, float, Selection]]
+    down: list[int]
+    events: list[FutureEvent]
+    generators: dict[str, Any]
+    queues: Any
+    recorder: Any
+    parts: dict[str, Any]
+
+
+def capture(engine: Engine) -> EngineState:
+    """Return the state of an engine; it shares its values with the engine, which must not run meanwhile."""
+    progress, plan = engine.progress, engine.plan
+    return EngineState(
+        now=engine.now,
+        progress=replace(progress, states=progress.states[: progress.submitted]),
+        claims=plan.claims(),
+        down=[] if plan.all_up else np.flatnonzero(~plan.available.up).tolist(),
+        events=list(engine.future.pending()),
+        generators={name: rng.bit_generator.state for name, rng in engine.generators.items()},
+        queues=engine.queues.state(),
+        recorder=engine.recorder.state(progress.submitted),
+        parts={name: found for name, part in engine.parts.items() if (found := part.state()) is not None},
+    )
+
+
+def restore(engine: Engine, state: EngineState) -> None:
+    """Put a fresh engine of the same inputs and configuration into a state.
+
+    Raises
+    ------
+    LookupError, TypeError, ValueError, AttributeError
+        If it is not a state of such an engine.
+    """
+    states = [JobState(code) for code in state.progress.states]
+    later = engine.progress.states[len(states) :]
+    engine.progress = replace(state.progress, states=states + later)
+    for name, rng in engine.generators.items():
+        rng.bit_generator.state = state.generators[name]
+    for job, end, selection in state.claims:
+        engine.plan.claim(job, selection, end)
+    _restore_status(engine.plan, state.down)
+    engine.queues.restore(state.queues)
+    for name, part in engine.parts.items():
+        part.restore(state.parts.get(name))
+    engine.recorder.restore(state.recorder)
+    engine.future.restore(state.now, [FutureEvent(*event) for event in state.events])
+
+
+def _restore_status(plan: Plan, targets: Sequence[int]) -> None:
+    """Mark which targets are down: after the claims, since a drained target may still be in use."""
+    up = plan.available.up
+    down = np.zeros_like(up)
+    down[targets] = True
+    for status, changing in ((False, down & up), (True, ~down & ~up)):
+        if changing.any():
+            plan.set_status(np.flatnonzero(changing), up=status)
+    plan.recount()
 
 
 class Engine:
@@ -56,9 +178,8 @@ class Engine:
     on : the methods of the features that hear of each event.
     suspended : job → the seconds for which its present attempt was suspended.
     generators : name → generator of random numbers, so that each kind of choice has its own.
-    expected : predicted ends and their corrections; None: plans go by the limits of jobs.
-    on_report : called with the engine every few hundred passes.
-    stop : once set, the run ends after the current pass; `stopped` is then true.
+    predictions : the predicted run times; None: plans go by the limits of jobs.
+    stopped : whether the run was ended before its end.
     """
 
     def __init__(
@@ -68,7 +189,6 @@ class Engine:
         config: RunConfig,
         recorder: Recorder,
         *,
-        admission: Admission | None = None,
         closures: Sequence[Closure] = (),
         env: Environment | None = None,
     ) -> None:
@@ -81,21 +201,15 @@ class Engine:
         self.parts: dict[str, Listener] = {}
         self.on = Heard()
         self.suspended: dict[int, float] = {}
-        self.expected = expected_ends(self)
-        predictions = None if self.expected is None else self.expected.predictions
+        self.predictions = predictions_of(config.predictor, prepared.table, prepared.runtimes)
         calendar, rng = Calendar(closures), np.random.default_rng(config.seed)
-        self.queues: QueueGroups = QueueGroups(
-            prepared, self.plan, config, calendar, rng, admission, predictions
-        )
-        self.progress = RunProgress([JobState.NEW] * len(prepared.submits))
-        self.on_report: Callable[[Engine], None] | None = None
-        self.stop: threading.Event | None = None
+        self.queues: QueueGroups = QueueGroups(prepared, self.plan, config, calendar, rng, self.predictions)
+        self.progress = RunProgress([])
+        self.take_place(0)
         self.stopped = False
         self._each_event = config.passes == "event"
         # pyss releases the due jobs, then takes submissions, then early ends; CQSim takes all ends first.
         self._early_last = self._each_event and config.candidates == "requested"
-        if self.expected is not None:
-            self.add("expected", self.expected)
         handle = self.future.handle
         handle("submission", self.take_in)
         handle("end", self._on_end)
@@ -105,19 +219,34 @@ class Engine:
         handle("until", self._on_until)
 
     def add(self, name: str, part: Listener) -> None:
-        """Give the run a feature, which hears of the events from now on."""
+        """Give the run a feature, which hears of all its jobs, and of the events from now on."""
         self.parts[name] = part
+        part.joined(0, self.prepared.jobs)
         assert name in ORDER, name
         self.on.bind(self.parts[one] for one in ORDER if one in self.parts)
 
+    def take_place(self, first: int) -> None:
+        """Make place for the jobs that were prepared, from the number `first` on."""
+        jobs = self.prepared.jobs[first:]
+        self.recorder.extend(jobs)
+        self.progress.states += [JobState.NEW] * len(jobs)
+        for hear in self.on.joined:
+            hear(first, jobs)
+
     def run(self, until: float | None = None) -> bool:
-        """Run until nothing more can happen, or `stop` is set; return whether it came to its end.
+        """Run until nothing more can happen, or `end_early`; return whether it came to its end.
 
         With `until` the end is that time, everything that happens at it included.
         """
-        self.start(until)
-        self.future.run()
+        with naming_policy(self.config.queue_policy):
+            self.start(until)
+            self.future.run()
         return not self.stopped
+
+    def end_early(self) -> None:
+        """End the run once the present event is handled."""
+        self.stopped = True
+        self.future.close()
 
     def start(self, until: float | None = None) -> None:
         """Enter the first events, for a program that runs the environment itself.
@@ -393,9 +522,7 @@ class Engine:
         if begun and on.repeats and any(repeats() for repeats in on.repeats):
             self._pass(now)
         else:
-            progress.passes = passes = progress.passes + 1
-            if passes % REPORT_EVERY == 1 or (self.stop is not None and self.stop.is_set()):
-                self._report()
+            progress.passes += 1
         for hear in on.passed:
             hear(now)
 
@@ -449,11 +576,3 @@ class Engine:
         """End the run: the last pass of this instant, and all that it led to at once, are over."""
         self.recorder.tick(self.future.now, self.plan, self.queued, self.queues.queued_cores)
         self.future.close()
-
-    def _report(self) -> None:
-        """Report progress, and end the run if it is to stop."""
-        if self.on_report is not None:
-            self.on_report(self)
-        if self.stop is not None and self.stop.is_set():
-            self.stopped = True
-            self.future.close()

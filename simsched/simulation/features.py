@@ -1,98 +1,214 @@
-"""`add_features`: gives an engine the features that its configuration and its jobs need."""
+"""`add_features`: gives an engine the features that its configuration and its jobs need.
+
+`Epilogs`: the targets of a job that ended clean up before they are free again.
+
+`ExpectedEnds`: the predicted ends of running jobs as events, where short predictions are corrected.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import ceil, floor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.policies.policy import find_policy
-from simsched.simulation.jobs.conditions import Dependencies
-from simsched.simulation.jobs.epilogs import Epilogs
-from simsched.simulation.jobs.lifecycle import ENDED
-from simsched.simulation.listeners import Listener
+from simsched.simulation.environment import EARLY_END, END, SUBMISSION
+from simsched.simulation.jobs.lifecycle import ENDED, JobState, step
+from simsched.simulation.listeners import Listener, Way
 from simsched.simulation.outages.disruption import Disruption, refuse_endless_failures
 from simsched.simulation.preemption.job_attempts import JobAttempts
 from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.queue_hours import QueueHours
+from simsched.simulation.record.recorder import CANCELED, FAILED
 from simsched.simulation.reservations.reservation_book import ReservationBook
 from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import threading
+    from collections.abc import Callable, Iterable, Sequence
 
-    from simsched.graph.index.index import Index
+    import numpy.typing as npt
+
     from simsched.schedule.maintenance import Closure
-    from simsched.simulation.admission import Admission
+    from simsched.schedule.predictors.predictions import Predictions
     from simsched.simulation.engine import Engine
-    from simsched.simulation.jobs.conditions import Conditions
+    from simsched.simulation.jobs.conditions import Conditions, Met
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.event_log import EventLog
     from simsched.workload.job import Job
 
 
-def add_features(
-    engine: Engine,
-    index: Index,
-    jobs: Sequence[Job],
-    *,
-    admission: Admission | None,
-    closures: Sequence[Closure],
-    conditions: Conditions,
-    open_: bool = False,
-) -> None:
+class ExpectedEnds(Listener):
+    """Follows the jobs of a run for its predictor.
+
+    Attributes
+    ----------
+    predictions : the predicted run times, and the table of jobs by which plans are made.
+    """
+
+    def __init__(self, engine: Engine, predictions: Predictions) -> None:
+        self.predictions = predictions
+        self._engine = engine
+        engine.future.handle("overrun", self._on_overrun)
+
+    def runs(self, job: int, now: float) -> None:
+        """Enter the predicted end of a job that runs now as an event, if the job will run beyond it."""
+        self.enter(job)
+
+    def resumed(self, job: int, now: float) -> None:
+        """Enter the predicted end of a job that goes on."""
+        self.enter(job)
+
+    def enter(self, job: int) -> None:
+        """Enter the predicted end of a running job as an event, if the job will run beyond it."""
+        engine = self._engine
+        expected = engine.plan.expected_end(job)
+        if expected < engine.progress.ends[job]:
+            # After the ends of this instant, so that a job that ends as predicted is not corrected.
+            engine.future.at(expected, EARLY_END, "overrun", job)
+
+    def released(self, job: int, now: float, way: Way) -> None:
+        """Note that a job does not run any more; learn from it if it ended by itself or at its limit."""
+        if way is Way.END:
+            self.predictions.learn(job, now - self._engine.began(job))
+        else:
+            self.predictions.forget(job)
+
+    def state(self) -> Any:
+        """Return the state of the predictions."""
+        return self.predictions.state()
+
+    def restore(self, state: Any) -> None:
+        """Take over the state of equal predictions."""
+        self.predictions.restore(state)
+
+    def _on_overrun(self, job: int) -> None:
+        """Correct the prediction of a job that is still running, and plan again."""
+        engine = self._engine
+        # An event of a job that was interrupted, suspended or requeued stays in the list.
+        if job not in engine.progress.ends or engine.plan.until.get(job) != engine.now:
+            return
+        seconds = self.predictions.correct(job)
+        if seconds is None:
+            return  # it runs beyond its limit
+        engine.plan.move_end(job, engine.began(job) + seconds)
+        engine.queues.expect_later()
+        self.enter(job)
+        engine.settle()
+
+
+class Epilogs(Listener):
+    """Each target takes its time; a job keeps those that are not done yet."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rng = engine.generators["epilogs"] = np.random.default_rng([engine.config.seed, 2])
+        engine.future.handle("clean", self._on_clean)
+
+    def keeps(self, job: int, now: float, result: int) -> bool:
+        """Let each target of a job that ended clean up, unless the job failed or has none."""
+        engine = self._engine
+        listed = engine.plan.held[job].listed
+        if result == FAILED or not len(listed):
+            return False
+        states = engine.progress.states
+        states[job] = step(states[job], "finish")
+        targets = np.sort(listed)
+        seconds = draw_epilogs(self._rng, engine.config.epilog, len(targets))
+        for wait in np.unique(seconds).tolist():
+            engine.future.at(now + wait, END, "clean", (job, targets[seconds == wait]))
+        return True
+
+    def _on_clean(self, done: tuple[int, Any]) -> None:
+        """Release the shard of the targets that are done."""
+        engine, (job, targets) = self._engine, done
+        now = engine.now
+        shard = engine.plan.release_part(job, targets)
+        engine.queues.touch(released=True)
+        last = job not in engine.plan.held
+        engine.recorder.shard(job, now, shard, last=last)
+        if last:
+            engine.progress.states[job] = ENDED
+        for hear in engine.on.cleaned:
+            hear(job, now, last=last)
+        engine.settle()
+        for hear in engine.on.changed:
+            hear(job)
+
+
+def draw_epilogs(rng: np.random.Generator, bounds: tuple[float, float], count: int) -> npt.NDArray[Any]:
+    """Return the seconds that each of `count` targets takes: one time for all, or whole seconds drawn."""
+    least, most = bounds
+    if least == most:
+        return np.full(count, int(least) if least == int(least) else least)
+    return rng.integers(ceil(least), floor(most), size=count, endpoint=True)
+
+
+REPORT_EVERY = 512
+"""Passes between two reports of progress."""
+
+
+def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) -> None:
     """Give an engine its features; an `open_` engine may get jobs and outages later."""
-    config = engine.config
+    config, prepared = engine.config, engine.prepared
     if engine.recorder.events is not None:
         engine.add("eventlog", LoggedEvents(engine, engine.recorder.events))
     if config.epilog[1]:
         engine.add("epilogs", Epilogs(engine))
-    if conditions.conditional:
-        engine.add("dependencies", Dependencies(engine, conditions))
-    if config.limits or (not config.plays_log and has_array_limits(jobs)):
-        add_limits(engine, index, jobs, admission)
+    if engine.predictions is not None:
+        engine.add("expected", ExpectedEnds(engine, engine.predictions))
+    add_features_of_jobs(engine, prepared.jobs)
     attempts = None
     if config.preemption is not None or config.job_checkpoints is not None:
-        attempts = JobAttempts(engine, jobs)
+        attempts = JobAttempts(engine)
         engine.add("attempts", attempts)
-    disruption = _add_disruption(engine, index, open_=open_)
+    disruption = _add_disruption(engine, open_=open_)
+    of = [] if prepared.admission is None else prepared.admission.of
     if config.queues is not None:
         QueueHours(engine, config.queues).schedule()
-    if admission is not None and config.preemption is None:
-        preemption = Preemption(engine, admission.jobs, admission.of)
-        if preemption or open_:
-            engine.add("preemption", preemption)
+        if config.preemption is None and any(queue.preempts for queue in config.queues.queues.values()):
+            engine.add("preemption", Preemption(engine, of))
     book = None
     if config.reservations:
-        book = ReservationBook(engine, config.reservations, closures, jobs)
+        book = ReservationBook(engine, config.reservations, closures)
         engine.add("reservations", book)
     if config.preemption is not None and attempts is not None:
         from simsched.simulation.preemption.suspension import Suspension
         from simsched.simulation.preemption.victims import Victims
 
-        of = [] if admission is None else admission.of
         suspension = None
         if config.suspends:
             assert disruption is not None
             suspension = Suspension(engine, disruption, book)
-        engine.add("victims", Victims(engine, attempts, config.preemption, jobs, of, suspension))
+        engine.add("victims", Victims(engine, attempts, config.preemption, of, suspension))
 
 
-def add_limits(engine: Engine, index: Index, jobs: Sequence[Job], admission: Admission | None) -> None:
-    """Give an engine limits: those of its configuration, and those of job arrays on their tasks at a time."""
-    from simsched.simulation.limits.limit_keeper import LimitKeeper
-    from simsched.simulation.limits.limited_jobs import LimitedJobs
+def add_features_of_jobs(engine: Engine, jobs: Sequence[Job]) -> None:
+    """Give an engine the features that it needs since it has these jobs: dependencies and limits.
 
-    config = engine.config
-    groups = None if admission is None else admission.groups
-    whole = find_policy(config.match_policy).whole_nodes
-    limited = LimitedJobs(config.limits, engine.prepared, index, groups, jobs, whole=whole)
-    engine.add("limits", LimitKeeper(engine, limited))
+    Limits are those of its configuration, and those of job arrays on their tasks at a time.
+    """
+    config, prepared = engine.config, engine.prepared
+    if prepared.conditions.conditional and "dependencies" not in engine.parts:
+        recorder = engine.recorder
+        prepared.conditions.catch_up(recorder.start, recorder.end, recorder.result)
+        engine.add("dependencies", Dependencies(engine, prepared.conditions))
+    if "limits" not in engine.parts and (config.limits or (not config.plays_log and has_array_limits(jobs))):
+        from simsched.simulation.limits.limit_keeper import LimitedJobs, LimitKeeper
+
+        groups = None if prepared.admission is None else prepared.admission.groups
+        whole, index = find_policy(config.match_policy).whole_nodes, engine.plan.index
+        engine.add(
+            "limits", LimitKeeper(engine, LimitedJobs(config.limits, prepared, index, groups, whole=whole))
+        )
 
 
-def _add_disruption(engine: Engine, index: Index, *, open_: bool) -> Disruption | None:
+def _add_disruption(engine: Engine, *, open_: bool) -> Disruption | None:
     """Give an engine outages and random failures, where there are any or may be any later."""
-    config, submits = engine.config, engine.prepared.submits
+    config, submits, index = engine.config, engine.prepared.submits, engine.plan.index
     begin = submits[0] if submits else 0
     if config.failures is not None and submits:
         refuse_endless_failures(config.failures, len(index), begin, _horizon(engine.prepared, config))
@@ -167,3 +283,95 @@ class LoggedEvents(Listener):
     def cleaned(self, job: int, now: float, *, last: bool) -> None:
         """Note that targets of a job are free again."""
         self._note(job, now, "release", *(("free", "clean") if last else ()))
+
+
+class Dependencies(Listener):
+    """The conditions of the jobs of a run; they are asked when jobs are submitted, start and end."""
+
+    def __init__(self, engine: Engine, conditions: Conditions) -> None:
+        self._engine, self._conditions = engine, conditions
+        engine.future.handle("timer", self._on_timer)
+        engine.future.handle("started", self._on_started)
+        engine.future.handle("withdrawn", self._on_withdrawn)
+
+    def may_queue(self, job: int, now: float) -> bool:
+        """Whether a job waits for nothing but resources; otherwise it waits, or is given up."""
+        self._meet(self._conditions.take_broken(), now)
+        met = self._conditions.arrive(job, now)
+        self._enter_timers()
+        if met is None or met.reason is None:
+            return met is not None
+        self._meet((met,), now)
+        return False
+
+    def runs(self, job: int, now: float) -> None:
+        """Enter an event if others wait for this start: they do not start in the pass of it."""
+        if self._conditions.start(job, now):
+            self._engine.future.at(now, SUBMISSION, "started", job)
+
+    def occupied(self, job: int, end: float | None) -> None:
+        """Note that a job runs from the beginning."""
+        self._conditions.start(job, self._engine.now)
+
+    def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
+        """Release the jobs that waited for this end."""
+        if result == CANCELED:
+            self._conditions.forget(job)
+        self._meet(self._conditions.ended(job, now, result), now)
+        self._enter_timers()
+
+    def _on_started(self, job: int) -> None:
+        self._meet(self._conditions.started(job, self._engine.now), self._engine.now)
+        self._enter_timers()
+        self._engine.settle()
+
+    def _on_withdrawn(self, names: list[str]) -> None:
+        self._meet(self._conditions.withdrawn(names, self._engine.now), self._engine.now)
+        self._enter_timers()
+        self._engine.settle()
+
+    def _on_timer(self, job: int) -> None:
+        self._engine.progress.timers -= 1
+        self._meet(self._conditions.elapsed(job), self._engine.now)
+        self._engine.settle()
+
+    def _meet(self, met: Iterable[Met], now: float) -> None:
+        """Queue jobs whose dependencies are met, and end those whose dependencies never will be."""
+        engine = self._engine
+        for job, reason in met:
+            if engine.progress.states[job] is not JobState.DEPEND:
+                continue
+            if reason is None:
+                engine.make_eligible(job, now)
+            else:
+                engine.give_up(job, now, FAILED, reason)
+
+    def _enter_timers(self) -> None:
+        for time, job in self._conditions.take_timers():
+            self._engine.progress.timers += 1
+            self._engine.future.at(time, SUBMISSION, "timer", job)
+
+    def state(self) -> dict[str, Any]:
+        """Return the jobs that started or ended, and the open conditions."""
+        return self._conditions.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the state of equal conditions."""
+        self._conditions.restore(state)
+
+
+class Reports(Listener):
+    """Reports the progress of a run every few hundred passes, and ends it once it is to stop."""
+
+    def __init__(
+        self, engine: Engine, report: Callable[[Engine], None] | None, stop: threading.Event | None = None
+    ) -> None:
+        self._engine, self.report, self._stop = engine, report, stop
+
+    def passed(self, now: float) -> None:
+        """Report, and end the run after this pass if it is to stop."""
+        stops = self._stop is not None and self._stop.is_set()
+        if self.report is not None and (stops or self._engine.progress.passes % REPORT_EVERY == 1):
+            self.report(self._engine)
+        if stops or (self._stop is not None and self._stop.is_set()):  # the report may have set it
+            self._engine.end_early()

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
     from simsched.simulation.queue_groups import QueueGroup
-    from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
 ORDER = (
@@ -38,6 +37,7 @@ ORDER = (
     "reservations",
     "nodes",
     "watch",
+    "reports",
 )
 """The names of the features of runs, in the order in which they hear of an event."""
 
@@ -53,13 +53,13 @@ class Way(Enum):
 class Listener:
     """The events of a run, in the order of a job's life, and the questions of the engine."""
 
-    # -- jobs that come (in an open run) ----------------------------------------------------------
+    # -- jobs that come ---------------------------------------------------------------------------
 
     def offered(self, job: Job) -> None:
         """A program hands in a job; a feature that cannot take it raises its error."""
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """A job got its number; `job` is the job in its queue."""
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Jobs got their numbers, from `first` on; a feature hears of those before it when it is added."""
 
     def numbered(self, ticket: int, number: int) -> None:
         """The job with a ticket arrived and got its number."""

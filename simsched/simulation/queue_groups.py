@@ -1,30 +1,95 @@
-"""`QueueGroups`: the jobs that wait for resources in a run, by groups of queues."""
+"""`QueueGroups`: the jobs that wait for resources in a run, by groups of queues.
+
+The memory of queue policies and job orders: their attributes, as `copy` and `pickle` see them.
+
+A policy of another package needs no method of its own: `__getstate__` of Python's copy protocol
+gives its attributes, and it may define `__getstate__` and `__setstate__` to keep fewer.
+"""
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
 from simsched.schedule.orders.order import job_order
+from simsched.schedule.orders.ranking import Order
 from simsched.schedule.pass_context import PassContext, StartLimits
 from simsched.schedule.policies.registry import queue_policy
 from simsched.schedule.queue import WaitingQueue
-from simsched.simulation.memory import memory_of, recall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import numpy as np
-
-    from simsched.schedule.job_table import JobTable
     from simsched.schedule.maintenance import Calendar
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.schedule.predictors.predictions import Predictions
     from simsched.schedule.profiles.plan import Plan
-    from simsched.simulation.admission import Admission
-    from simsched.simulation.jobs.prepare import Prepared
+    from simsched.simulation.jobs.prepare import Joined, Prepared
     from simsched.simulation.options.run_config import RunConfig
+
+
+def memory_of(value: Any, fresh: Any) -> dict[str, dict[str, Any]]:
+    """Return class name → the attributes in which a policy or an order differs from a fresh one.
+
+    Only differences are kept, because options and helpers of a policy need not be writable.  The
+    memory of a policy inside another one is a memory in turn.
+    """
+    if isinstance(value, Order):  # a function and its name
+        return {}
+    known = attributes_of(fresh)
+    found = {}
+    for name, item in attributes_of(value).items():
+        same = known.get(name)
+        if _is_policy(item):
+            found[name] = memory_of(item, same)
+        elif not isinstance(item, Order) and not _equal(item, same):
+            found[name] = item
+    return {type(value).__qualname__: found}
+
+
+def recall(value: Any, memory: dict[str, dict[str, Any]]) -> None:
+    """Give a fresh policy or order the memory of an equal one.
+
+    Raises
+    ------
+    LookupError
+        If it is the memory of another class.
+    """
+    if not memory:
+        return
+    attributes = memory[type(value).__qualname__]
+    known = attributes_of(value)
+    for name in [name for name in attributes if _is_policy(known.get(name))]:
+        recall(known[name], attributes.pop(name))
+    if hasattr(value, "__setstate__"):
+        value.__setstate__(attributes)
+        return
+    for name, item in attributes.items():
+        setattr(value, name, item)
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object, those in slots too."""
+    if is_dataclass(value):
+        return {item.name: getattr(value, item.name) for item in fields(value)}
+    state = value.__getstate__()
+    slots: dict[str, Any] = {}
+    if isinstance(state, tuple):
+        state, slots = state
+    return {**(state or {}), **slots}
+
+
+def _is_policy(value: Any) -> bool:
+    return callable(getattr(value, "run_pass", None))
+
+
+def _equal(item: Any, same: Any) -> bool:
+    """Whether two values are surely equal; arrays are not compared and are always written."""
+    return not isinstance(item, np.ndarray) and type(same) is type(item) and bool(same == item)
 
 
 class QueueGroup(NamedTuple):
@@ -73,7 +138,6 @@ class QueueGroups:
         config: RunConfig,
         calendar: Calendar,
         rng: np.random.Generator,
-        admission: Admission | None,
         predictions: Predictions | None = None,
     ) -> None:
         self._prepared = prepared
@@ -86,11 +150,11 @@ class QueueGroups:
         self.barred = 0
         self.magnets: dict[int, Callable[[int], bool]] = {}
         self.taken: dict[int, int] = {}
-        self.admission = admission if admission is not None and admission.group_count else None
+        self.admission = admission = prepared.admission
         self.groups: list[QueueGroup] = []
         self.priority = None if prepared.priority is None else Multifactor(prepared.priority, prepared.table)
         """The order ``multifactor``, which all groups share; None under any other order."""
-        for _ in range(admission.group_count if admission else 1):
+        for _ in range(1 if admission is None else admission.group_count):
             queue = WaitingQueue(prepared.table, self.priority or job_order(config.order))
             context = PassContext(planned, plan, queue, config.match_policy, rng, calendar)
             policy = queue_policy(config.queue_policy, config.queue_options)
@@ -199,24 +263,29 @@ class QueueGroups:
         else:
             self.limits.add(job, group)
 
-    def enroll(self, job: int, table: JobTable, accounts: tuple[int, int]) -> None:
-        """Give a job that the table got a place in the orders; before it there were `accounts` accounts."""
+    def enroll(self, joined: Joined, accounts: tuple[int, int]) -> None:
+        """Give jobs that the table got a place in the orders; before them there were `accounts` accounts."""
+        table, first = self._prepared.table, joined.first
+        if self.admission is not None and self.admission.group_count < len(self.groups):
+            self._merge()
+        if self.priority is not None and joined.priority is not None:
+            self.priority.enroll(first, table.submits[first : len(table)], joined.priority)
         for group in self.groups:
-            group.queue.enroll(job)
+            for job in range(first, len(table)):
+                group.queue.enroll(job)
         if table.accounts != accounts:
             for order in self.shares:
                 if isinstance(order, FairShare):  # an open simulation refuses the other
                     order.enlarge(table)
 
-    def merge(self) -> None:
+    def _merge(self) -> None:
         """Put the jobs of all queues into one group, because a job that is in no queue may run anywhere."""
         assert self.admission is not None
-        ordinary = self.admission.ordinary
+        ordinary = len(self.groups) - self.admission.group_count + self.admission.ordinary
         first, *others = self.groups[:ordinary]
         for group in others:
             for job in sorted(group.queue):
                 first.queue.add(job)
-        self.admission.merge()
         self.groups = [first, *self.groups[ordinary:]]
         self.shares = self.shares[:1]
         self.touch(released=True)

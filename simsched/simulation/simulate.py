@@ -13,14 +13,12 @@ from simsched.errors import ConfigError
 from simsched.garbage import collector_paused
 from simsched.match.policies.policy import CandidateOrder, MatchPolicy, find_policy
 from simsched.plugins.plugin_errors import name_of
-from simsched.schedule.policies.registry import naming_policy
 from simsched.simulation.admission import admission_to
 from simsched.simulation.engine import Engine
-from simsched.simulation.features import add_features
-from simsched.simulation.jobs.conditions import Conditions
-from simsched.simulation.jobs.prepare import counts_suffice, prepare
-from simsched.simulation.jobs.unplayable import refuse_odd_jobs
-from simsched.simulation.licences.licence_pools import with_licences, with_requests
+from simsched.simulation.environment import FIRST
+from simsched.simulation.features import Reports, add_features
+from simsched.simulation.jobs.prepare import Prepared, refuse_odd_jobs
+from simsched.simulation.licences.licence_pools import with_licences
 from simsched.simulation.options.dated_times import span_of, time_of_run
 from simsched.simulation.options.run_config import make_config
 from simsched.simulation.outages.disruption import closures_of
@@ -29,9 +27,9 @@ from simsched.simulation.record.allocation_log import AllocationLog
 from simsched.simulation.record.event_log import EventLog
 from simsched.simulation.record.file_digests import digest_of
 from simsched.simulation.record.job_columns import counts_of, job_columns
+from simsched.simulation.record.later_timeline import forget_units
 from simsched.simulation.record.recorder import Recorder
 from simsched.simulation.record.run_directory import RUN_FORMAT, RunResult
-from simsched.simulation.unread_units import forget_units
 
 if TYPE_CHECKING:
     import threading
@@ -42,11 +40,9 @@ if TYPE_CHECKING:
 
     from simsched.formats.rfc.clock import DateText
     from simsched.graph.cluster import Cluster
-    from simsched.graph.index.index import Index
     from simsched.schedule.pass_context import QueuePolicy
-    from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
-    from simsched.workload.job import Job, Workload
+    from simsched.workload.job import Workload
 
 
 def simulate(
@@ -103,16 +99,14 @@ def simulate(
         if not checkpoints and resume is None:
             forget_units(engine, watched=progress is not None)
         _refuse_times(workload, until, measure_from)
-        engine.on_report, engine.stop = progress, stop
+        if progress is not None or stop is not None:
+            engine.add("reports", Reports(engine, progress, stop))
         files = session.describe_inputs(inputs)
         if checkpoints or resume is not None:
-            identity = identity_of(cluster, workload, config, files)
-            _enter(engine, workload, identity, checkpoints or {}, resume, until)
+            _enter(engine, (cluster, config, workload, files), checkpoints or {}, resume, until)
         if begun is not None:
             begun(engine)
-        with naming_policy(config.queue_policy):
-            times = {"complete": engine.run(until), "until": until, "from": measure_from}
-        return session.records(times)
+        return session.records({"complete": engine.run(until), "until": until, "from": measure_from})
 
 
 def _times(
@@ -178,8 +172,17 @@ class RunSession:
         for columns in on.columns:
             jobs.update(columns(jobs))
         described = _description(config, self.files, self.cluster, workload, self.engine.now)
-        meta = {**_identity(), **times, **described, "counts": counts_of(jobs)}
-        meta.update(_speed(self._began, self.engine.done))
+        now, seconds = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter() - self._began
+        meta = {
+            "simsched": version(),
+            "format": RUN_FORMAT,
+            "created": now,
+            **times,
+            **described,
+            "counts": counts_of(jobs),
+            "wall_seconds": round(seconds, 3),
+            "jobs_per_second": round(self.engine.done / max(seconds, 1e-9), 1),
+        }
         for facts in on.described:
             meta.update(facts())
         if prepared.recorded is not None:
@@ -223,64 +226,56 @@ def engine_of(
     sink: BinaryIO | None = None,
     counted: bool = True,
     env: Environment | None = None,
-    arriving: list[Job] | None = None,
+    open_: bool = False,
 ) -> tuple[Engine, Prepared, Workload]:
     """Prepare the jobs, and return an engine with all the parts that this configuration needs.
 
-    Unless `counted`, the matcher decides each match, even where counts alone could.  `arriving` is the list
-    of the jobs of an open run, which are added to it as they arrive.
+    Unless `counted`, the matcher decides each match, even where counts alone could.  To an `open_` run jobs
+    are added as they arrive.
     """
     config.refuse_contradictions()
     cluster = with_licences(cluster, config.licenses)
     index = cluster.index
     config = config.on_clock(workload.clock).on_machine(index)
     refuse_odd_jobs(workload.jobs)
-    admission = admission_to(config, index, workload.jobs)
-    if config.queues is not None and admission is not None:
-        workload = replace(workload, jobs=tuple(admission.jobs))
-    jobs = workload.jobs if arriving is None else arriving
-    conditions = Conditions(jobs, honour_think_times=config.think_times == "honour")
-    closures = closures_of(config.outages, index)
-    requested, never = with_requests(jobs, config.licenses)
-    prepared = prepare(
-        requested,
-        index,
-        config,
-        admission=admission,
-        dependent=conditions.conditional,
-        counts_decide=counted and counts_suffice(config),
-        never=never,
-    )
-    ids = [job.id for job in jobs]
-    log = _log_of(workload, prepared, index, config, sink, ids) if allocations else None
+    prepared = Prepared(index, config, admission_to(config, index), counts_decide=counted)
+    prepared.extend(workload.jobs)
+    if config.queues is not None:
+        workload = replace(workload, jobs=tuple(prepared.jobs))
+    ids: list[int | str] = []
+    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
+    log = AllocationLog(ids, prepared.table.durations, index, policies, sink) if allocations else None
     recorder = Recorder(ids, pools_of(cluster), log, EventLog(ids) if eventlog else None)
-    engine = Engine(prepared, index, config, recorder, admission=admission, closures=closures, env=env)
-    open_ = arriving is not None
-    add_features(
-        engine, index, jobs, admission=admission, closures=closures, conditions=conditions, open_=open_
-    )
+    closures = closures_of(config.outages, index)
+    engine = Engine(prepared, index, config, recorder, closures=closures, env=env)
+    add_features(engine, closures, open_=open_)
     return engine, prepared, workload
 
 
 def _enter(
     engine: Engine,
-    workload: Workload,
-    identity: Mapping[str, Any],
+    origin: tuple[Any, ...],
     checkpoints: Mapping[float, str | Path],
     resume: str | Path | None,
     until: float | None,
 ) -> None:
     """Let the engine continue from a checkpoint, and write checkpoints when their times come."""
-    from simsched.simulation.checkpoint.checkpoint import read_checkpoint, restore_run, schedule_checkpoints
+    from simsched.simulation.checkpoint.checkpoint import (
+        identity_of,
+        read_checkpoint,
+        restore_run,
+        write_checkpoint,
+    )
 
-    begin = 0.0
+    begin, identity = 0.0, identity_of(*origin)
     if resume is not None:
         head = read_checkpoint(resume)
         restore_run(engine, head, identity, where=str(resume))
         begin = head.time
-    for at in checkpoints:
+    engine.future.handle("checkpoint", lambda path: write_checkpoint(engine, path, identity))
+    for at, path in checkpoints.items():
         refuse_time(at, begin, until, "a checkpoint")
-    schedule_checkpoints(engine, workload, checkpoints, identity)
+        engine.future.at(at, FIRST, "checkpoint", path)
     if until is not None:
         refuse_time(until, begin, None, "the end of the run")
 
@@ -306,41 +301,6 @@ def refuse_time(time: float, begin: float, end: float | None, what: str) -> None
         raise ConfigError(f"{what} at {time:g} s", expected=f"a time until the end of the run, {end:g} s")
 
 
-def identity_of(
-    cluster: Cluster, workload: Workload, config: RunConfig, files: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
-    """Return what identifies a run in its checkpoints."""
-    from simsched.simulation.record.input_digests import config_digest, jobs_digest, machine_digest
-    from simsched.simulation.record.run_directory import finite
-
-    return {
-        "simsched": version(),
-        "inputs": list(files),
-        "digests": {
-            "cluster": machine_digest(cluster),
-            "workload": jobs_digest(workload.jobs),
-            "config": config_digest(config),
-        },
-        "config": finite(config.to_dict()),
-    }
-
-
-def _log_of(
-    workload: Workload,
-    prepared: Prepared,
-    index: Index,
-    config: RunConfig,
-    sink: BinaryIO | None,
-    ids: list[int | str],
-) -> AllocationLog:
-    """Return an empty log of the allocations of these jobs, and of others whose `ids` are added later."""
-    policies = {"policy": name_of(config.match_policy), "queue_policy": name_of(config.queue_policy)}
-    names = [job.queue or "default" for job in workload.jobs]
-    scheduler = {name: {"queue": name, **policies} for name in set(names)}
-    attributes = [scheduler[name] for name in names]
-    return AllocationLog(ids, prepared.table.durations, index, attributes, sink, common=policies)
-
-
 def pools_of(cluster: Cluster) -> tuple[str, ...]:
     """Return the pool types in the timeline, besides the execution targets as ``node``."""
     return tuple(name for name in cluster.index.pool_types if name != "node")
@@ -352,16 +312,6 @@ def totals_of(cluster: Cluster) -> dict[str, int]:
     totals = {"node": len(index)}
     totals.update((name, index.pool_types[name].total) for name in pools_of(cluster))
     return totals
-
-
-def _identity() -> dict[str, Any]:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"simsched": version(), "format": RUN_FORMAT, "created": now}
-
-
-def _speed(began: float, done: int) -> dict[str, float]:
-    seconds = time.perf_counter() - began
-    return {"wall_seconds": round(seconds, 3), "jobs_per_second": round(done / max(seconds, 1e-9), 1)}
 
 
 def _input(role: str, value: Cluster | Workload, files: Mapping[str, str | Path] | None) -> Mapping[str, Any]:

@@ -15,8 +15,7 @@ from simsched.site.log_use import queues_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.simulation.queues import Queue
-    from simsched.simulation.weekly_hours import Window
+    from simsched.simulation.queues import Queue, Window
     from simsched.site.site import Site
 
 

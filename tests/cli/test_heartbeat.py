@@ -39,8 +39,8 @@ def slow(monkeypatch):
 
     def late(engine, *arguments, **options):
         found = run(engine, *arguments, **options)
-        if engine.on_report is not None:
-            engine.on_report(engine)
+        if "reports" in engine.parts:
+            engine.parts["reports"].report(engine)
         time.sleep(0.05)
         return found
 

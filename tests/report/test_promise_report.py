@@ -9,8 +9,7 @@ import pytest
 from simsched.cli import main
 from simsched.report.promise_report import promises_of
 from simsched.report.run_views import load_run
-from simsched.simulation.forecast.reserved_starts import reserved_starts
-from simsched.simulation.forecast.start_times import forecast
+from simsched.simulation.forecast.start_times import forecast, reserved_starts
 from simsched.simulation.simulate import simulate
 from simsched.workload.save import save_workload
 from tests.study.calibration.loglab import machine_and_log

@@ -6,26 +6,22 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from simsched.schedule.job_table import Counting, JobTable
+from simsched.schedule.job_table import Counting, JobTable, NewJobs
 from simsched.schedule.orders.order import ORDERS, job_order
 from simsched.schedule.queue import WaitingQueue
 
 
 def table(submits, durations, sizes, priorities=None, tiers=None):
     n = len(submits)
-    return JobTable(
-        by_kind=[None] * n,
-        kind_sizes=sizes,
-        counting=Counting(None, None, ("core",), np.array([sizes], dtype=np.int64)),
-        kinds=list(range(n)),
-        submits=np.array(submits, dtype=float),
-        durations=list(map(float, durations)),
-        judged=list(map(float, durations)),
-        priorities=np.array(priorities or [16] * n, dtype=np.int64),
-        users=[None] * n,
-        banks=[None] * n,
-        tiers=None if tiers is None else np.array(tiers),
+    made = JobTable(in_queues=tiers is not None)
+    made.by_kind[:], made.kind_sizes[:] = [None] * n, sizes
+    made.recount(Counting(None, None, ("core",), np.array([sizes], dtype=np.int64)))
+    seconds, names = list(map(float, durations)), [None] * n
+    priorities = priorities or [16] * n
+    made.extend(
+        NewJobs([*range(n)], submits, seconds, seconds, priorities, names, names, tiers, tiers and [0] * n)
     )
+    return made
 
 
 JOBS = st.lists(

@@ -12,7 +12,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Counting, JobTable
+from simsched.schedule.job_table import Counting, JobTable, NewJobs
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
@@ -28,18 +28,12 @@ REQUESTS = [compile_request(Jobspec.from_shape(f"slot={n}/core"), INDEX) for n i
 
 def table_of(submits, durations, units, single="core"):
     """Jobs of so many cores each, as the counts see them; with `single` None, as the matcher does."""
-    return JobTable(
-        by_kind=REQUESTS,
-        kind_sizes=[n + 1 for n in range(len(REQUESTS))],
-        counting=Counting(single, None, ("core",), np.array([range(1, len(REQUESTS) + 1)])),
-        kinds=[n - 1 for n in units],
-        submits=np.array(submits, dtype=np.float64),
-        durations=durations,
-        judged=durations,
-        priorities=np.full(len(units), 16),
-        users=[None] * len(units),
-        banks=[None] * len(units),
-    )
+    made = JobTable()
+    made.by_kind[:], made.kind_sizes[:] = REQUESTS, range(1, len(REQUESTS) + 1)
+    made.recount(Counting(single, None, ("core",), np.array([range(1, len(REQUESTS) + 1)])))
+    kinds, names = [n - 1 for n in units], [None] * len(units)
+    made.extend(NewJobs(kinds, submits, durations, durations, [16] * len(units), names, names))
+    return made
 
 
 class World:

@@ -10,8 +10,7 @@ from simsched import Cluster, load_cluster, load_workload, simulate
 from simsched.errors import ConfigError
 from simsched.formats.rfc.clock import Clock, parse_date
 from simsched.simulation.queue_hours import stops_until, windows_of
-from simsched.simulation.queues import Queues
-from simsched.simulation.weekly_hours import WeeklyHours
+from simsched.simulation.queues import Queues, WeeklyHours
 
 HEADER = "; UnixStartTime: 1711785600\n; TimeZoneString: Europe/Berlin\n"  # Saturday 2024-03-30T09:00 there
 CLOCK = Clock(1_711_785_600, "Europe/Berlin")

@@ -11,9 +11,9 @@ import numpy as np
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.named_targets import targets_of_ranks
 from simsched.simulation.limits.limit_counters import LimitCounter, LimitTable, scope_text
+from simsched.simulation.limits.limit_keeper import NAMELESS
 from simsched.simulation.limits.limit_kinds import KINDS, TIME, Amounts
 from simsched.simulation.limits.limit_rules import read_limits
-from simsched.simulation.limits.limited_jobs import NAMELESS
 from simsched.simulation.options.run_config import RECORDED
 from simsched.workload.job import has_array_limits
 

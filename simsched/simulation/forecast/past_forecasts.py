@@ -8,7 +8,7 @@ and the starts are those of the log.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,32 +67,15 @@ class PastForecasts:
 
     def kept(self, rows: npt.NDArray[np.bool_]) -> PastForecasts:
         """Return some of the forecasts."""
-        return PastForecasts(
-            self.times[rows],
-            self.horizons[rows],
-            self.waits[rows],
-            self.started[rows],
-            self.places[rows],
-            self.sizes[rows],
-            self.begin,
-            self.end,
-        )
+        columns = ("times", "horizons", "waits", "started", "places", "sizes")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def known_at(self, time: float) -> PastForecasts:
         """Return the forecasts before a time (s), and the starts up to then."""
         found = self.kept(self.times < time)
         left = time - found.times
         started = found.started & (found.waits <= left)
-        return PastForecasts(
-            found.times,
-            found.horizons,
-            np.minimum(found.waits, left),
-            started,
-            found.places,
-            found.sizes,
-            self.begin,
-            min(self.end, time),
-        )
+        return replace(found, waits=np.minimum(found.waits, left), started=started, end=min(self.end, time))
 
 
 class ForecastSampler:

@@ -22,28 +22,124 @@ A job array as the antecedent means all its tasks: they have started, have ended
 A dependency that can never be met ends the job that has it, with result FAILED and the
 reason; jobs that depend on that one see it end badly.  Jobs in a cycle of dependencies end in the same
 way when they are submitted.
+
+`ArrayProgress`: how many tasks of each job array have started and ended, and how.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.cycles import cyclic_groups
 from simsched.formats.rfc.dependency import AFTERCORR, SINGLETON
-from simsched.simulation.environment import SUBMISSION
-from simsched.simulation.jobs.array_progress import ArrayProgress
-from simsched.simulation.jobs.lifecycle import JobState
-from simsched.simulation.listeners import Listener
-from simsched.simulation.record.recorder import CANCELED, COMPLETED, FAILED, PENDING, RUNNING
+from simsched.simulation.record.recorder import COMPLETED, PENDING, RUNNING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from simsched.formats.rfc.dependency import Dependency
-    from simsched.simulation.engine import Engine
     from simsched.workload.job import Job
+
+
+@dataclass(slots=True)
+class Tasks:
+    """The tasks of one array.
+
+    Attributes
+    ----------
+    jobs : their job numbers; `by_index` has them by their indices.
+    unstarted, unended : how many have not started, or not ended.
+    bad : how many did not end well; `never` is how many of them did not start.
+    """
+
+    jobs: list[int] = field(default_factory=list)
+    by_index: dict[int, int] = field(default_factory=dict)
+    unstarted: int = 0
+    unended: int = 0
+    bad: int = 0
+    never: int = 0
+
+
+class ArrayProgress:
+    """The job arrays of a workload; each has a number below 0, as jobs have numbers from 0 on."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._tasks: list[Tasks] = []
+        self._of: dict[int, int] = {}
+
+    def add(self, number: int, job: Job) -> None:
+        """Add a job, which may be a task of an array."""
+        task = job.array_task
+        if task is None:
+            return
+        array = self._of[number] = self._numbers.setdefault(task.array, -1 - len(self._numbers))
+        if -1 - array == len(self._tasks):
+            self._tasks.append(Tasks())
+            self._names.append(task.array)
+        mine = self.tasks_of(array)
+        mine.jobs.append(number)
+        mine.by_index[task.index] = number
+        mine.unstarted += 1
+        mine.unended += 1
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def number(self, name: str) -> int | None:
+        """Return the number of an array by its id; None if there is none."""
+        return self._numbers.get(name)
+
+    def name(self, array: int) -> str:
+        """Return the id of an array by its number."""
+        return self._names[-1 - array]
+
+    def of(self, job: int) -> int | None:
+        """Return the number of the array of which a job is a task; None if it is none."""
+        return self._of.get(job)
+
+    def tasks_of(self, array: int) -> Tasks:
+        """Return the tasks of an array by its number."""
+        return self._tasks[-1 - array]
+
+    def task(self, name: str, index: int) -> int | None:
+        """Return the job number of a task by the id of its array and its index; None if there is none."""
+        array = self._numbers.get(name)
+        return None if array is None else self.tasks_of(array).by_index.get(index)
+
+    def named_task(self, value: str) -> int | None:
+        """Return the job number of the task that ``ARRAY_INDEX`` names; None if there is none."""
+        array, _, index = value.rpartition("_")
+        return self.task(array, int(index)) if index.isascii() and index.isdigit() else None
+
+    def members(self) -> dict[int, list[int]]:
+        """Return array → its tasks, by their numbers."""
+        return {array: self.tasks_of(array).jobs for array in self._numbers.values()}
+
+    def start(self, job: int) -> int | None:
+        """Note the first start of a job; return its array if that was the last of its tasks to start."""
+        array = self._of.get(job)
+        if array is None:
+            return None
+        mine = self.tasks_of(array)
+        mine.unstarted -= 1
+        return None if mine.unstarted else array
+
+    def end(self, job: int, *, well: bool, ran: bool) -> int | None:
+        """Note the end of a job; return its array if a dependency on all of its tasks may be decided now."""
+        array = self._of.get(job)
+        if array is None:
+            return None
+        mine = self.tasks_of(array)
+        mine.unended -= 1
+        mine.bad += not well
+        mine.never += not ran
+        return array if not mine.unended or not well else None
+
 
 SYMBOLIC = ("string", "fluid")
 THINK = "think-time"
@@ -111,7 +207,7 @@ class Conditions:
     `take_timers` gives the times at which the engine must call `elapsed`.
     """
 
-    def __init__(self, jobs: Sequence[Job], *, honour_think_times: bool) -> None:
+    def __init__(self, *, honour_think_times: bool) -> None:
         self._jobs: list[Job] = []
         self._think = honour_think_times
         self._started: dict[int, float] = {}
@@ -125,38 +221,44 @@ class Conditions:
         self._arrays = ArrayProgress()
         self._producers: dict[tuple[str, str, str], list[int]] = {}
         """(Scheme, scope, value) → the jobs that produce it, in submit order."""
-        self._namesakes = {(job.user, job.name): Namesakes() for job in jobs if _is_singleton(job)}
+        self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
         """(User, name) → all their jobs, if there is a singleton of them."""
         self.conditional: set[int] = set()
         self._cycles: dict[int, str] = {}
         self._broken: list[Met] = []
         """The jobs that wait in a cycle that has closed, until they are taken."""
-        if any(map(self.concern, jobs)):  # most workloads have none, and then nothing need be looked up
-            for job in jobs:
-                self._add(job)
-            self._cycles = self._find_cycles()
+
+    def __len__(self) -> int:
+        return len(self._jobs)
 
     def concern(self, job: Job) -> bool:
         """Whether a job waits for more than resources."""
         return bool(job.dependencies) or (self._think and job.preceding is not None)
 
-    def add(self, job: Job) -> None:
-        """Add a job that arrives during the run; its number is the next one."""
-        number = self._add(job)
-        array = self._arrays.of(number)
-        names = {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
-        waited = [name for name in names if name in self._links]
+    def extend(self, jobs: Sequence[Job]) -> None:
+        """Add the next jobs of the run; all those before them are known."""
+        first = len(self._jobs)
+        new = {(job.user, job.name) for job in jobs if _is_singleton(job)} - self._namesakes.keys()
+        self._namesakes |= {key: Namesakes() for key in new}
+        for number, job in enumerate(self._jobs if new else ()):
+            if (job.user, job.name) in new:
+                self._namesakes[job.user, job.name].add(number)
+        names: dict[str, int] = {}
+        for number, job in enumerate(jobs, first):
+            self._add(number, job)
+            array = self._arrays.of(number)
+            names |= {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
+        waited = self._links.keys() & names.keys()
         for name in waited:
-            self._links.setdefault(names[name], []).extend(self._links.pop(name))
-        if number in self.conditional:
-            named = {link[0] for link in self._links_of(number) if not isinstance(link, str)}
-            if waited or not named.isdisjoint(names.values()):
-                self._cycles = self._find_cycles()
-                self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
+            self._links.setdefault(names[str(name)], []).extend(self._links.pop(name))
+        numbers, mine = set(names.values()), self.conditional.intersection(range(first, len(self._jobs)))
+        named = (link[0] for number in mine for link in self._links_of(number) if not isinstance(link, str))
+        if mine and (waited or not numbers.isdisjoint(named)):
+            self._cycles = self._find_cycles()
+            self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
 
-    def _add(self, job: Job) -> int:
-        """Add a job, and return its number."""
-        number = len(self._jobs)
+    def _add(self, number: int, job: Job) -> None:
+        """Note who a job is, and what it produces."""
         self._jobs.append(job)
         self._number[str(job.id)] = number
         self._arrays.add(number, job)
@@ -165,15 +267,8 @@ class Conditions:
         for dependency in job.dependencies:
             if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
                 self._producers.setdefault(_symbol(dependency, job), []).append(number)
-        key = job.user, job.name
-        if key in self._namesakes:
+        if (key := (job.user, job.name)) in self._namesakes:
             self._namesakes[key].add(number)
-        elif _is_singleton(job):  # the first one, which comes during the run
-            mine = self._namesakes[key] = Namesakes()
-            for earlier, other in enumerate(self._jobs):
-                if (other.user, other.name) == key:
-                    mine.add(earlier)
-        return number
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
@@ -462,78 +557,3 @@ def _symbol(dependency: Dependency, job: Job) -> tuple[str, str, str]:
     """Return the key that symbolic dependencies on the same value share."""
     scope = dependency.params.get("scope", "user")
     return dependency.scheme, "" if scope == "global" else str(job.user), dependency.value
-
-
-class Dependencies(Listener):
-    """The conditions of the jobs of a run; they are asked when jobs are submitted, start and end."""
-
-    def __init__(self, engine: Engine, conditions: Conditions) -> None:
-        self._engine, self._conditions = engine, conditions
-        engine.future.handle("timer", self._on_timer)
-        engine.future.handle("started", self._on_started)
-        engine.future.handle("withdrawn", self._on_withdrawn)
-
-    def may_queue(self, job: int, now: float) -> bool:
-        """Whether a job waits for nothing but resources; otherwise it waits, or is given up."""
-        self._meet(self._conditions.take_broken(), now)
-        met = self._conditions.arrive(job, now)
-        self._enter_timers()
-        if met is None or met.reason is None:
-            return met is not None
-        self._meet((met,), now)
-        return False
-
-    def runs(self, job: int, now: float) -> None:
-        """Enter an event if others wait for this start: they do not start in the pass of it."""
-        if self._conditions.start(job, now):
-            self._engine.future.at(now, SUBMISSION, "started", job)
-
-    def occupied(self, job: int, end: float | None) -> None:
-        """Note that a job runs from the beginning."""
-        self._conditions.start(job, self._engine.now)
-
-    def ended(self, job: int, now: float, result: int, reason: str | None) -> None:
-        """Release the jobs that waited for this end."""
-        if result == CANCELED:
-            self._conditions.forget(job)
-        self._meet(self._conditions.ended(job, now, result), now)
-        self._enter_timers()
-
-    def _on_started(self, job: int) -> None:
-        self._meet(self._conditions.started(job, self._engine.now), self._engine.now)
-        self._enter_timers()
-        self._engine.settle()
-
-    def _on_withdrawn(self, names: list[str]) -> None:
-        self._meet(self._conditions.withdrawn(names, self._engine.now), self._engine.now)
-        self._enter_timers()
-        self._engine.settle()
-
-    def _on_timer(self, job: int) -> None:
-        self._engine.progress.timers -= 1
-        self._meet(self._conditions.elapsed(job), self._engine.now)
-        self._engine.settle()
-
-    def _meet(self, met: Iterable[Met], now: float) -> None:
-        """Queue jobs whose dependencies are met, and end those whose dependencies never will be."""
-        engine = self._engine
-        for job, reason in met:
-            if engine.progress.states[job] is not JobState.DEPEND:
-                continue
-            if reason is None:
-                engine.make_eligible(job, now)
-            else:
-                engine.give_up(job, now, FAILED, reason)
-
-    def _enter_timers(self) -> None:
-        for time, job in self._conditions.take_timers():
-            self._engine.progress.timers += 1
-            self._engine.future.at(time, SUBMISSION, "timer", job)
-
-    def state(self) -> dict[str, Any]:
-        """Return the jobs that started or ended, and the open conditions."""
-        return self._conditions.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Take over the state of equal conditions."""
-        self._conditions.restore(state)

@@ -1,34 +1,46 @@
-"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility."""
+"""The jobs of a workload as the columns of a run: compiled requests, durations, feasibility.
+
+Checks of jobs that Python callers made; readers refuse such jobs with their place.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from enum import IntEnum
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
-from simsched.errors import SimschedError
+from simsched.errors import SimschedError, WorkloadError
+from simsched.formats.rfc.duration import MAX_SECONDS
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
 from simsched.match.requests.request import SLOT
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Counting, JobTable
+from simsched.schedule.job_table import Counting, JobTable, NewJobs
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import partition_targets, size_fault
+from simsched.simulation.jobs.conditions import Conditions
+from simsched.simulation.jobs.priority_columns import priority_columns
 from simsched.simulation.jobs.recorded_starts import NO_START, recorded_starts
 from simsched.simulation.jobs.sizes import Sizes, plain_units
+from simsched.simulation.licences.licence_pools import with_requests
 from simsched.simulation.outages.outages import FAILURE
 from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
+from simsched.workload.job import refuse_odd_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.graph.index.index import Index
+    from simsched.graph.index.types import Ints
     from simsched.match.policies.policy import MatchPolicy
     from simsched.match.requests.request import Content, Request
     from simsched.schedule.orders.multifactor import PriorityColumns
@@ -38,17 +50,103 @@ if TYPE_CHECKING:
     from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
+
+INF = float("inf")
+
+
+def refuse_odd_jobs(jobs: Sequence[Job]) -> None:
+    """Raise a `WorkloadError` for invalid times, jobs out of order, ids that occur twice, and odd arrays."""
+    submits = _refuse("submit", [job.submit for job in jobs], jobs, finite=True)
+    _refuse("duration", [job.duration for job in jobs], jobs)
+    _refuse("runtime", [job.runtime for job in jobs], jobs)
+    _refuse("cancel_at", [job.cancel_at for job in jobs], jobs)
+    _refuse("deadline", [job.deadline for job in jobs], jobs)
+    following = [job for job in jobs if job.preceding is not None]
+    # SWF writes an unknown time as -1
+    times = [None if job.think_time == -1 else job.think_time for job in following]
+    _refuse("think_time", times, following, finite=True)
+    later = np.flatnonzero(np.diff(submits) < 0)
+    if len(later):
+        expected = "jobs in submit order, as simsched.workload.job.in_submit_order gives them"
+        place = _name(jobs[later[0] + 1])
+        raise WorkloadError("it is submitted before the previous job", where=place, expected=expected)
+    if len({job.id for job in jobs}) < len(jobs):
+        ((name, _),) = Counter(job.id for job in jobs).most_common(1)
+        raise WorkloadError("its id occurs twice", where=f"job {name}")
+    refuse_odd_arrays(jobs)
+
+
+def _refuse(
+    name: str, times: Sequence[float | None], jobs: Sequence[Job], *, finite: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return the known times; raise if one is not a number of seconds from 0 to `MAX_SECONDS`."""
+    unknown = times.count(None)
+    if unknown == len(times):  # most traces have none of the rarer times
+        return np.empty(0)
+    known = [time for time in times if time is not None] if unknown else times
+    values = np.array(known, dtype=np.float64)
+    sound = (values >= 0) & (values <= MAX_SECONDS)
+    if not finite:
+        sound |= values == INF
+    if not sound.all():
+        at = [number for number, time in enumerate(times) if time is not None][int(np.argmin(sound))]
+        what, place = f"{name} is {times[at]!r}", _name(jobs[at])
+        raise WorkloadError(what, where=place, expected=f"seconds from 0 to {MAX_SECONDS:g}")
+    return values
+
+
+def _name(job: Job) -> str:
+    return f"job {job.id}"
+
+
 UNLIMITED = float("inf")
 HELD = "held: its urgency is 0 or it was submitted on hold"
+_FACTS: Callable[[Job], tuple[Any, ...]] = attrgetter(
+    "submit", "urgency", "user", "bank", "deadline", "cancel_at", "hold"
+)
+_NOTHING: tuple[tuple[Any, ...], ...] = ((),) * 7
 NO_END = "neither a run time nor a duration is known"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The jobs of a run as columns by job number (the place in submit order).
+class Counted(IntEnum):
+    """What became of the counts when jobs were added."""
+
+    SAME = 0
+    """Every request was known."""
+    MORE = 1
+    """There are more kinds of requests, which are numbers of units of the one type, too."""
+    AGAIN = 2
+    """All kinds were counted again."""
+    SWITCHED = 3
+    """And units of another type count, or none."""
+
+
+class Joined(NamedTuple):
+    """Jobs that were added to a run: the number of the first, and what else is new since.
 
     Attributes
     ----------
+    first : the number of the first job.
+    moved : whether the arrays of the table were replaced.
+    counted : what became of the counts; `requests` are the new kinds of requests.
+    priority : the columns of the order ``multifactor`` for these jobs; None under any other order.
+    """
+
+    first: int
+    moved: bool
+    counted: Counted
+    requests: Sequence[Request | None]
+    priority: PriorityColumns | None
+
+
+class Prepared:
+    """The jobs of a run as columns by job number (the place in submit order).
+
+    `extend` is the one way in which jobs come into a run, all at its beginning or those that arrive.
+
+    Attributes
+    ----------
+    jobs : the jobs, in their queues and with the defaults of these.
     table : the columns that queue policies see.
     submits : submit times, as the workload has them (whole numbers stay whole).
     runtimes : seconds that the job will run, at most its duration where that ends it.
@@ -58,35 +156,136 @@ class Prepared:
     holds : jobs that are held and never released → why.
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
-    takes_whole_targets : whether every job takes only whole execution targets, whichever they are.
+    admission : the jobs as queues and reservations admit them; None without any.
+    conditions : what jobs wait for besides resources.
     kinds : the distinct requests.
     judge : finds the jobs that can never run.
+    counts_decide : whether counts may decide matches; otherwise the matcher decides each of them.
     recorded : the starts of the log, if the run plays them.
-    priority : the columns of the order ``multifactor``; None under any other order.
+    priority : the columns of the order ``multifactor`` for the first jobs; None under any other order.
     """
 
-    table: JobTable
-    submits: list[float]
-    runtimes: list[float]
-    timeouts: bytearray
-    rejected: dict[int, tuple[int, str]]
-    sizes: list[int]
-    takes_whole_targets: bool
-    kinds: Kinds
-    judge: Judge
-    recorded: RecordedStarts | None
-    priority: PriorityColumns | None
-    holds: dict[int, str] = field(default_factory=dict)
-    cancels: dict[int, float] = field(default_factory=dict)
-    special: set[int] = field(default_factory=set)
+    def __init__(
+        self, index: Index, config: RunConfig, admission: Admission | None, *, counts_decide: bool = True
+    ) -> None:
+        self._index, self._config = index, config
+        self._grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
+        self.admission = admission
+        self.conditions = Conditions(honour_think_times=config.think_times == "honour")
+        self.kinds = Kinds(index, find_policy(config.match_policy), by_target=config.schedules_as_slurm)
+        self.judge = Judge(self.kinds, admission)
+        self.counts_decide = counts_decide and _counts_suffice(config)
+        by_queue = admission is not None and config.schedules_as_slurm
+        self.table = JobTable(
+            judged_apart=config.candidates == "actual",
+            in_queues=admission is not None,
+            partition_targets=partition_targets(config.queues, index) if by_queue else (),
+        )
+        self.jobs: list[Job] = []
+        self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
+        self.submits: list[float] = []
+        self.runtimes: list[float] = []
+        self.timeouts = bytearray()
+        self.rejected: dict[int, tuple[int, str]] = {}
+        self.sizes: list[int] = []
+        self.holds: dict[int, str] = {}
+        self.cancels: dict[int, float] = {}
+        self.special: set[int] = set()
+        self.recorded: RecordedStarts | None = None
+        self.priority: PriorityColumns | None = None
 
-    def note(self, jobs: Sequence[Job], first: int, dependent: Collection[int]) -> None:
-        """Note which jobs are held, are cancelled, or may not be queued at once for another reason.
+    @property
+    def takes_whole_targets(self) -> bool:
+        """Whether every job takes only whole execution targets, whichever they are."""
+        return self.kinds.has_one_on_each_target(self.table.single)
 
-        The first of them has the number `first`.
+    def extend(self, jobs: Sequence[Job], refused: Mapping[int, tuple[int, str]] | None = None) -> Joined:
+        """Add the next jobs: compile their requests, and find those that can never run on this cluster.
+
+        These are not looked for if another run has `refused` them: job → (result, reason).
         """
-        rejected = self.rejected
-        for at, job in enumerate(jobs, first):
+        config, table, kinds, first = self._config, self.table, self.kinds, len(self.jobs)
+        if self.admission is not None:
+            jobs = self.admission.extend(jobs)
+        self.jobs += jobs
+        requested, never = with_requests(jobs, config.licenses)
+        if requested is not jobs:
+            self._requested += requested
+        numbers, known = kinds.numbers(requested), len(table.by_kind)
+        if config.plays_log:
+            self.recorded = recorded = recorded_starts(jobs, self._index)
+            self.judge.unstarted = frozenset(recorded.unstarted)
+            table.starts, table.places = recorded.starts, recorded.places
+            self.counts_decide = self.counts_decide and not recorded.places  # counts do not know targets
+        counted = self._count_new()
+        durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
+        # One pass: an open run mostly adds one job, and a list for each fact would be half of the time.
+        submits, urgencies, users, banks, deadlines, cancels, holds = (
+            zip(*map(_FACTS, jobs), strict=True) if jobs else _NOTHING
+        )
+        runtimes, timeouts = zip(*map(self._times, jobs, durations), strict=True) if jobs else _NOTHING[:2]
+        self.runtimes += runtimes
+        self.timeouts += bytes(timeouts)
+        self.submits += submits
+        if refused is None:
+            refused = self._refused(first, numbers, runtimes, never)
+        self.judge.refused.update(refused)
+        self.rejected.update(refused)
+        if self.conditions.conditional or any(map(self.conditions.concern, jobs)):
+            self.conditions.extend(self.jobs[len(self.conditions) :])
+        if (
+            self.conditions.conditional
+            or refused
+            or 0 in urgencies
+            or any(holds)
+            or cancels.count(None) < len(jobs)
+        ):
+            self._note(first)
+        moved = table.extend(
+            NewJobs(
+                numbers,
+                submits,
+                durations,
+                durations if table.judged is table.durations else [*map(min, runtimes, durations)],
+                urgencies,
+                users,
+                banks,
+                None if self.admission is None else self.admission.tiers[first:],
+                None if self.admission is None else self.admission.partitions[first:],
+                None if deadlines.count(None) == len(jobs) else deadlines,
+            )
+        )
+        self.sizes += map(table.kind_sizes.__getitem__, numbers)
+        own = None
+        if config.order == MULTIFACTOR and config.priority is not None:
+            tree = None if self.priority is None else self.priority.tree
+            own = priority_columns(
+                config.priority, jobs, table, self._index, kinds.sizes, config.queues, first, tree
+            )
+            self.priority = self.priority or own
+        return Joined(first, moved, counted, kinds.requests[known:] if counted else (), own)
+
+    def _refused(
+        self, first: int, kinds: Sequence[int], runtimes: Sequence[float], never: Mapping[int, str]
+    ) -> dict[int, tuple[int, str]]:
+        """Return the jobs that can never run, with result and reason."""
+        judge, requests = self.judge, self.kinds.requests
+        # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
+        each = self.admission is not None or self.recorded is not None or never or judge.rest is not None
+        if not each and UNLIMITED not in runtimes and None not in map(requests.__getitem__, kinds):
+            return {}
+        return {
+            first + at: found
+            for at, (kind, runtime) in enumerate(zip(kinds, runtimes, strict=True))
+            if (each or requests[kind] is None or runtime == UNLIMITED)
+            and (found := judge.refusal(first + at, kind, runtime, never.get(at))) is not None
+        }
+
+    def _note(self, first: int) -> None:
+        """Note which jobs are held, are cancelled, or may not be queued at once for another reason."""
+        rejected, dependent = self.rejected, self.conditions.conditional
+        for at in range(first, len(self.jobs)):
+            job = self.jobs[at]
             if job.hold or job.urgency == 0:
                 self.holds[at] = HELD
                 self.special.add(at)
@@ -96,93 +295,81 @@ class Prepared:
             if at in rejected or at in dependent:
                 self.special.add(at)
 
+    def _times(self, job: Job, duration: float) -> tuple[float, int]:
+        """Return how long a job will run, and 1 if it is ended after its duration and the grace."""
+        runtime, grace = job.runtime, self._grace
+        if runtime is None:
+            return duration, 0
+        return (duration + grace, 1) if runtime > duration + grace else (runtime, 0)
 
-def prepare(
-    jobs: Sequence[Job],
-    index: Index,
-    config: RunConfig,
-    *,
-    admission: Admission | None = None,
-    dependent: Collection[int] = (),
-    counts_decide: bool = True,
-    never: Mapping[int, str] | None = None,
-) -> Prepared:
-    """Compile every job's request, and find the jobs that can never run on this cluster.
+    def change(self, number: int, **fields: Any) -> None:
+        """Change fields of a job; its times follow."""
+        job = self.jobs[number] = replace(self.jobs[number], **fields)
+        duration = UNLIMITED if job.duration is None else job.duration
+        self.runtimes[number], self.timeouts[number] = runtime, _ = self._times(job, duration)
+        table = self.table
+        judged = duration if table.judged is table.durations else min(runtime, duration)
+        table.change_duration(number, duration, judged)
 
-    `admission` is the jobs as their queues admit them; `dependent` are the jobs that wait for
-    more than resources, `never` the reasons of further jobs that can never run.  Unless
-    `counts_decide`, the matcher decides every match, because counts do not know which targets are
-    closed or drained.
-    """
-    kinds = Kinds(index, find_policy(config.match_policy), by_target=config.schedules_as_slurm)
-    numbers = kinds.numbers(jobs)
-    durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-    grace = UNLIMITED if config.overrun == "allow" else config.kill_grace
-    times = [times_of(job.runtime, duration, grace) for job, duration in zip(jobs, durations, strict=True)]
-    runtimes, timeouts = [runtime for runtime, _ in times], bytearray([timeout for _, timeout in times])
-    recorded = recorded_starts(jobs, index) if config.plays_log else None
-    judge = Judge(kinds, admission, recorded)
-    never = never or {}
-    # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
-    each = admission is not None or recorded is not None or bool(never)
-    odd = [each or request is None for request in kinds.requests]
-    rejected = {
-        at: found
-        for at, (kind, runtime) in enumerate(zip(numbers, runtimes, strict=True))
-        if (odd[kind] or runtime == UNLIMITED)
-        and (found := judge.refusal(at, kind, runtime, never.get(at))) is not None
-    }
-    # Counts do not know which targets the log names.
-    counts_decide = counts_decide and not (recorded is not None and recorded.places)
-    judged = durations
-    if config.candidates == "actual":
-        judged = [min(a, b) for a, b in zip(runtimes, durations, strict=True)]
-    more: dict[str, Any] = {}
-    if recorded is not None:
-        more = {"starts": recorded.starts, "places": recorded.places}
-    if admission is not None:
-        more["partitions"] = np.array(admission.partitions, dtype=np.int64)
-        more["tiers"] = np.array(admission.tiers, dtype=np.int64)
-        if config.schedules_as_slurm:
-            more["partition_targets"] = partition_targets(config.queues, index)
-    submits = [job.submit for job in jobs]
-    table = _table(jobs, kinds, numbers, submits, durations, judged, counts_decide=counts_decide, **more)
-    whole = _takes_whole_targets(table.single, index)
-    sizes = table.sizes.tolist()
-    priority = _priority(config, jobs, table, index, kinds)
-    made = Prepared(
-        table, submits, runtimes, timeouts, rejected, sizes, whole, kinds, judge, recorded, priority
-    )
-    made.note(jobs, 0, dependent)
-    return made
+    def _count_new(self) -> Counted:
+        """Count the kinds of requests that no job had before."""
+        kinds, table = self.kinds, self.table
+        new = kinds.requests[len(table.by_kind) :]
+        if not new:
+            return Counted.SAME
+        if table.single is not None and table.content is None:
+            whole = kinds.policy.whole_nodes
+            plain = [None if r is None else plain_units(r, whole=whole) for r in new]
+            if all(r is None or (one and one[0] == table.single) for r, one in zip(new, plain, strict=True)):
+                for kind, one in enumerate(plain, len(table.by_kind)):
+                    table.add_kind(kinds.requests[kind], kinds.size_of(kind), one[1] if one else 0)
+                return Counted.MORE
+        return self.count()
+
+    def count(self) -> Counted:
+        """Count all kinds of requests again."""
+        kinds, table = self.kinds, self.table
+        counting = counting_of(kinds, counts_decide=self.counts_decide)
+        switched = counting.single != table.single
+        if counting.single is None and any(request is not None for request in kinds.requests):
+            self.counts_decide = False
+        table.by_kind[:] = kinds.requests
+        table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
+        table.recount(counting)
+        return Counted.SWITCHED if switched else Counted.AGAIN
 
 
-def _priority(
-    config: RunConfig, jobs: Sequence[Job], table: JobTable, index: Index, kinds: Kinds
-) -> PriorityColumns | None:
-    """Return the columns of the order ``multifactor``; None under any other order."""
-    if config.order != MULTIFACTOR or config.priority is None:
-        return None
-    from simsched.simulation.jobs.priority_columns import priority_columns
-
-    return priority_columns(config.priority, jobs, table, index, kinds.sizes, config.queues)
-
-
-def counts_suffice(config: RunConfig) -> bool:
+def _counts_suffice(config: RunConfig) -> bool:
     """Whether counts may decide matches: no target is closed at known times or for some jobs."""
     only_failures = all(outage.kind == FAILURE for outage in config.outages)
     return only_failures and not (config.epilog[1] or config.reservations or config.suspends)
 
 
 class Judge:
-    """Finds the jobs of a run that can never run."""
+    """Finds the jobs of a run that can never run.
 
-    def __init__(
-        self, kinds: Kinds, admission: Admission | None, recorded: RecordedStarts | None = None
-    ) -> None:
+    Attributes
+    ----------
+    refused : the jobs that it found, with result and reason.
+    unstarted : the jobs that a log which is played does not start.
+    rest : the idle cluster, if targets of it are removed; otherwise None.
+    """
+
+    def __init__(self, kinds: Kinds, admission: Admission | None) -> None:
         self._kinds, self._admission = kinds, admission
-        self._unstarted = frozenset(() if recorded is None else recorded.unstarted)
+        self.refused: dict[int, tuple[int, str]] = {}
+        self.unstarted: frozenset[int] = frozenset()
+        self.rest: Availability | None = None
+        self._lacking: dict[int, str] = {}
         self._faults: dict[tuple[int, str], str | None] = {}
+
+    def leave_out(self, index: Index, targets: Ints) -> None:
+        """Refuse jobs that come from now on and fit only on these targets, which are removed."""
+        self._lacking.clear()
+        self.rest = None
+        if len(targets):
+            self.rest = Availability(index)
+            self.rest.set_status(targets, up=False)
 
     def refusal(
         self, job: int, kind: int, runtime: float, never: str | None = None
@@ -203,8 +390,12 @@ class Judge:
             return INFEASIBLE, self._kinds.reasons[kind]
         if runtime == UNLIMITED:
             return DROPPED, NO_END
-        if job in self._unstarted:
+        if job in self.unstarted:
             return DROPPED, NO_START
+        if never is None and self.rest is not None:
+            if kind not in self._lacking:
+                self._lacking[kind] = self._kinds.why_never(request, self.rest)
+            never = self._lacking[kind] or None
         return None if never is None else (INFEASIBLE, never)
 
     def _size_fault(self, queue: Queue, kind: int, request: Request) -> str | None:
@@ -212,14 +403,6 @@ class Judge:
         if key not in self._faults:
             self._faults[key] = size_fault(queue, self._kinds.sizes.counts(request))
         return self._faults[key]
-
-
-def _takes_whole_targets(single: str | None, index: Index) -> bool:
-    """Whether every unit of the single type is an execution target, or the only unit on one."""
-    if single in (None, SLOT) or single == index.target_type:
-        return single == index.target_type
-    pool = index.pool_types[single]
-    return pool.aligned and pool.uniform == 1
 
 
 class Kinds:
@@ -255,9 +438,12 @@ class Kinds:
     def numbers(self, jobs: Sequence[Job]) -> list[int]:
         """Return the number of each job's request; equal requests have one number."""
         known = self._by_spec
-        for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
-            self.number(spec)
-        return [known[id(job.jobspec)] for job in jobs]
+        try:
+            return [known[id(job.jobspec)] for job in jobs]
+        except KeyError:
+            for spec in {id(job.jobspec): job.jobspec for job in jobs}.values():
+                self.number(spec)
+            return [known[id(job.jobspec)] for job in jobs]
 
     def number(self, jobspec: Jobspec) -> int:
         """Return the number of a request that is kept, so that no other has its id."""
@@ -301,13 +487,6 @@ class Kinds:
         return len(self.requests) - 1
 
 
-def times_of(runtime: float | None, duration: float, grace: float) -> tuple[float, int]:
-    """Return how long a job will run, and 1 if it is ended `grace` seconds after its duration."""
-    if runtime is None:
-        return duration, 0
-    return (duration + grace, 1) if runtime > duration + grace else (runtime, 0)
-
-
 def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
     """Return whether counts alone decide for all these kinds of requests, and what each kind needs."""
     whole = kinds.policy.whole_nodes
@@ -328,41 +507,6 @@ def counting_of(kinds: Kinds, *, counts_decide: bool) -> Counting:
             elif request is not None:
                 table[at, number] = request.demand.get(type_, 0)
     return Counting(single, content, types, table)
-
-
-def _table(
-    jobs: Sequence[Job],
-    kinds: Kinds,
-    numbers: list[int],
-    submits: list[float],
-    durations: list[float],
-    judged: list[float],
-    *,
-    counts_decide: bool,
-    **more: Any,
-) -> JobTable:
-    return JobTable(
-        by_kind=list(kinds.requests),
-        kind_sizes=[kinds.size_of(kind) for kind in range(len(kinds.requests))],
-        counting=counting_of(kinds, counts_decide=counts_decide),
-        kinds=numbers,
-        submits=np.array(submits, dtype=np.float64),
-        durations=durations,
-        judged=judged,
-        priorities=np.fromiter((job.urgency for job in jobs), np.int64, len(jobs)),
-        deadlines=_deadlines(jobs),
-        users=[job.user for job in jobs],
-        banks=[job.bank for job in jobs],
-        **more,
-    )
-
-
-def _deadlines(jobs: Sequence[Job]) -> npt.NDArray[np.float64] | None:
-    """Return the deadline of each job, inf where it has none; None if no job has one."""
-    deadlines = [job.deadline for job in jobs]
-    if deadlines.count(None) == len(jobs):
-        return None
-    return np.array([np.inf if one is None else one for one in deadlines], dtype=np.float64)
 
 
 def _types(requests: Sequence[Request | None]) -> tuple[str, ...]:

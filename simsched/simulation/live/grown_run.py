@@ -23,7 +23,7 @@ from simsched.match.state.selection_codec import selection_from_dict, selection_
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.simulation.admission import groups_of_queues
 from simsched.simulation.checkpoint.checkpoint import codec_of
-from simsched.simulation.engine_state import EngineState, capture, restore
+from simsched.simulation.engine import EngineState, capture, restore
 
 if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Ints
     from simsched.match.state.selection import Draw
     from simsched.simulation.engine import Engine
-    from simsched.simulation.live.arrivals import Arrivals
-    from simsched.simulation.live.growth import Growth
+    from simsched.simulation.live.growth import Arrivals, Growth
     from simsched.simulation.options.run_config import RunConfig
 
 
@@ -181,11 +180,7 @@ def grow(sim: GrowingRun, cluster: Cluster) -> None:
     restore(engine, state)
     for mark in marks:
         engine.future.at(*mark)
-    theirs, own = old.recorder, engine.recorder
-    if own.log is not None and theirs.log is not None:
-        own.log.put_back(theirs.log.text().encode().splitlines())
-    if own.events is not None and theirs.events is not None:
-        own.events.put_back(theirs.events.text().encode().splitlines())
+    engine.recorder.take_lines(old.recorder)
     counted = (old.prepared.table.single, old.prepared.table.content)
     sim.growth.renew(forget=counted != (engine.prepared.table.single, engine.prepared.table.content))
     sim.arrivals.expect()

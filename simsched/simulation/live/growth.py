@@ -1,51 +1,326 @@
-"""`Growth`: adds a job to every column of a run while the run goes on.
+"""The jobs of an open simulation: `Arrivals` are those to come, `Growth` adds those that arrive to the run.
 
 A job gets its number when it arrives, so numbers are in submit order, as in a run whose jobs are all known
 beforehand.  Equal requests are compiled once.  As long as every request is a number of units of one type,
 counts decide, as in `simulate`; the first other request, and the first drain, hand over to the matcher.
+
+As plain data, in the part ``open`` of checkpoints, the jobs are::
+
+    {"log": {…},                                        the workload that `expected` belongs to
+     "specs": [{…}], "expected": [spec], "jobs": [{"jobspec": spec, …}],      each jobspec once, by its place
+     "changes": [[number, runtime, duration, cancel_at]], "on_graph", "renewals": [],
+     "refused": [[number, result, reason]],
+     "coming": [[ticket, job]], "tickets", "withdrawn": [], "ids": [], "last",
+     "tasks": {array: [limit, [index]]},         the tasks of arrays so far
+     "grown": null or {name, vertices, edges}}   the cluster, if nodes joined
 """
 
 from __future__ import annotations
 
+import dataclasses
 from copy import copy
-from dataclasses import replace as changed
+from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+from msgspec import to_builtins
 from msgspec.structs import replace
 
-from simsched.errors import ConfigError
-from simsched.match.state.availability import Availability
+from simsched.errors import ConfigError, FormatError
+from simsched.formats.jobspec.jobspec import Jobspec, Task, build_resources
+from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.text.immutable import freeze
+from simsched.graph.build.networkx_graph import from_rows
+from simsched.graph.cluster import Cluster
+from simsched.graph.write.plain_graph import rows_of
 from simsched.schedule.count_supply import is_of_units
-from simsched.schedule.job_table import NewJob
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import Admission
-from simsched.simulation.features import add_limits
-from simsched.simulation.jobs.conditions import Conditions, Dependencies
-from simsched.simulation.jobs.lifecycle import JobState
-from simsched.simulation.jobs.prepare import (
-    UNLIMITED,
-    Kinds,
-    Prepared,
-    counting_of,
-    counts_suffice,
-    times_of,
-)
-from simsched.simulation.jobs.priority_columns import priority_columns, refuse_job
-from simsched.simulation.jobs.sizes import plain_units
+from simsched.simulation.checkpoint.checkpoint import DAMAGE, read_checkpoint
+from simsched.simulation.environment import SUBMISSION
+from simsched.simulation.features import add_features_of_jobs
+from simsched.simulation.jobs.prepare import UNLIMITED, Counted, Prepared
+from simsched.simulation.jobs.priority_columns import refuse_job
 from simsched.simulation.licences.licence_pools import with_requests
+from simsched.simulation.listeners import Listener
 from simsched.simulation.reservations.reservation_rules import reservation_of
-from simsched.workload.job import has_array_limits
+from simsched.workload.job import ArrayTask, Job, Skip, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Ints
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine
+    from simsched.simulation.live.submission import SubmissionReader
     from simsched.simulation.options.run_config import RunConfig
+    from simsched.simulation.outages.disruption import Disruption
     from simsched.simulation.record.recorder import Recorder
-    from simsched.workload.job import Job
+
+
+NEVER = float("inf")
+
+
+class Arrivals(Listener):
+    """Jobs by submit time; jobs of one time come in the order in which they were handed in.
+
+    Attributes
+    ----------
+    ids : the ids of the jobs that are to come, and of the arrays that they are tasks of, each so often.
+    endless : whether more jobs may be handed in for all that is known, so that failures go on.
+    """
+
+    def __init__(self, engine: Engine, growth: Growth, disruption: Disruption) -> None:
+        self._engine, self._growth, self._disruption = engine, growth, disruption
+        self._heap: list[tuple[float, int, Job]] = []
+        self._counted = 0
+        self._withdrawn: set[int] = set()
+        self.ids: dict[str, int] = {}
+        self.endless = False
+        self._coming = NEVER
+        """The earliest time for which an event for submissions is entered."""
+        growth.prepared.conditions.coming = self.ids
+        engine.future.handle("submission", self._on_submission)
+
+    def goes_on(self) -> bool:
+        """Whether more jobs come, or may come."""
+        return self.endless or len(self) > 0
+
+    def hand_in(self, job: Job) -> int:
+        """Let a job arrive at its submit time, and return its ticket."""
+        ticket = self.add(job)
+        self.expect()
+        return ticket
+
+    def expect(self) -> None:
+        """Enter an event for the next arrival, unless one is entered."""
+        time = self.next_time
+        if time < self._coming:
+            self._coming = time
+            self._engine.future.at(time, SUBMISSION, "submission")
+
+    def _on_submission(self, _: None) -> None:
+        """Take in every job that arrives now."""
+        engine, growth, now = self._engine, self._growth, self._engine.now
+        if self._coming <= now:
+            self._coming = NEVER
+        self._disruption.wake(now)
+        taken = [*self.take(now)]
+        if taken:  # else the jobs of this instant were taken in or withdrawn
+            first = growth.extend([one for _, one in taken])
+            for number, (ticket, _job) in enumerate(taken, first):
+                for hear in engine.on.numbered:
+                    hear(ticket, number)
+            engine.take_in()
+        self.expect()
+
+    def __len__(self) -> int:
+        return len(self._heap) - len(self._withdrawn)
+
+    def __iter__(self) -> Iterator[Job]:
+        """Yield the jobs in the order in which they will come."""
+        return (job for _, at, job in sorted(self._heap, key=_when) if at not in self._withdrawn)
+
+    @property
+    def next_time(self) -> float:
+        """When the next job comes, in seconds; inf without one."""
+        while self._heap and self._heap[0][1] in self._withdrawn:
+            self._withdrawn.discard(heappop(self._heap)[1])
+        return self._heap[0][0] if self._heap else NEVER
+
+    def add(self, job: Job) -> int:
+        """Add a job and return its ticket, by which it can be withdrawn."""
+        self._counted += 1
+        heappush(self._heap, (job.submit, self._counted, job))
+        self._expect(job)
+        return self._counted
+
+    def _expect(self, job: Job) -> None:
+        for name in names_of(job):
+            self.ids[name] = self.ids.get(name, 0) + 1
+
+    def take(self, now: float) -> Iterator[tuple[int, Job]]:
+        """Take out and yield (ticket, job) for each job whose time has come."""
+        heap, withdrawn = self._heap, self._withdrawn
+        while heap and heap[0][0] <= now:
+            _, ticket, job = heappop(heap)
+            if ticket in withdrawn:
+                withdrawn.discard(ticket)
+            else:
+                self._forget(job)
+                yield ticket, job
+
+    def withdraw(self, ticket: int, job: Job) -> None:
+        """Take out a job whose time has not come."""
+        self._withdrawn.add(ticket)
+        self._forget(job)
+
+    def _forget(self, job: Job) -> None:
+        for name in names_of(job):
+            self.ids[name] -= 1
+            if not self.ids[name]:
+                del self.ids[name]
+
+    def exchange(self, ticket: int, job: Job) -> None:
+        """Put another job of the same time in the place of one whose time has not come."""
+        self._heap = [(time, at, job if at == ticket else old) for time, at, old in self._heap]
+
+    def plain(self, plain: Callable[[Job], Any]) -> dict[str, Any]:
+        """Return the jobs and tickets as plain values; `plain` turns a job into one."""
+        coming = [[ticket, plain(job)] for _, ticket, job in sorted(self._heap, key=_when)]
+        return {"coming": coming, "tickets": self._counted, "withdrawn": sorted(self._withdrawn)}
+
+    def put_back(self, state: Mapping[str, Any], read: Callable[[Any], Job]) -> None:
+        """Take over the jobs and tickets; `read` is the inverse of `plain`."""
+        jobs = [(ticket, read(document)) for ticket, document in state["coming"]]
+        self._heap = [(job.submit, ticket, job) for ticket, job in jobs]  # in order, hence a heap
+        self._counted, self._withdrawn = state["tickets"], set(state["withdrawn"])
+        for ticket, job in jobs:
+            if ticket not in self._withdrawn:
+                self._expect(job)
+
+    @property
+    def tickets(self) -> Iterator[tuple[int, Job]]:
+        """(Ticket, job) of the jobs that are to come."""
+        return ((ticket, job) for _, ticket, job in self._heap if ticket not in self._withdrawn)
+
+    def take_over(self, other: Arrivals) -> None:
+        """Hold the same jobs as another value; tickets stay valid."""
+        self._heap, self._counted = list(other._heap), other._counted
+        self._withdrawn = set(other._withdrawn)
+        self.ids.update(other.ids)
+
+
+def names_of(job: Job) -> list[str]:
+    """Return the ids by which dependencies name a job: its own, and that of its array."""
+    return [str(job.id), *([] if job.array_task is None else [job.array_task.array])]
+
+
+def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:
+    return entry[:2]
+
+
+PLAIN = tuple(name for name in Job.__struct_fields__ if name not in ("jobspec", "dependencies"))
+USUAL = {name: getattr(Job(id=0, submit=0, jobspec=None), name) for name in PLAIN}  # type: ignore[arg-type]
+"""Field of a job → its default, which the file does not repeat."""
+TIMES = ("runtime", "duration", "cancel_at", "deadline")
+"""Fields of a job that may be infinite, which JSON has no number for."""
+
+
+class _Specs:
+    """The jobspecs of a file, each once."""
+
+    def __init__(self) -> None:
+        self.documents: list[dict[str, Any]] = []
+        self._known: dict[int, int] = {}
+
+    def number(self, spec: Jobspec) -> int:
+        """Return the place of a jobspec."""
+        found = self._known.get(id(spec))
+        if found is None:
+            found = self._known[id(spec)] = len(self.documents)
+            self.documents.append(spec.to_dict())
+        return found
+
+    def job(self, job: Job) -> dict[str, Any]:
+        """Return a job as plain data."""
+        fields = {name: getattr(job, name) for name in PLAIN}
+        found = {
+            name: value for name, value in fields.items() if value != USUAL[name] or name in ("id", "submit")
+        }
+        found |= {name: _finite(found[name]) for name in TIMES if name in found}
+        found["jobspec"] = self.number(job.jobspec)
+        if job.dependencies:
+            found["dependencies"] = [one.to_json() for one in job.dependencies]
+        if job.array_task is not None:
+            found["array_task"] = to_builtins(job.array_task)
+        return found
+
+
+def plain_jobs(
+    growth: Growth,
+    arrivals: Arrivals,
+    expected: Workload,
+    reader: SubmissionReader,
+    grown: Cluster | None,
+) -> dict[str, Any]:
+    """Return the jobs of a simulation as plain data; `grown` is its cluster, if nodes joined."""
+    specs, record = _Specs(), growth.record()
+    body = {
+        "log": to_builtins(dataclasses.replace(expected, jobs=())),
+        "expected": [specs.number(job.jobspec) for job in expected],
+        "jobs": [specs.job(job) for job in record.handed_in],
+        "changes": [[number, *map(_finite, change)] for number, change in record.changes.items()],
+        "on_graph": record.on_graph,
+        "renewals": record.renewals,
+        "refused": [[number, *verdict] for number, verdict in record.refused.items()],
+        **arrivals.plain(specs.job),
+        **reader.state(),
+        "grown": None if grown is None else rows_of(grown.graph),
+    }
+    return {**body, "specs": specs.documents}
+
+
+class OpenCheckpoint:
+    """A checkpoint of an open simulation that was read from a file.
+
+    Attributes
+    ----------
+    head : the checkpoint.
+    expected : the jobs that the simulation expected, and the facts of their log.
+    grown : the cluster, if nodes joined since the beginning.
+
+    Raises
+    ------
+    FormatError
+        If it is not a checkpoint of an open simulation, has another format, or was changed since.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.head = read_checkpoint(path, of_open=True)
+        try:
+            self._body = body = msgspec.json.decode(self.head.open)
+            self._specs = [_spec(document) for document in body["specs"]]
+            jobs = tuple(Job(id=0, submit=0, jobspec=self._specs[number]) for number in body["expected"])
+            log = {**body["log"], "skipped": tuple(Skip(**one) for one in body["log"]["skipped"])}
+            self.expected = Workload(**{**log, "jobs": jobs})
+            self.grown = None if body["grown"] is None else Cluster(from_rows(body["grown"]))
+        except DAMAGE as error:
+            raise FormatError(f"this checkpoint is damaged: {error!r}", where=str(path)) from None
+
+    def _job(self, document: Mapping[str, Any]) -> Job:
+        given = {**document, "jobspec": self._specs[document["jobspec"]]}
+        given |= {name: _number(given[name]) for name in TIMES if name in given}
+        given["dependencies"] = tuple(Dependency.from_json(one) for one in document.get("dependencies", ()))
+        if "array_task" in document:
+            given["array_task"] = ArrayTask(**document["array_task"])
+        return Job(**given)
+
+    def put_into(self, growth: Growth, arrivals: Arrivals, reader: SubmissionReader) -> None:
+        """Bring the jobs into a fresh simulation of the same origin, and into the reader of submissions."""
+        body = self._body
+        changes = {number: tuple(map(_number, change)) for number, *change in body["changes"]}
+        jobs = [self._job(one) for one in body["jobs"]]
+        refused = {number: (result, reason) for number, result, reason in body["refused"]}
+        growth.repeat(GrowthRecord(jobs, changes, body["on_graph"], body["renewals"], refused))
+        arrivals.put_back(body, self._job)
+        reader.restore(body)
+
+
+def _finite(seconds: float | None) -> float | str | None:
+    return "inf" if seconds == inf else seconds
+
+
+def _number(value: Any) -> Any:
+    return inf if value == "inf" else value
+
+
+def _spec(document: Mapping[str, Any]) -> Jobspec:
+    """Return a jobspec of a file of ours; one of a shape without a slot has no task, unlike RFC 14."""
+    tasks = tuple(map(Task.from_dict, document["tasks"]))
+    attributes = freeze(document["attributes"])
+    return Jobspec(build_resources(document["resources"]), tasks, attributes, document["version"])
 
 
 def refuse_closed(config: RunConfig) -> None:
@@ -89,83 +364,41 @@ class Growth:
     renewals : times (seconds) at which reservations were made again or running jobs changed.
     """
 
-    def __init__(self, engine: Engine, index: Index, jobs: list[Job], expected: Sequence[Job]) -> None:
-        self._engine, self._index = engine, index
-        self._config = engine.config
-        self._admission = engine.queues.admission
-        self._prepared: Any = engine.prepared
-        self._table: Any = engine.prepared.table
-        self._kinds: Kinds = engine.prepared.kinds
-        self._grace = UNLIMITED if self._config.overrun == "allow" else self._config.kill_grace
-        self._judged_by_runtime = self._config.candidates == "actual"
-        self._counts_decide = counts_suffice(self._config)
-        self._conditional = Conditions([], honour_think_times=self._config.think_times == "honour")
-        self.jobs = jobs
-        self._requested: list[Job] = []  # with their licences as resources; kinds know requests by identity
+    def __init__(self, engine: Engine, expected: Sequence[Job]) -> None:
+        self._engine, self._config = engine, engine.config
+        self.prepared = engine.prepared
+        self.jobs = engine.prepared.jobs
         self.handed_in: list[Job] = []
         self.renewals: list[float] = []
-        self._refused: dict[int, tuple[int, str]] = {}
-        self._rest: Availability | None = None  # the idle cluster, if targets of it are removed
-        self._lacking: dict[int, str] = {}
-        self._repeats = 0  # the jobs of another run, which were judged there
-        self._expected = expected if self._config.queues is None else self._placed(expected)
-        self._expected, _ = with_requests(self._expected, self._config.licenses)
-        self._kinds.numbers(self._expected)
+        if self._config.queues is not None:
+            no_limit = self._config.no_limit
+            expected = Admission(self._config.queues, engine.plan.index, no_limit=no_limit).extend(expected)
+        self._expected, _ = with_requests(expected, self._config.licenses)
+        self.prepared.kinds.numbers(self._expected)
         if self._expected:
             self._recount()
 
-    def _placed(self, jobs: Sequence[Job]) -> Sequence[Job]:
-        """Return jobs to expect as their queues will have them."""
-        assert self._config.queues is not None
-        return Admission(jobs, self._config.queues, self._index, no_limit=self._config.no_limit).jobs
-
     # -- jobs -------------------------------------------------------------------------------------
 
-    def foresee(self, coming: Collection[str]) -> None:
-        """Let jobs depend on those that will arrive later; `coming` are the ids of these."""
-        self._conditional.coming = coming
-
-    def add(self, job: Job) -> int:
-        """Add a job that arrives now, and return its number."""
-        engine, prepared, admission = self._engine, self._prepared, self._admission
-        number = len(self.jobs)
-        self.handed_in.append(job)
-        queue, tier, partition = None, 0, 0
-        if admission is not None:
-            job = admission.add(job)
-            queue, tier = admission.of[number], admission.tiers[number]
-            partition = admission.partitions[number]
-            if admission.calls_for_merger(number):
-                engine.queues.merge()
-        self.jobs.append(job)
-        requested, never = with_requests((job,), self._config.licenses)
-        self._requested += requested
-        kind = self._kinds.number(requested[0].jobspec)
-        if kind >= len(self._table.kind_sizes):
-            self._add_kind(kind)
-        duration = UNLIMITED if job.duration is None else job.duration
-        runtime, timeout = times_of(job.runtime, duration, self._grace)
-        prepared.submits.append(job.submit)
-        prepared.runtimes.append(runtime)
-        prepared.timeouts.append(timeout)
-        prepared.sizes.append(self._table.kind_sizes[kind])
-        if number >= self._repeats:  # a job is not judged again when the cluster grows
-            refusal = prepared.judge.refusal(number, kind, runtime, never.get(0) or self._why_never(kind))
-            if refusal is not None:
-                self._refused[number] = refusal
-        if number in self._refused:
-            prepared.rejected[number] = self._refused[number]
-        prepared.note((job,), number, (number,) if self._concerns(job) else ())
-        judged = min(runtime, duration) if self._judged_by_runtime else duration
-        self._enter(job, NewJob(
-            kind, job.submit, duration, judged, job.urgency, job.user, job.bank, tier, partition, job.deadline
-        ))  # fmt: skip
-        if "limits" not in engine.parts and has_array_limits((job,)):
-            add_limits(engine, self._index, self.jobs[:-1], admission)
-        for hear in engine.on.joined:
-            hear(number, job, queue)
-        engine.progress.states.append(JobState.NEW)
-        return number
+    def extend(self, jobs: Sequence[Job], refused: Mapping[int, tuple[int, str]] | None = None) -> int:
+        """Add jobs that arrive now (or that another run `refused` in part); return the first number."""
+        engine, prepared = self._engine, self.prepared
+        accounts = prepared.table.accounts
+        self.handed_in += jobs
+        joined = prepared.extend(jobs, refused)
+        if joined.counted is Counted.MORE:
+            index, single = engine.plan.index, prepared.table.single or ""
+            if not all(request is None or is_of_units(request, single, index) for request in joined.requests):
+                assert engine.plan.available  # the first free units no longer serve each request
+            engine.plan.forget_counts()
+            for group in engine.queues:
+                group.context.supply.forget_counts()
+        if joined.moved or joined.counted >= Counted.AGAIN:
+            self.renew(forget=joined.counted is Counted.SWITCHED)
+        engine.queues.enroll(joined, accounts)
+        engine.take_place(joined.first)
+        add_features_of_jobs(engine, jobs)
+        return joined.first
 
     def refuse(self, job: Job) -> None:
         """Raise a ConfigError for a job without an account or a priority, or with a wrong attribute."""
@@ -173,8 +406,8 @@ class Growth:
             reservation_of(job)
         for hear in self._engine.on.offered:
             hear(job)
-        if self._config.priority is not None and self._prepared.priority is not None:
-            refuse_job(job, self._config.priority, self._prepared.priority.tree)
+        if self._config.priority is not None and self.prepared.priority is not None:
+            refuse_job(job, self._config.priority, self.prepared.priority.tree)
 
     def record(self) -> GrowthRecord:
         """Return what another run needs to have the same jobs."""
@@ -186,89 +419,40 @@ class Growth:
         return GrowthRecord(
             list(self.handed_in),
             changes,
-            not self._counts_decide,
+            not self.prepared.counts_decide,
             list(self.renewals),
-            dict(self._refused),
+            dict(self.prepared.judge.refused),
         )
 
     def repeat(self, record: GrowthRecord) -> None:
         """Add the jobs of another run of the same cluster and rules, as they are there now."""
-        self._refused, self._repeats = dict(record.refused), len(record.handed_in)
-        for job in record.handed_in:
-            self.add(job)
+        self.extend(record.handed_in, record.refused)
         for number, (runtime, duration, cancel_at) in record.changes.items():
             mine = self.jobs[number]
-            self.jobs[number] = replace(mine, runtime=runtime, duration=duration, cancel_at=cancel_at)
-            if (mine.runtime, mine.duration) != (runtime, duration):
-                self._set_times(number)
+            if (mine.runtime, mine.duration) == (runtime, duration):
+                self.jobs[number] = replace(mine, cancel_at=cancel_at)
+            else:
+                self.change(number, runtime=runtime, duration=duration, cancel_at=cancel_at)
         if record.on_graph:
             self.decide_on_graph()
         self.renewals = list(record.renewals)
 
-    def _enter(self, job: Job, new: NewJob) -> None:
-        """Add a job to the table, the queues, the records and the dependencies."""
-        engine, table = self._engine, self._table
-        accounts = table.accounts
-        if table.add(new):
-            self.renew(forget=False)
-        number, order, known = len(self.jobs) - 1, engine.queues.priority, self._prepared.priority
-        if order is not None:
-            queues, sizes = self._config.queues, self._kinds.sizes
-            own = priority_columns(known.rules, (job,), table, self._index, sizes, queues, number, known.tree)
-            order.enroll(number, [job.submit], own)
-        engine.queues.enroll(number, table, accounts)
-        engine.recorder.add(job.id, job.queue or "default")
-        if "dependencies" in engine.parts:
-            self._conditional.add(job)
-
-    def _concerns(self, job: Job) -> bool:
-        """Whether a job waits for more than resources, from the first of which on the engine sees to it."""
-        dependent = self._conditional.concern(job)
-        if dependent and "dependencies" not in self._engine.parts:
-            recorder = self._engine.recorder
-            for other in self.jobs[:-1]:
-                self._conditional.add(other)
-            self._conditional.catch_up(recorder.start, recorder.end, recorder.result)
-            self._engine.add("dependencies", Dependencies(self._engine, self._conditional))
-        return dependent
-
-    def leave_out(self, targets: Ints) -> None:
-        """Refuse jobs that come from now on and fit only on these targets, which are removed."""
-        self._lacking.clear()
-        self._rest = None
-        if len(targets):
-            self._rest = Availability(self._index)
-            self._rest.set_status(targets, up=False)
-
-    def _why_never(self, kind: int) -> str | None:
-        """Return why a request does not fit on the targets that are not removed; None if it does."""
-        request = self._kinds.requests[kind]
-        if self._rest is None or request is None:
-            return None
-        if kind not in self._lacking:
-            self._lacking[kind] = self._kinds.why_never(request, self._rest)
-        return self._lacking[kind] or None
-
     # -- jobs that change -------------------------------------------------------------------------
-
-    @property
-    def prepared(self) -> Prepared:
-        """The columns of the run."""
-        found: Prepared = self._prepared
-        return found
 
     def with_coming(self, coming: Sequence[Job], recorder: Recorder) -> Prepared:
         """Return the columns with jobs that are still to come, which a recorder of its own gets, too."""
-        for job in coming:
-            recorder.add(job.id, job.queue or "default")
-        table = copy(self._table)
-        more = [UNLIMITED if job.duration is None else job.duration for job in coming]
-        table.durations = table.durations + more
-        return changed(self.prepared, table=table)
+        recorder.extend(coming)
+        made = copy(self.prepared)
+        made.table = copy(made.table)
+        made.table.durations = [
+            *made.table.durations,
+            *(UNLIMITED if job.duration is None else job.duration for job in coming),
+        ]
+        return made
 
     def request_of(self, number: int) -> Request:
         """Return the compiled request of a job that has one."""
-        request = self._table.requests[number]
+        request = self.prepared.table.requests[number]
         assert request is not None
         found: Request = request
         return found
@@ -277,23 +461,14 @@ class Growth:
         """Note in the records that a job is cancelled at this time (seconds)."""
         self.jobs[number] = replace(self.jobs[number], cancel_at=now)
 
-    def change_runtime(self, number: int, runtime: float) -> None:
-        """Change the seconds that a job runs for."""
-        self.jobs[number] = replace(self.jobs[number], runtime=runtime)
-        self._set_times(number)
-
-    def _set_times(self, number: int) -> None:
-        job = self.jobs[number]
-        duration = UNLIMITED if job.duration is None else job.duration
-        runtime, timeout = times_of(job.runtime, duration, self._grace)
-        self._prepared.runtimes[number], self._prepared.timeouts[number] = runtime, timeout
-        judged = min(runtime, duration) if self._judged_by_runtime else duration
-        self._table.change_duration(number, duration, judged)
+    def change(self, number: int, **fields: Any) -> None:
+        """Change fields of a job that its times follow from."""
+        self.prepared.change(number, **fields)
         for group in self._engine.queues:
             group.queue.rerank(number)
-        expected = self._engine.expected
-        if expected is not None:
-            expected.predictions.change_limit(number, runs=number in self._engine.progress.ends)
+        predictions = self._engine.predictions
+        if predictions is not None:
+            predictions.change_limit(number, runs=number in self._engine.progress.ends)
 
     def planned_seconds(self, number: int) -> float:
         """Return the seconds that plans give a job: its requested ones, or a prediction."""
@@ -302,46 +477,20 @@ class Growth:
 
     def change_duration(self, number: int, duration: float) -> None:
         """Change the requested seconds of a job; its run time follows, and all reservations are renewed."""
-        requested = None if duration == UNLIMITED else duration
-        self.jobs[number] = replace(self.jobs[number], duration=requested)
-        self._set_times(number)
+        self.change(number, duration=None if duration == UNLIMITED else duration)
         self.renew(forget=True)
 
-    # -- kinds of requests ------------------------------------------------------------------------
-
-    def _add_kind(self, kind: int) -> None:
-        """Take in a kind of request that no job had before."""
-        table, request = self._table, self._kinds.requests[kind]
-        if table.single is not None and table.content is None:
-            counted = None if request is None else plain_units(request, whole=self._kinds.policy.whole_nodes)
-            if request is None or (counted is not None and counted[0] == table.single):
-                # the fast path of flat requests: nothing else changes but what is counted
-                table.add_kind(request, self._kinds.size_of(kind), 0 if counted is None else counted[1])
-                if request is not None and not is_of_units(request, table.single, self._index):
-                    assert self._engine.plan.available  # the first free units no longer serve each request
-                self._engine.plan.forget_counts()
-                for group in self._engine.queues:
-                    group.context.supply.forget_counts()
-                return
-        self._recount()
+    # -- what depends on the requests -------------------------------------------------------------
 
     def decide_on_graph(self) -> None:
         """Let the matcher decide from now on: counts do not know which targets are drained."""
-        if self._counts_decide:
-            self._counts_decide = False
+        if self.prepared.counts_decide:
+            self.prepared.counts_decide = False
             self._recount()
 
     def _recount(self) -> None:
         """Count all kinds again, and make what depends on the kinds anew."""
-        kinds, table = self._kinds, self._table
-        counting = counting_of(kinds, counts_decide=self._counts_decide)
-        switched = counting.single != table.single
-        if counting.single is None and any(request is not None for request in kinds.requests):
-            self._counts_decide = False
-        table.by_kind[:] = kinds.requests
-        table.kind_sizes[:] = map(kinds.size_of, range(len(kinds.requests)))
-        table.recount(counting)
-        self.renew(forget=switched)
+        self.renew(forget=self.prepared.count() is Counted.SWITCHED)
 
     def note_renewal(self) -> None:
         """Note that reservations may move at this instant, because requests or running jobs change."""

@@ -143,7 +143,7 @@ class JobChanges:
             full = self._growth.jobs[number].runtime
             assert full is not None
             left = (start + full - now) * len(before.targets) / len(after.targets)
-        self._growth.change_runtime(number, _whole(now - start + left))
+        self._growth.change(number, runtime=_whole(now - start + left))
         self._move_end(number)
         for hear in engine.on.resized:
             hear(number, after)
@@ -170,8 +170,9 @@ class JobChanges:
             held = engine.plan.held[number]
             engine.recorder.resize(number, engine.now, held, start)
             self._move_end(number)
-            if engine.expected is not None:
-                engine.expected.enter(number)
+            if engine.predictions is not None:
+                expected: Any = engine.parts["expected"]
+                expected.enter(number)
         engine.queues.touch(released=True)
         engine.settle()
 

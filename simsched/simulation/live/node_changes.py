@@ -7,35 +7,24 @@ records have each change as an outage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from operator import index as index_of
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from simsched.arguments import check, wrong
 from simsched.errors import ConfigError
 from simsched.formats.rfc.idset import Idset
-from simsched.graph import edit
 from simsched.match.named_targets import targets_of_ranks
-from simsched.simulation.environment import DISRUPTION, SUBMISSION
 from simsched.simulation.listeners import Listener
-from simsched.simulation.live.grown_run import check_growth
-from simsched.simulation.outages.outages import DRAIN, FAILURE, Outage
+from simsched.simulation.outages.outages import DRAIN, Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import BinaryIO
+    from collections.abc import Iterable
 
-    from simpy import Environment
-
-    from simsched.graph.cluster import Cluster, ClusterLike
     from simsched.graph.index.index import Index
     from simsched.simulation.engine import Engine
     from simsched.simulation.live.grown_run import Places
     from simsched.simulation.live.growth import Growth
-    from simsched.simulation.live.watch import Watch
-    from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.outages.disruption import Disruption
 
 ABSENT, REMOVED = "absent", "removed"
@@ -150,7 +139,7 @@ class NodeChanges(Listener):
     def _note_removed(self) -> None:
         """Let jobs that come be refused if they fit only on targets that are removed."""
         removed = [rank for rank, change in self._out.items() if change.note == REMOVED]
-        self._growth.leave_out(self._targets(removed))
+        self._growth.prepared.judge.leave_out(self._index, self._targets(removed))
 
     def _targets(self, ranks: list[int]) -> Any:
         return np.array(targets_of_ranks(self._index, ranks), dtype=np.int64)
@@ -167,137 +156,3 @@ class NodeChanges(Listener):
             Outage(Idset.from_ids(sorted(ranks)), change.start, end, change.kind, change.note)
             for (change, end), ranks in together.items()
         )
-
-
-class NodeCommands:
-    """The part of an open simulation by which a program changes execution targets.
-
-    `_planned` is the cluster with the targets that are added at the present instant.
-    """
-
-    cluster: Cluster
-    config: RunConfig
-    engine: Engine
-    _nodes: NodeChanges
-    _planned: Cluster
-    _watch: Watch
-
-    def _refuse_broken(self) -> None:
-        """Raise a RunError if a callback failed before."""
-        raise NotImplementedError
-
-    def _enter(self, kind: str, payload: Any, order: int = SUBMISSION) -> None:
-        """Let something happen at the present instant."""
-        raise NotImplementedError
-
-    def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
-        """Make the engine of a run without jobs."""
-        raise NotImplementedError
-
-    def reopen(self, cluster: Cluster) -> None:
-        """Make an engine without jobs for a larger cluster, which goes on with the same files."""
-        log, self.cluster = self.engine.recorder.log, cluster
-        self._open(None, None if log is None else log.sink)
-        self.engine.add("watch", self._watch)
-
-    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
-        """Drain execution targets now: no job starts on them, and running jobs continue.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, DRAIN, note)
-
-    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
-        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
-
-        ConfigError for a rank that the cluster does not have.
-        """
-        self._take_out(ranks, FAILURE, note)
-
-    def undrain(self, ranks: int | str | Iterable[int]) -> None:
-        """Bring back execution targets that were drained or have failed.
-
-        ConfigError for a rank that is neither.
-        """
-        self._bring_back(ranks, absent=False)
-
-    def remove(self, ranks: int | str | Iterable[int]) -> None:
-        """Remove execution targets, whose jobs run on: `remove_nodes`."""
-        self.remove_nodes(ranks)
-
-    def add(self, ranks: int | str | Iterable[int]) -> None:
-        """Add execution targets of the cluster that are absent so far, or were removed.
-
-        ConfigError for a rank that is neither.
-        """
-        self._bring_back(ranks, absent=True)
-
-    def add_nodes(
-        self,
-        nodes: int | str | ClusterLike | Mapping[str, Any],
-        *,
-        like: int | str | None = None,
-        under: str | None = None,
-        properties: str | Iterable[str] = (),
-    ) -> list[int]:
-        """Add execution targets that the cluster did not have, now; return their ranks.
-
-        Parameters
-        ----------
-        nodes : with `like`, a number of nodes or their hosts as a hostlist; otherwise the description of the
-            new nodes: a cluster, a file, a bundled name, or a document (R, JGF, a recipe).
-        like : a rank or a host; the new nodes are copies of it, in the same rack, switch …
-        under : the vertex that contains the new nodes, as a path or a name; by default that of `like`, or
-            the root.  Racks and switches of a description join those with the same path of names.
-        properties : further properties of the new nodes.
-
-        Jobs that were refused because the cluster was too small stay refused.
-
-        Raises
-        ------
-        ClusterError, ConfigError, FormatError
-            For nodes that cannot be added, with the reason.
-        """
-        self._refuse_broken()
-        before = self._planned
-        if like is None and (nodes is None or isinstance(nodes, int)):
-            raise wrong("nodes", nodes, "like=, a node to copy, or a description of the nodes")
-        if like is None:
-            after = edit.join_nodes(before, nodes, under=under)  # type: ignore[arg-type]
-        else:
-            after = edit.add_nodes(before, nodes, like=like, under=under)  # type: ignore[arg-type]
-        known = set(before.index.ranks.tolist())
-        new = [rank for rank in after.index.ranks.tolist() if rank not in known]
-        names = (properties,) if isinstance(properties, str) else properties
-        check("properties", names, Iterable, "the names of properties")
-        if names := tuple(names):
-            after = edit.add_properties(after, Idset.from_ids(new), *names)
-        check_growth(before.index, after.index, self.config)
-        self._planned = after
-        self._enter("grow", after, DISRUPTION)
-        return new
-
-    def remove_nodes(self, ranks: int | str | Iterable[int], jobs: str = RUN) -> None:
-        """Remove execution targets: no job starts on them any more; `add` brings them back.
-
-        What happens to the jobs on them: ``run``: they continue to their ends, as on drained targets;
-        ``requeue``: they are queued again; ``fail``: they end as FAILED.
-        Jobs that are submitted afterwards and fit only with the removed targets can never run.
-
-        ConfigError for a rank that the cluster does not have, or another word for `jobs`.
-        """
-        if jobs not in LEAVING:
-            raise wrong("jobs", jobs, ", ".join(LEAVING))
-        self._take_out(ranks, DRAIN, REMOVED, jobs)
-
-    def _take_out(self, ranks: Any, kind: str, note: str, jobs: str = RUN) -> None:
-        self._refuse_broken()
-        check("note", note, str, "a text")
-        found = self._nodes.ranks(ranks, self._planned.index)
-        self._enter("take-out", (found, kind, note, jobs), DISRUPTION)
-
-    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
-        self._refuse_broken()
-        found = self._nodes.ranks(ranks, self._planned.index)
-        self._nodes.refuse_others(found, absent=absent)
-        self._enter("bring-back", found, DISRUPTION)

@@ -3,56 +3,141 @@
 It runs in a simpy environment, beside any processes, resources and stores of the program.  What a program
 does takes place at the present instant: ends first, then submissions, then one scheduling pass, as in
 `simulate`.
+
+How a run ends before its end: `run_until` an event, or by Ctrl-C `between_events`.
 """
 
 from __future__ import annotations
 
 import copy
+import signal
+import threading
+from collections.abc import Iterable
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 import msgspec
 from simpy import Environment, Event
 from simpy.core import EmptySchedule
 
-from simsched.arguments import check_path, check_real, check_whole, options_of
+from simsched.arguments import check, check_path, check_real, check_whole, options_of, wrong
 from simsched.errors import ConfigError, RunError
 from simsched.formats.rfc.duration import MAX_SECONDS
+from simsched.formats.rfc.idset import Idset
 from simsched.garbage import seldom_collected
+from simsched.graph import edit
 from simsched.match.policies.policy import find_policy
 from simsched.schedule.policies.registry import naming_policy
-from simsched.simulation.checkpoint.checkpoint import codec_of
-from simsched.simulation.engine_state import capture, restore
-from simsched.simulation.environment import LAST, SUBMISSION, came_through_a_run
-from simsched.simulation.live.arrivals import Arrivals, names_of
-from simsched.simulation.live.grown_run import grow
-from simsched.simulation.live.growth import Growth, refuse_closed
-from simsched.simulation.live.interrupts import between_events, run_until
+from simsched.simulation.checkpoint.checkpoint import (
+    codec_of,
+    identity_of,
+    refuse_other,
+    restore_run,
+    write_checkpoint,
+)
+from simsched.simulation.engine import capture, restore
+from simsched.simulation.environment import (
+    DISRUPTION,
+    LAST,
+    SUBMISSION,
+    ScheduledCall,
+    came_through_a_run,
+    is_within_a_run,
+)
+from simsched.simulation.live.grown_run import check_growth, grow
+from simsched.simulation.live.growth import (
+    Arrivals,
+    Growth,
+    OpenCheckpoint,
+    names_of,
+    plain_jobs,
+    refuse_closed,
+)
 from simsched.simulation.live.job_changes import JobChanges, refuse_changes
 from simsched.simulation.live.live_job import LiveJob
-from simsched.simulation.live.node_changes import ABSENT, NodeChanges, NodeCommands
-from simsched.simulation.live.open_checkpoint import OpenCheckpoint, origin_of, write_open_checkpoint
-from simsched.simulation.live.run_checkpoint import RunCheckpoint
+from simsched.simulation.live.node_changes import ABSENT, LEAVING, REMOVED, RUN, NodeChanges
 from simsched.simulation.live.submission import JobFields, SubmissionReader, read_seconds
 from simsched.simulation.live.watch import Watch
 from simsched.simulation.options.run_config import make_config
-from simsched.simulation.outages.outages import DRAIN
+from simsched.simulation.outages.outages import DRAIN, FAILURE
 from simsched.simulation.simulate import RunSession, engine_of, pools_of
 from simsched.workload.job import Job, Workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from typing import BinaryIO, Self, Unpack
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.graph.cluster import Cluster
+    from simsched.graph.cluster import Cluster, ClusterLike
     from simsched.match.policies.policy import CandidateOrder, MatchPolicy
     from simsched.schedule.pass_context import QueuePolicy
     from simsched.simulation.record.run_directory import RunResult
 
 
-class OpenSimulation(NodeCommands, RunSession):
+FIRST = -1
+"""The priority of an event before all others of its instant; it may be any number."""
+
+
+def run_until(env: Environment, until: Event | None) -> Any:
+    """Run an environment until an event, and return its value; None: until nothing is left.
+
+    RunError if the event belongs to another environment, or nothing is left to happen before it.
+    """
+    if until is not None and until.env is not env:
+        raise RunError("the event belongs to another environment", expected="one of `Simulation.env`")
+    try:
+        return env.run(until=until)
+    except RuntimeError:
+        if until is None or until.triggered or env.peek() != inf:
+            raise
+        text = f"at {env.now:g} s nothing is left to happen, and the event has not taken place"
+        raise RunError(text, expected="an event that happens, or `until` a time") from None
+
+
+@contextmanager
+def between_events(env: Environment) -> Iterator[None]:
+    """Raise KeyboardInterrupt once the present event of the run is over; a second Ctrl-C ends it at once.
+
+    Only in the main thread, and only if the program has no handler of its own.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield
+        return
+    asked = False
+
+    def interrupt(number: int, frame: Any) -> None:
+        nonlocal asked
+        if asked or not is_within_a_run(frame):
+            signal.default_int_handler(number, frame)
+        asked = True
+        once_over(env, _raise)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def once_over(env: Environment, action: Callable[[Any], Any]) -> None:
+    """Call a function, with an event, when the present event of the environment is over."""
+    event = ScheduledCall()
+    event.callbacks = [action]
+    env.schedule(event, FIRST)  # type: ignore[arg-type]
+
+
+def _raise(_: Any) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+class OpenSimulation(RunSession):
     """A run that is open: jobs come, and nodes come and go, while the clock runs.
 
     Parameters
@@ -108,12 +193,11 @@ class OpenSimulation(NodeCommands, RunSession):
 
     def _open(self, env: Environment | None, sink: BinaryIO | None) -> None:
         """Make the engine of a run without jobs."""
-        jobs: list[Job] = []
         empty, index = replace(self.workload, jobs=()), self.cluster.index
-        made = engine_of(self.cluster, empty, self.config, sink=sink, env=env, arriving=jobs, **self._written)
+        made = engine_of(self.cluster, empty, self.config, sink=sink, env=env, open_=True, **self._written)
         self.engine, self.prepared, _ = made
         engine = self.engine
-        self.growth = growth = Growth(engine, index, jobs, expected=self._expected)
+        self.growth = growth = Growth(engine, self._expected)
         disruption: Any = engine.parts["disruption"]
         self.arrivals = Arrivals(engine, growth, disruption)
         engine.add("arrivals", self.arrivals)
@@ -307,6 +391,116 @@ class OpenSimulation(NodeCommands, RunSession):
         future = self.engine.future
         future.at(future.come_to_present(), order, kind, payload)
 
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def reopen(self, cluster: Cluster) -> None:
+        """Make an engine without jobs for a larger cluster, which goes on with the same files."""
+        log, self.cluster = self.engine.recorder.log, cluster
+        self._open(None, None if log is None else log.sink)
+        self.engine.add("watch", self._watch)
+
+    def drain(self, ranks: int | str | Iterable[int], note: str = "drain") -> None:
+        """Drain execution targets now: no job starts on them, and running jobs continue.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, DRAIN, note)
+
+    def fail(self, ranks: int | str | Iterable[int], note: str = "failure") -> None:
+        """Let execution targets fail now: their jobs are queued again or fail, as `on_failure` says.
+
+        ConfigError for a rank that the cluster does not have.
+        """
+        self._take_out(ranks, FAILURE, note)
+
+    def undrain(self, ranks: int | str | Iterable[int]) -> None:
+        """Bring back execution targets that were drained or have failed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=False)
+
+    def remove(self, ranks: int | str | Iterable[int]) -> None:
+        """Remove execution targets, whose jobs run on: `remove_nodes`."""
+        self.remove_nodes(ranks)
+
+    def add(self, ranks: int | str | Iterable[int]) -> None:
+        """Add execution targets of the cluster that are absent so far, or were removed.
+
+        ConfigError for a rank that is neither.
+        """
+        self._bring_back(ranks, absent=True)
+
+    def add_nodes(
+        self,
+        nodes: int | str | ClusterLike | Mapping[str, Any],
+        *,
+        like: int | str | None = None,
+        under: str | None = None,
+        properties: str | Iterable[str] = (),
+    ) -> list[int]:
+        """Add execution targets that the cluster did not have, now; return their ranks.
+
+        Parameters
+        ----------
+        nodes : with `like`, a number of nodes or their hosts as a hostlist; otherwise the description of the
+            new nodes: a cluster, a file, a bundled name, or a document (R, JGF, a recipe).
+        like : a rank or a host; the new nodes are copies of it, in the same rack, switch …
+        under : the vertex that contains the new nodes, as a path or a name; by default that of `like`, or
+            the root.  Racks and switches of a description join those with the same path of names.
+        properties : further properties of the new nodes.
+
+        Jobs that were refused because the cluster was too small stay refused.
+
+        Raises
+        ------
+        ClusterError, ConfigError, FormatError
+            For nodes that cannot be added, with the reason.
+        """
+        self._refuse_broken()
+        before = self._planned
+        if like is None and (nodes is None or isinstance(nodes, int)):
+            raise wrong("nodes", nodes, "like=, a node to copy, or a description of the nodes")
+        if like is None:
+            after = edit.join_nodes(before, nodes, under=under)  # type: ignore[arg-type]
+        else:
+            after = edit.add_nodes(before, nodes, like=like, under=under)  # type: ignore[arg-type]
+        known = set(before.index.ranks.tolist())
+        new = [rank for rank in after.index.ranks.tolist() if rank not in known]
+        names = (properties,) if isinstance(properties, str) else properties
+        check("properties", names, Iterable, "the names of properties")
+        if names := tuple(names):
+            after = edit.add_properties(after, Idset.from_ids(new), *names)
+        check_growth(before.index, after.index, self.config)
+        self._planned = after
+        self._enter("grow", after, DISRUPTION)
+        return new
+
+    def remove_nodes(self, ranks: int | str | Iterable[int], jobs: str = RUN) -> None:
+        """Remove execution targets: no job starts on them any more; `add` brings them back.
+
+        What happens to the jobs on them: ``run``: they continue to their ends, as on drained targets;
+        ``requeue``: they are queued again; ``fail``: they end as FAILED.
+        Jobs that are submitted afterwards and fit only with the removed targets can never run.
+
+        ConfigError for a rank that the cluster does not have, or another word for `jobs`.
+        """
+        if jobs not in LEAVING:
+            raise wrong("jobs", jobs, ", ".join(LEAVING))
+        self._take_out(ranks, DRAIN, REMOVED, jobs)
+
+    def _take_out(self, ranks: Any, kind: str, note: str, jobs: str = RUN) -> None:
+        self._refuse_broken()
+        check("note", note, str, "a text")
+        found = self._nodes.ranks(ranks, self._planned.index)
+        self._enter("take-out", (found, kind, note, jobs), DISRUPTION)
+
+    def _bring_back(self, ranks: Any, *, absent: bool) -> None:
+        self._refuse_broken()
+        found = self._nodes.ranks(ranks, self._planned.index)
+        self._nodes.refuse_others(found, absent=absent)
+        self._enter("bring-back", found, DISRUPTION)
+
     # -- views ------------------------------------------------------------------------------------
 
     @property
@@ -383,11 +577,7 @@ class OpenSimulation(NodeCommands, RunSession):
         codec = codec_of(self.engine)
         state = codec.value(codec.plain(capture(self.engine)))
         restore(engine, state)
-        theirs, own = self.engine.recorder, engine.recorder
-        if own.log is not None and theirs.log is not None:
-            own.log.put_back(theirs.log.text().encode().splitlines())
-        if own.events is not None and theirs.events is not None:
-            own.events.put_back(theirs.events.text().encode().splitlines())
+        engine.recorder.take_lines(self.engine.recorder)
         made._watch.take_over(self._watch, lambda job: job.copy_in(made))
         made.arrivals.expect()
         return made
@@ -406,8 +596,12 @@ class OpenSimulation(NodeCommands, RunSession):
 
         def keep() -> Any:
             if path is not None:
-                log, origin = replace(self.workload, jobs=self._expected), origin_of(self._base, self.config)
-                write_open_checkpoint(path, self, log, self._reader, origin)
+                log = replace(self.workload, jobs=self._expected)
+                grown = self.cluster is not self._base
+                jobs = plain_jobs(
+                    self.growth, self.arrivals, log, self._reader, self.cluster if grown else None
+                )
+                write_checkpoint(self.engine, path, identity_of(self._base, self.config), jobs)
             return self.copy()
 
         return RunCheckpoint(self.env, keep, at_once=not self._watch.is_half_done)
@@ -431,13 +625,21 @@ class OpenSimulation(NodeCommands, RunSession):
         check_path("path", path)
         head = OpenCheckpoint(path)
         made = cls(cluster, *arguments, **{"expect": head.expected, **options})
-        head.refuse_other(origin_of(made.cluster, made.config))
+        identity = identity_of(made.cluster, made.config)
+        refuse_other(head.head, identity, str(path))
         if head.grown is not None:
             made._planned = head.grown
             made.reopen(head.grown)
         engine = made.engine
-        engine.future.move_to(Environment(head.time) if env is None else env, head.time)
-        head.put_into(made, made._reader)
+        time = head.head.time
+        engine.future.move_to(Environment(time) if env is None else env, time)
+        restore_run(
+            engine,
+            head.head,
+            identity,
+            where=str(path),
+            enter=lambda: head.put_into(made.growth, made.arrivals, made._reader),
+        )
         made._watch.find_jobs(engine, made.growth, made.arrivals)
         made.arrivals.expect()
         return made
@@ -472,3 +674,41 @@ class OpenSimulation(NodeCommands, RunSession):
             times["live"] = True
         config = self.config.replace(outages=(*self.config.outages, *changes))
         return self._records(recorder, prepared, workload, times, config)
+
+
+_Simulation = TypeVar("_Simulation", bound=OpenSimulation)
+
+
+class RunCheckpoint(Generic[_Simulation]):
+    """A state of an open simulation; `restore` returns a simulation that continues from it."""
+
+    def __init__(self, env: Environment, keep: Callable[[], _Simulation], *, at_once: bool) -> None:
+        """Keep the state at once, or when the present event is over."""
+        self._time: float = env.now
+        self._kept: _Simulation | None = None
+        self._keep = keep
+        if at_once:
+            self._take(None)
+        else:
+            once_over(env, self._take)
+
+    def _take(self, _: Any) -> None:
+        self._kept = kept = self._keep()
+        self._time = kept.now
+
+    def __repr__(self) -> str:
+        return f"<RunCheckpoint at {self.time:g} s>"
+
+    @property
+    def time(self) -> float:
+        """The time of the state, in seconds."""
+        return self._time
+
+    def restore(self, env: Environment | None = None) -> _Simulation:
+        """Return a simulation in this state, as `Simulation.copy` does; it may be called several times.
+
+        RunError within the callback that asked for the state: its event is not over.
+        """
+        if self._kept is None:
+            raise RunError("the state is kept once the present event is over", expected="`restore` after it")
+        return self._kept.copy(env)

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
     from simsched.schedule.pass_context import Start
     from simsched.simulation.engine import Engine
-    from simsched.simulation.live.arrivals import Arrivals
-    from simsched.simulation.live.growth import Growth
+    from simsched.simulation.live.growth import Arrivals, Growth
     from simsched.simulation.live.live_job import LiveJob
 
 EVENTS = ("submit", "start", "end", "requeue", "change", "pass")

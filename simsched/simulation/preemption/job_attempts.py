@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from simsched.simulation.engine import Engine
     from simsched.simulation.preemption.checkpoint_rules import CheckpointRules
-    from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
 
 
@@ -72,7 +71,7 @@ class CheckpointReader:
 class JobAttempts(Listener):
     """The attempts of the jobs of one run."""
 
-    def __init__(self, engine: Engine, jobs: Sequence[Job] = ()) -> None:
+    def __init__(self, engine: Engine) -> None:
         self.jobs: dict[int, CheckpointedJob] = {}
         config = engine.config
         rules = config.job_checkpoints
@@ -84,16 +83,15 @@ class JobAttempts(Listener):
         self._counts: dict[int, int] = {}
         self._stopped: dict[int, float] = {}  # job that writes a checkpoint before it goes → s of its attempt
         self._written: set[int] = set()  # jobs whose last checkpoint is complete
-        for number, job in enumerate(jobs):
-            self.joined(number, job, None)
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """Note a job of the run, which may write checkpoints; errors as `CheckpointReader.read`."""
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Note which jobs write checkpoints; errors as `CheckpointReader.read`."""
         if self._reader is not None:
-            found = self._reader.read(job, self._prepared.runtimes[number])
-            if found is not None:
-                self.jobs[number] = found
-                self._prepare(number)
+            for number, job in enumerate(jobs, first):
+                found = self._reader.read(job, self._prepared.runtimes[number])
+                if found is not None:
+                    self.jobs[number] = found
+                    self._prepare(number)
 
     def offered(self, job: Job) -> None:
         """Raise the errors of `CheckpointReader.read` for a job that is not noted yet."""

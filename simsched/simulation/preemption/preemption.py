@@ -5,24 +5,52 @@ A running job may be preempted once it has run for the seconds in its jobspec
 has a higher priority than its own.  Jobs that started last are preempted first, and only until the
 waiting job fits; they are queued again and start over.  If a job waits until others have run for
 these seconds, a pass is entered for that instant.
+
+`RipeTimes`: the passes at which running jobs may be preempted that could not before.
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.schedule.profiles.plan import first_fit
+from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.listeners import Listener
-from simsched.simulation.preemption.ripe_times import RipeTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.match.state.availability import Availability
     from simsched.simulation.engine import Engine
     from simsched.simulation.queue_groups import QueueGroup
     from simsched.simulation.queues import Queue
     from simsched.workload.job import Job
+
+
+class RipeTimes:
+    """Enters a pass for the next time from which a running job may be preempted.
+
+    Attributes
+    ----------
+    entered : the times (s) at which a pass is entered already; a part of the state of a run.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.entered: set[float] = set()
+        engine.future.handle("ripe", self._on_ripe)
+
+    def expect(self, times: Iterable[float], now: float) -> None:
+        """Enter a pass for the first of some times (s) that are still to come, if there is one."""
+        ripe = min((time for time in times if now < time < inf), default=now)
+        if ripe > now and ripe not in self.entered:
+            self.entered.add(ripe)
+            self._engine.future.at(ripe, SUBMISSION, "ripe")
+
+    def _on_ripe(self, _: None) -> None:
+        self.entered.discard(self._engine.now)
+        self._engine.settle()
 
 
 def _whole(seconds: float) -> float:
@@ -33,24 +61,18 @@ def _whole(seconds: float) -> float:
 class Preemption(Listener):
     """Looks, before a pass, for a waiting job that may preempt others."""
 
-    def __init__(self, engine: Engine, jobs: Sequence[Job], of: Sequence[Queue | None]) -> None:
+    def __init__(self, engine: Engine, of: Sequence[Queue | None]) -> None:
         self._engine = engine
         self._of = of
-        self._after = {
-            number: _whole(float(after))
-            for number, job in enumerate(jobs)
-            if (after := job.jobspec.system.get("preemptible-after")) is not None
-        }
+        self._after: dict[int, float] = {}
         self._ripe = RipeTimes(engine)
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """Note a job that arrives during the run."""
-        after = job.jobspec.system.get("preemptible-after")
-        if after is not None:
-            self._after[number] = _whole(float(after))
-
-    def __bool__(self) -> bool:
-        return bool(self._after) and any(queue is not None and queue.preempts for queue in self._of)
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Note which jobs may be preempted, and from when on."""
+        for number, job in enumerate(jobs, first):
+            after = job.jobspec.system.get("preemptible-after")
+            if after is not None:
+                self._after[number] = _whole(float(after))
 
     def state(self) -> dict[str, Any]:
         """Return the times at which passes are entered."""
@@ -62,6 +84,8 @@ class Preemption(Listener):
 
     def turn(self, group: QueueGroup, now: float) -> None:
         """Preempt for each of the first jobs of the group that preempt, one after the other."""
+        if not self._after:
+            return
         engine = self._engine
         limits, served = engine.queues.limits, list[int]()
         free = engine.plan.available.copy()

@@ -15,8 +15,8 @@ from simsched.schedule.profiles.plan import first_fit
 from simsched.simulation.environment import DISRUPTION
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.listeners import Listener, Way
+from simsched.simulation.preemption.preemption import RipeTimes
 from simsched.simulation.preemption.preemption_rules import CANCEL, CHECKPOINT, OFF, QOS, REQUEUE, SUSPEND
-from simsched.simulation.preemption.ripe_times import RipeTimes
 from simsched.simulation.record.recorder import CANCELED
 from simsched.simulation.reservations.reservation_rules import reservation_of
 
@@ -53,7 +53,6 @@ class Victims(Listener):
         engine: Engine,
         attempts: JobAttempts,
         rules: PreemptionRules,
-        jobs: Sequence[Job],
         of: Sequence[Queue | None],
         suspension: Suspension | None,
     ) -> None:
@@ -72,15 +71,18 @@ class Victims(Listener):
         self._priorities: list[int] = []
         self._rules: list[VictimRule] = []
         self._exempt: list[float] = []
-        for number, job in enumerate(jobs):
-            self.joined(number, job, of[number] if of else None)
+        self._of = of
         self._leaving: dict[int, LeavingJob] = {}
         self._cleaning: set[int] = set()  # cancelled victims whose targets still clean up
         engine.future.handle("evict", self._on_evict)
         self._ripe = RipeTimes(engine)
 
-    def joined(self, number: int, job: Job, queue: Queue | None) -> None:
-        """Note the next job of the run, in its queue if it is in one."""
+    def joined(self, first: int, jobs: Sequence[Job]) -> None:
+        """Note the next jobs of the run, in their queues if they are in one."""
+        for number, job in enumerate(jobs, first):
+            self._join(job, self._of[number] if self._of else None)
+
+    def _join(self, job: Job, queue: Queue | None) -> None:
         name = job.qos if self._ranks is not None else None if queue is None else queue.name
         if name not in self._known:
             preempts = self._rules_of.preempts.get(name or "", ())

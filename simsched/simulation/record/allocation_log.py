@@ -43,8 +43,8 @@ MOMENT = 1e-6
 class AllocationLog:
     """Encodes allocations as lines; they go to `sink`, or stay in memory without one.
 
-    `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `schedulers`
-    the scheduler attributes of R (queue and policies); `common` are those of jobs that are added later.
+    `durations` holds, per job, the requested seconds (inf: no expiration, 0 in RFC 20); `policies` are the
+    scheduler attributes of R beside the queue.
     """
 
     def __init__(
@@ -52,34 +52,32 @@ class AllocationLog:
         ids: Sequence[int | str],
         durations: Sequence[float],
         index: Index,
-        schedulers: Sequence[Mapping[str, str]],
+        policies: Mapping[str, str],
         sink: BinaryIO | None = None,
-        common: Mapping[str, str] | None = None,
     ) -> None:
         self._ids = ids
         self._durations = durations
         self._index = index
-        self._schedulers = schedulers
         self._plain = PlainText(index)
-        same = list(map(id, schedulers))  # a few objects, each of many jobs
-        known = {key: _encode(one).decode() for key, one in dict(zip(same, schedulers, strict=True)).items()}
-        self._attributes = list(map(known.__getitem__, same))
-        self._common = {"queue": "", **(common or {})}
+        self._policies = policies
+        self._schedulers: list[Mapping[str, str]] = []
+        self._attributes: list[str] = []
         self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
-        self._by_queue: dict[str, tuple[Mapping[str, str], str]] = {}
+        self._by_queue: dict[str, Mapping[str, str]] = {}
+        self._text_of: dict[str, str] = {}  # queue → its attributes as JSON
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
         self.sink = sink
 
-    def add(self, queue: str) -> None:
-        """Make place for a job that arrives during the run."""
-        known = self._by_queue.get(queue)
-        if known is None:
-            attributes = {**self._common, "queue": queue}
-            known = self._by_queue[queue] = (attributes, _encode(attributes).decode())
-        self._schedulers.append(known[0])  # type: ignore[attr-defined]
-        self._attributes.append(known[1])
+    def extend(self, queues: Sequence[str]) -> None:
+        """Make place for the next jobs of the run, which are in these queues."""
+        for queue in dict.fromkeys(queues):
+            if queue not in self._by_queue:
+                self._by_queue[queue] = {"queue": queue, **self._policies}
+                self._text_of[queue] = _encode(self._by_queue[queue]).decode()
+        self._schedulers += map(self._by_queue.__getitem__, queues)
+        self._attributes += map(self._text_of.__getitem__, queues)
 
     def detached(self) -> AllocationLog:
         """Return a log with the lines so far, which does not change with this one."""

@@ -17,12 +17,13 @@ import numpy as np
 from simsched.human import occasions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from simsched.match.state.selection import Selection
     from simsched.schedule.profiles.plan import Plan
     from simsched.simulation.record.allocation_log import AllocationLog
     from simsched.simulation.record.event_log import EventLog
+    from simsched.workload.job import Job
 
 #: Results of jobs, by code.
 RESULTS = (
@@ -52,23 +53,23 @@ class Recorder:
 
     def __init__(
         self,
-        ids: Sequence[int | str],
+        ids: list[int | str],
         pools: Sequence[str],
         log: AllocationLog | None,
         events: EventLog | None = None,
     ) -> None:
+        """Begin without jobs; `ids` is a list that the logs share."""
         self.ids = ids
-        jobs = len(ids)
         self.log = log
         self.events = events
-        self.eligible: list[float] = [NEVER] * jobs
-        self.start: list[float] = [NEVER] * jobs
-        self.end: list[float] = [NEVER] * jobs
-        self.result: list[int] = [PENDING] * jobs
-        self.counts: tuple[list[int], ...] = ([0] * jobs, [0] * jobs, [0] * jobs, [0] * jobs)
+        self.eligible: list[float] = []
+        self.start: list[float] = []
+        self.end: list[float] = []
+        self.result: list[int] = []
+        self.counts: tuple[list[int], ...] = ([], [], [], [])
         """The nodes, cores, gpus and slots of each job."""
-        self.backfilled = bytearray(jobs)
-        self.promised: list[float] = [NEVER] * jobs
+        self.backfilled = bytearray()
+        self.promised: list[float] = []
         self.reasons: dict[int, str] = {}
         self.pools = tuple(pools)
         # The timeline: its times, and its counts row after row, at eight bytes per number …
@@ -83,30 +84,38 @@ class Recorder:
         self.failures: list[tuple[int, float, float]] = []
         """Random failures: the rank, when it failed, and when it is repaired."""
 
-    def add(self, id_: int | str, queue: str) -> None:
-        """Make place for a job that arrives during the run; `ids` of recorder and logs are one list."""
-        self.ids.append(id_)  # type: ignore[attr-defined]
+    def extend(self, jobs: Sequence[Job]) -> None:
+        """Make place for the next jobs of the run."""
+        more = len(jobs)
+        self.ids += [job.id for job in jobs]
         for column in (self.eligible, self.start, self.end, self.promised):
-            column.append(NEVER)
-        self.result.append(PENDING)
+            column.extend([NEVER] * more)
+        self.result += [PENDING] * more
         for numbers in self.counts:
-            numbers.append(0)
-        self.backfilled.append(0)
+            numbers.extend([0] * more)
+        self.backfilled += bytes(more)
         if self.log is not None:
-            self.log.add(queue)
+            self.log.extend([job.queue or "default" for job in jobs])
+
+    def put_back(self, allocations: Iterable[bytes], events: Iterable[bytes]) -> None:
+        """Take over the lines of the logs, without line ends, of a run that this one continues."""
+        if self.log is not None:
+            self.log.put_back(allocations)
+        if self.events is not None:
+            self.events.put_back(events)
+
+    def take_lines(self, other: Recorder) -> None:
+        """Take over the lines that another recorder has in memory."""
+        logs = (other.log, other.events)
+        self.put_back(*(() if log is None else log.text().encode().splitlines() for log in logs))
 
     def detached(self) -> Recorder:
         """Return a recorder with the facts so far, which does not change with this one."""
         made = copy(self)
-        made.ids = list(self.ids)
-        made.eligible, made.start, made.end = list(self.eligible), list(self.start), list(self.end)
-        made.result, made.promised = list(self.result), list(self.promised)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | array | bytearray):
+                setattr(made, name, copy(value))
         made.counts = tuple(map(list, self.counts))
-        made.backfilled, made.reasons = bytearray(self.backfilled), dict(self.reasons)
-        made._times, made._counts = self._times[:], self._counts[:]
-        made._late_times, made._late_counts = list(self._late_times), list(self._late_counts)
-        made.down = list(self.down)
-        made.failures = list(self.failures)
         made.log = None if self.log is None else self.log.detached()
         made.events = None if self.events is None else self.events.detached()
         return made

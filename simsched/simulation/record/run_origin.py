@@ -184,7 +184,7 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
         workload = apply_steps(workload, steps, np.random.default_rng(options.get("seed", 0)))
     if options.get("queues") is not None:
         workload = replace(
-            workload, jobs=tuple(Admission(workload.jobs, options["queues"], cluster.index).jobs)
+            workload, jobs=tuple(Admission(options["queues"], cluster.index).extend(workload.jobs))
         )
     return cluster, workload
 

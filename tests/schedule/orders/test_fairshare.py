@@ -6,25 +6,18 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.schedule.job_table import Counting, JobTable
+from simsched.schedule.job_table import Counting, JobTable, NewJobs
 from simsched.schedule.orders.fair_share import WEEK, FairShare
 from simsched.schedule.orders.order import job_order
 
 
 def table(users, banks):
     n = len(users)
-    return JobTable(
-        by_kind=[None],
-        kind_sizes=[1],
-        counting=Counting(None, None, ("core",), np.ones((1, 1), dtype=np.int64)),
-        kinds=[0] * n,
-        submits=np.arange(n, dtype=float),
-        durations=[10.0] * n,
-        judged=[10.0] * n,
-        priorities=np.full(n, 16),
-        users=users,
-        banks=banks,
-    )
+    made = JobTable()
+    made.by_kind[:], made.kind_sizes[:] = [None], [1]
+    made.recount(Counting(None, None, ("core",), np.ones((1, 1), dtype=np.int64)))
+    made.extend(NewJobs([0] * n, range(n), [10.0] * n, [10.0] * n, [16] * n, users, banks))
+    return made
 
 
 def test_who_used_less_goes_first_by_user_and_by_bank():

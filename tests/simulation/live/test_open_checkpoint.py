@@ -138,7 +138,7 @@ def file(tmp_path):
         ("flat240", {}, "a checkpoint of another cluster"),
         ("tiny", {"queue_policy": "fcfs"}, "queue_policy was 'easy' and is 'fcfs'"),
         ("tiny", {"seed": 3}, "another configuration; seed was 0 and is 3"),
-        ("tiny", {"eventlog": True}, "the checkpoint has no eventlog"),
+        ("tiny", {"eventlog": True}, "the checkpoint has no event log"),
     ],
 )
 def test_another_simulation_is_refused(file, cluster, options, text):
@@ -148,18 +148,16 @@ def test_another_simulation_is_refused(file, cluster, options, text):
 
 def signed(text):
     """The text with the digest of its content."""
-    found = json.loads(text)
-    del found["sha256"]
-    plain = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
-    return json.dumps({**found, "sha256": sha256(plain.encode()).hexdigest()})
+    content = text.rpartition(',\n"sha256":"')[0]
+    return text.replace(json.loads(text)["sha256"], sha256(content.encode()).hexdigest())
 
 
 def test_every_change_of_the_head_is_damage(file):
     whole = json.loads(file.read_text())
     for key, value in [("time", float("nan")), ("time", "x"), ("time", 11), ("digests", None), ("config", {}),
-                       ("simsched", "0.0.0"), ("more", 1), ("body", None), ("sha256", "\ud800")]:  # fmt: skip
+                       ("simsched", "0.0.0"), ("more", 1), ("open", None), ("sha256", "\ud800")]:  # fmt: skip
         file.write_text(json.dumps({**whole, key: value}))
-        with pytest.raises(FormatError, match="damaged"):
+        with pytest.raises(FormatError, match=r"damaged|not a checkpoint"):
             ss.Simulation.restore(file, "tiny")
         file.write_text(json.dumps({name: whole[name] for name in whole if name != key}))
         if key in whole:
@@ -177,22 +175,26 @@ def test_every_flipped_bit_is_an_error_of_ours(file):
 
 
 def test_files_that_are_no_checkpoints(file, tmp_path):
-    whole = file.read_text()
+    whole, closed = file.read_text(), tmp_path / "closed.json"
+    jobs = ss.Workload((ss.Job(id=1, submit=0, jobspec=ss.Jobspec.from_shape("slot/core"), runtime=9),))
+    ss.simulate("tiny", jobs, checkpoints={5: closed})
+    with pytest.raises(FormatError, match="a file that run --checkpoint-at wrote"):
+        ss.simulate("tiny", jobs, resume=file)
     cases = {
         "empty": "",
-        "other": '{"kind": "simsched checkpoint", "format": 2}',
+        "other": closed.read_text(),
         "list": "[]",
         "cut": whole[:-40],
         "changed": whole.replace('"slot"', '"slit"', 1),
-        "newer": whole.replace('"format":6', '"format":7', 1),
+        "newer": whole.replace('"format":8', '"format":9', 1),
         "version": signed(whole.replace('"simsched":"', '"simsched":"9.', 1)),
-        "state": json.dumps({**json.loads(whole), "body": {"specs": []}}),
+        "state": json.dumps({**json.loads(whole), "open": {"specs": []}}),
     }
     texts = {
         "changed": "digest does not match",
-        "newer": "format 7",
+        "newer": "format 9",
         "version": "of simsched 9",
-        "state": "digest",
+        "state": "damaged",
     }
     for name, text in cases.items():
         (tmp_path / name).write_text(text)
