@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.accounts import OPTION, IndentedAccounts, delimiter_of, dump_lines, option_value
+from simsched.formats.accounts import IndentedAccounts, association_names, delimiter_of, dump_records
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.notation import texts_at
@@ -89,24 +89,11 @@ def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> Machin
     """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
     notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, FORMAT)
-    cluster = parent = ""
-    for kind, name, rest, place in dump_lines(text, where):
-        if not kind:
-            notes.fault(f"not a record of sacctmgr: {clip(name)!r}", place, "Account - 'name':…")
-            continue
-        values = {option[1].lower(): option_value(option) for option in OPTION.finditer(rest)}
-        if kind == "qos":
-            _take(records, _normal({**values, "name": name}), place)
-            continue
-        if kind == "parent":
-            parent = name
-            continue
-        if kind == "cluster":
-            cluster = name
-        names = {"cluster": ("root", ""), "account": (name, ""), "user": (parent, name)}[kind]
-        above = {"parentname": parent} if kind == "account" else {}
-        own = {"cluster": cluster, "account": names[0], "user": names[1]}
-        _take(records, _normal({**values, **above, **own}), place)
+    for kind, values, strange, place in dump_records(text, where):
+        if kind:
+            _take(records, _normal(values), place)
+        else:
+            notes.fault(f"not a record of sacctmgr: {clip(strange)!r}", place, "Account - 'name':…")
     return describe([records])
 
 
@@ -119,25 +106,16 @@ def read_limits_document(
     """
     notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, FORMAT)
-    for key, paths in (("QOS", _PATHS), ("qos", _PATHS), ("associations", _ASSOCIATION_PATHS)):
+    for key in ("QOS", "qos", "associations"):
         given = document.get(key)
-        name = "account" if paths is _ASSOCIATION_PATHS else "name"
         for at, item in enumerate(given if isinstance(given, list) else []):
             place = f"{where}: {key}[{at}]"
-            if not isinstance(item, dict) or not isinstance(item.get(name), str) or not item[name]:
+            values = (_association_values if key == "associations" else _qos_values)(item)
+            if values is None:
+                name = "account" if key == "associations" else "name"
                 notes.fault(f"this is not one of {key}", place, f"an object with {name}")
-            elif name == "name":
-                _take(records, _qos_values(item), place)
             else:
-                texts = {
-                    key: item[key] for key in ("cluster", "account", "user", "partition") if item.get(key)
-                }
-                parent = item.get("parent_account")
-                if any(not isinstance(text, str) for text in (*texts.values(), parent or "")):
-                    notes.fault("an association with a name that is not a text", place)
-                    continue
-                values = {"user": "", **texts, "parentname": parent or ""}
-                _take(records, values | texts_at(item, paths), place)
+                _take(records, values, place)
     return describe([records])
 
 
@@ -190,8 +168,20 @@ _ASSOCIATION_PATHS = {
 """The same for an association."""
 
 
-def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a QOS in JSON as sacctmgr prints them."""
-    found = {"name": item["name"], **texts_at(item, _PATHS)}
+def _qos_values(item: Any) -> dict[str, str] | None:
+    """Return the values of a QOS in JSON as sacctmgr prints them; None if it is not one."""
+    name = item.get("name") if isinstance(item, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    found = {"name": name, **texts_at(item, _PATHS)}
     exempt = found.pop("preemptexempttime", "UNLIMITED")
     return found if exempt == "UNLIMITED" else {**found, "preemptexempttime": f"0:{exempt}"}  # seconds
+
+
+def _association_values(item: Any) -> dict[str, str] | None:
+    """The same for an association."""
+    names = association_names(item)
+    if names is None:
+        return None
+    names["parentname"] = names.pop("parent_account")
+    return {**names, **texts_at(item, _ASSOCIATION_PATHS)}
