@@ -10,9 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import SiteFault
 from simsched.check.node_rules import listed
-from simsched.check.site_files import R
+from simsched.check.site_files import R, SiteFault
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
 
