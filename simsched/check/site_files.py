@@ -371,7 +371,8 @@ def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) ->
         raise FormatError("this is not a configuration", where=names, expected=EXPECTED)
     described = None
     if _has_nodes(document):
-        described = read_flux_configs([(where, text, opener(path)) for path, where, text in files])
+        opened = [(where, text, opener(path)) for path, where, text in files]
+        described = read_flux_configs(opened, NoteCollector())
     found.files += [(where, "configuration") for _, where, _ in files]
     _add_config(found, document, names, described, places)
 

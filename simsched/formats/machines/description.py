@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from simsched.errors import ClusterError, FormatError, LimitError, SimschedError, clip, did_you_mean
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from simsched.formats.cluster.recipe import Recipe
 
     NoteKind = Literal["assumed", "left out", "fault"]
+
+
+Content: TypeAlias = "str | Mapping[str, Any]"
+"""What a reader of one format reads: a text, or a decoded JSON document."""
 
 
 @dataclass(frozen=True, slots=True)

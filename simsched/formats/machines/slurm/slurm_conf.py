@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm import config_lines, topology
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.node_records import read_gres
@@ -16,35 +15,31 @@ from simsched.formats.machines.slurm.topology import read_switches
 from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.text.documents import OpenFile
 
 
 FORMAT = "slurm.conf"
 
 
 def read_slurm_conf(
-    text: str, where: str, *, open_file: Callable[[str], str] | None = None, strict: bool = False
+    text: str, where: str, notes: NoteCollector, open_file: OpenFile | None
 ) -> MachineDescription:
     """Return the machine and the queues that a slurm.conf describes.
 
-    Parameters
-    ----------
-    where : the name of the file for messages.
     open_file : returns the text of another file by its name relative to this one; it raises an error if
         there is none.  None: included files are only noted.
-    strict : the first line that cannot be understood is an error; otherwise it is a note.
 
     Raises
     ------
     FormatError
-        if nothing of the text is that of a slurm.conf, and for the first fault if `strict`.
+        if nothing of the text is that of a slurm.conf, and for the first fault if `notes` are strict.
     LimitError
         for more than a million nodes.
     """
-    notes = NoteCollector(strict=strict)
     files = ConfigFiles(notes, where, open_file)
     reading = _Reading(SlurmRecords(notes, FORMAT), files)
     reading.records.settings.lists_all = True
