@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from simsched.formats.cluster.recipe import Recipe
 
-    NoteKind = Literal["assumed", "left out", "fault"]
 
+NoteKind = Literal["assumed", "left out", "fault"]
 
 Content: TypeAlias = "str | Mapping[str, Any]"
 """What a reader of one format reads: a text, or a decoded JSON document."""
