@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from simsched.check.rules import CheckResult
+    from simsched.check.findings import CheckResult
     from simsched.cli.support.parser import Subparsers
 
 
