@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ClusterError, FormatError, LimitError, clip
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.machines.node_groups import (
@@ -495,11 +495,8 @@ class _Reader:
         document = self._opened(path, where)
         if document is None:
             return []
-
-        try:
-            rows = rows_of_r(document, str(path))
-        except (FormatError, ClusterError) as error:
-            self.notes.error(error)
+        rows = self.notes.tried(lambda: rows_of_r(document, str(path)), None)
+        if rows is None:
             return []
         if document.get("scheduling"):
             self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
@@ -514,11 +511,8 @@ class _Reader:
         if self.open_file is None:
             self.notes.left_out(f"the file {path}, which cannot be opened from here", where)
             return None
-        try:
-            return load_json(self.open_file(path), path)
-        except FormatError as error:
-            self.notes.error(error)
-            return None
+        open_file = self.open_file
+        return self.notes.tried(lambda: load_json(open_file(path), path), None)
 
     def _scheduling(self, resource: dict[str, Any]) -> None:
         if "scheduling" in resource:
@@ -637,11 +631,7 @@ class _Reader:
 
     def _seconds(self, value: Any, path: str) -> float | None:
         """Return the seconds of a duration; None where it is not understood."""
-        try:
-            return parse_time(value, self.at(path))
-        except FormatError as error:
-            self.notes.error(error)
-            return None
+        return self.notes.tried(lambda: parse_time(value, self.at(path)), None)
 
     def _limits(self, value: Any, path: str) -> dict[str, Any]:
         """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""

@@ -80,8 +80,10 @@ def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> Machine
     FormatError
         if no node has cores; under strict `notes` for the first line that is not understood.
     """
-    is_text = isinstance(content, str)
-    nodes = _nodes(content, where, notes) if is_text else _objects(content, "nodes", where, notes)
+    if isinstance(content, str):
+        nodes = _nodes(content, where, notes)
+    else:
+        nodes = _objects(content, "nodes", where, notes)
     return _described(nodes, where, notes, "pbsnodes")
 
 

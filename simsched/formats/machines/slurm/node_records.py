@@ -46,18 +46,6 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _STATE_MARKS = "*~#!%$@^-+"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
-    """The inside of a node.
-
-    group : a group without hosts; its properties are the types of the gpus (``a100@gpu``).
-    cpus_per_core : the CPUs that Slurm counts for one core of the group.
-    """
-
-    group: NodeGroup
-    cpus_per_core: int
-
-
 def status_of(state: str) -> str | None:
     """Return the status of a node in a state of Slurm; None for a node that is only planned (FUTURE).
 
@@ -77,8 +65,13 @@ def status_of(state: str) -> str | None:
     return "drained" if words & drained else "up"
 
 
-def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str) -> NodeKind:
-    """Return the kind of node that these keys describe; assumptions and faults are noted.
+def node_kind(
+    values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str
+) -> tuple[NodeGroup, int]:
+    """Return the kind of node that these keys describe, and the CPUs that Slurm counts for one core of it.
+
+    The kind is a group without hosts, whose properties are the types of the gpus (``a100@gpu``).  Assumptions
+    and faults are noted.
 
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
     """
@@ -100,7 +93,7 @@ def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tm
         pools=(*pools, *more),
         properties=types,
     )
-    return NodeKind(group, layout.cpus_per_core)
+    return group, layout.cpus_per_core
 
 
 # --- cores ---------------------------------------------------------------------------

@@ -58,8 +58,9 @@ def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> Machine
         if the header has neither QOS nor associations; under strict `notes` for the first value that is not
         understood.
     """
-    lines = _table_lines if isinstance(content, str) else _document_lines
-    return _described(lines(content, where, notes), notes)  # type: ignore[operator]
+    if isinstance(content, str):
+        return _described(_table_lines(content, where, notes), notes)
+    return _described(_document_lines(content, where, notes), notes)
 
 
 def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> MachineDescription:

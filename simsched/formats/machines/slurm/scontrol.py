@@ -70,9 +70,11 @@ def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]
             records.settings.add(values, place)
         elif kind in ("nodename", "name"):  # the features are those of slurm.conf, or else the active ones
             values["features"] = stated(values, "features", "activefeatures")
-            records.add_nodes(records.hosts(values.pop(kind), place, kind), values, place)
+            records.add_nodes(records.reader.names(values.pop(kind), place, kind), values, place)
         elif kind == "sinfo":
-            records.add_nodes(records.hosts(values["nodes"], place, "nodes"), values, place, again=True)
+            records.add_nodes(
+                records.reader.names(values["nodes"], place, "nodes"), values, place, again=True
+            )
         elif kind == "reservationname":
             records.add_reservation(values.pop(kind), values, place)
         elif kind == "licensename":

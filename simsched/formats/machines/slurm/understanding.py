@@ -703,12 +703,12 @@ class _Understanding:
         inside = tuple(sorted((key, value) for key, value in values.items() if key in INSIDE))
         found = self._kinds.get(inside)
         if found is None:
-            made = node_kind(dict(inside), self.notes, where, tmp_path=self.settings.tmp_path)
-            group = made.group
+            tmp_path = self.settings.tmp_path
+            group, cpus_per_core = node_kind(dict(inside), self.notes, where, tmp_path=tmp_path)
             if not self.settings.counts_memory:
                 group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
             group = self._groups.setdefault(group, group)
-            found = self._kinds[inside] = (group, made.cpus_per_core)
+            found = self._kinds[inside] = (group, cpus_per_core)
         return found
 
     def _set_states(self, hosts: Sequence[str], state: str, where: str) -> None:
