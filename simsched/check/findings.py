@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from simsched.check.site_files import SiteFiles
+    from simsched.check.site_files import SiteFault, SiteFiles
 
     Severity = Literal["error", "warning", "note"]
-    Look = Callable[[SiteFiles], Iterator["SiteFault"]]
+    Look = Callable[[SiteFiles], Iterator[SiteFault]]
 
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
@@ -59,13 +59,6 @@ class CheckResult:
             "files": [{"file": name, "kind": kind} for name, kind in self.files],
             "findings": [finding.to_dict() for finding in self.findings],
         }
-
-
-class SiteFault(NamedTuple):
-    """The finding of one rule: the place (a file and a path in it) and a sentence."""
-
-    where: str
-    text: str
 
 
 class SiteRule(NamedTuple):

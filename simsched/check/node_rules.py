@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import ERROR, WARNING, SiteFault, rule
-from simsched.check.site_files import COUNTED, GRAPH, R, hosts_named, ranks_named
+from simsched.check.findings import ERROR, WARNING, rule
+from simsched.check.site_files import COUNTED, GRAPH, R, SiteFault, hosts_named, ranks_named
 from simsched.errors import FormatError, clip, did_you_mean
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.check.findings import ERROR, NOTE, WARNING, SiteFault, rule
+from simsched.check.findings import ERROR, NOTE, WARNING, rule
 from simsched.check.node_rules import listed
+from simsched.check.site_files import SiteFault
 from simsched.errors import SimschedError, did_you_mean
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration

@@ -14,10 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.bundled import bundled, plain_name
-from simsched.check.findings import SiteFault
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
 from simsched.formats.cluster.jgf import jgf_from_object
 from simsched.formats.cluster.rset import ResourceSet
@@ -56,6 +55,13 @@ R, GRAPH, OTHER = "R", "graph", "other"
 
 COUNTED = ("core", "gpu")
 """Types that every description counts, also where they have parts (hardware threads)."""
+
+
+class SiteFault(NamedTuple):
+    """The finding of one rule: the place (a file and a path in it) and a sentence."""
+
+    where: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

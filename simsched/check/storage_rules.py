@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import ERROR, SiteFault, rule
+from simsched.check.findings import ERROR, rule
 from simsched.check.node_rules import listed
-from simsched.check.site_files import R
+from simsched.check.site_files import R, SiteFault
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
 

@@ -141,9 +141,11 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> 
             for host in group.hosts:
                 status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
                 before = found.get(host)
-                if before is not None:
-                    found[host] = _added(before, group.properties, status)
-                    for difference in differences(before[0], kind):
+                if before is not None:  # of two states, the first that is not up counts
+                    known, properties, earlier = before
+                    properties = tuple(dict.fromkeys((*properties, *group.properties)))
+                    found[host] = (known, properties, status if earlier == UP else earlier)
+                    for difference in differences(known, kind):
                         unlike.setdefault(difference, []).append(host)
                 elif adds:
                     found[host] = (kind, group.properties, status)
@@ -155,14 +157,6 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> 
         for difference, hosts in unlike.items():
             notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
     return found
-
-
-def _added(before: _Node, properties: tuple[str, ...], status: str) -> _Node:
-    """Return a node with more properties, and with a status that only counts if the node is up."""
-    kind, known, earlier = before
-    if properties != known:
-        known = tuple(dict.fromkeys((*known, *properties)))
-    return kind, known, status if earlier == UP else earlier
 
 
 def _name_properties(
