@@ -1,4 +1,4 @@
-"""`Finding`: one fault of a site's files, with its place, its stable code and its severity."""
+"""`Finding` and `rule`: the faults of a site's files, and the table of the rules that find them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from simsched.check.site_files import SiteFault, SiteFiles
 
     Severity = Literal["error", "warning", "note"]
+    Look = Callable[[SiteFiles], Iterator[SiteFault]]
 
 ERROR: Severity = "error"
 WARNING: Severity = "warning"
@@ -17,13 +20,6 @@ NOTE: Severity = "note"
 
 VERSION = 1
 """The version of ``formats/schemas/check-findings.json``."""
-
-
-class SiteFault(NamedTuple):
-    """What one rule has found: the place (a file and a path in it) and a sentence."""
-
-    where: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +59,25 @@ class CheckResult:
             "files": [{"file": name, "kind": kind} for name, kind in self.files],
             "findings": [finding.to_dict() for finding in self.findings],
         }
+
+
+class SiteRule(NamedTuple):
+    """One rule: how grave its findings are, its meaning as the manual has it, and where it is."""
+
+    severity: Severity
+    meaning: str
+    look: Look
+
+
+RULES: dict[str, SiteRule] = {}
+"""Code → rule, in the order of the manual: those on nodes, on queues, and on storage."""
+
+
+def rule(code: str, severity: Severity, meaning: str) -> Callable[[Look], Look]:
+    """Return a decorator that adds a function to `RULES`."""
+
+    def add(look: Look) -> Look:
+        RULES[code] = SiteRule(severity, meaning, look)
+        return look
+
+    return add

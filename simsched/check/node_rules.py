@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import SiteFault
-from simsched.check.site_files import COUNTED, GRAPH, R, hosts_named, ranks_named
+from simsched.check.findings import ERROR, WARNING, rule
+from simsched.check.site_files import COUNTED, GRAPH, R, SiteFault, hosts_named, ranks_named
 from simsched.errors import FormatError, clip, did_you_mean
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset
@@ -22,11 +22,13 @@ MOST_CHARACTERS = 120
 """The most characters of a hostlist in a text."""
 
 
+@rule("machine-impossible", ERROR, "a description of the machine contradicts itself")
 def impossible(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the descriptions that contradict themselves."""
     yield from site.faults
 
 
+@rule("import-fault", WARNING, "the import of the site did not understand a line")
 def not_understood(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the lines that an import of the site could not understand."""
     for note in site.notes:
@@ -34,6 +36,7 @@ def not_understood(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(note.where or "the import", note.text)
 
 
+@rule("nodes-number", ERROR, "two descriptions have different numbers of nodes")
 def numbers(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield each description with another number of nodes than the first."""
     for first, other in _pairs(site):
@@ -42,6 +45,7 @@ def numbers(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(other.where, f"{mine} nodes, and {theirs} in {first.where}")
 
 
+@rule("nodes-hosts", ERROR, "a host is in one description and not in another")
 def hosts(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that one description has and another lacks."""
     for first, other in _pairs(site):
@@ -51,6 +55,7 @@ def hosts(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(lacks.where, f"lacks {listed(names)}, which {has.where} has")
 
 
+@rule("nodes-twice", ERROR, "a host occurs twice in one description")
 def host_names_twice(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that occur twice in one graph (R may have several ranks on one host)."""
     for machine in site.machines:
@@ -61,6 +66,7 @@ def host_names_twice(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(machine.where, f"has {listed(twice)} more than once")
 
 
+@rule("nodes-ranks", ERROR, "a host has different ranks in two descriptions")
 def ranks(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts whose ranks differ; a description without ranks is not compared."""
     for first, other in _pairs(site):
@@ -76,6 +82,7 @@ def ranks(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(other.where, f"{mine.host} has {rank}, and {theirs.rank} in {first.where}{more}")
 
 
+@rule("nodes-units", ERROR, "a host has different numbers of cores, GPUs or other units")
 def units(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the types of which a host has different numbers."""
     for first, other in _pairs(site):
@@ -92,16 +99,19 @@ def units(site: SiteFiles) -> Iterator[SiteFault]:
             )
 
 
+@rule("properties-missing", ERROR, "a property of the first description is missing in another")
 def properties_missing(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties of R that a graph lacks: jobs that require them are never scheduled."""
     yield from _properties(site, missing=True)
 
 
+@rule("properties-extra", WARNING, "a property is not in the first description")
 def properties_extra(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties that a graph has and R lacks."""
     yield from _properties(site, missing=False)
 
 
+@rule("excluded-unknown", ERROR, "a host or rank that is excluded, drained or down does not exist")
 def excluded(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts and ranks that are excluded, drained or down and do not exist."""
     for machine in site.machines[:1]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from simsched.check.findings import SiteFault
+from simsched.check.findings import ERROR, NOTE, WARNING, rule
 from simsched.check.node_rules import listed
+from simsched.check.site_files import SiteFault
 from simsched.errors import SimschedError, did_you_mean
 from simsched.formats.rfc import constraint as rfc31
 from simsched.formats.rfc.duration import format_duration
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _TYPES = {"ncores": "core", "ngpus": "gpu"}
 
 
+@rule("configuration-invalid", ERROR, "the configuration cannot be used")
 def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the configurations that the reader of queues refuses."""
     for config in site.configs:
@@ -36,6 +38,7 @@ def unreadable(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(config.where, str(config.fault).removeprefix(f"{config.where}: "))
 
 
+@rule("queue-property", ERROR, "a queue requires a property that no node has")
 def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the properties that a queue requires and no node has."""
     for place, queue, index in _queues_and_machine(site):
@@ -46,6 +49,7 @@ def unknown_properties(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(place.of("requires"), text)
 
 
+@rule("queue-host", ERROR, "a queue names a host that does not exist")
 def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts of a queue that the machine does not have."""
     for place, queue, index in _queues_and_machine(site):
@@ -55,6 +59,7 @@ def unknown_hosts(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(place.of("hosts"), f"the machine has no {listed(odd)}{meant}")
 
 
+@rule("queue-empty", ERROR, "a queue has no node")
 def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have no node at all: their jobs would wait for ever."""
     for place, queue, index in _queues_and_machine(site):
@@ -62,6 +67,7 @@ def without_nodes(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(place.of(), f"no {index.target_type} satisfies {queue.constraint}")
 
 
+@rule("limit-crossed", ERROR, "a least size is above the most")
 def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the limits whose least value is above the most."""
     for place, queue in _queues(site):
@@ -72,6 +78,7 @@ def crossed_limits(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(where, f"min.{key} is {least}, and max.{key} is {most}: no job can meet both")
 
 
+@rule("limit-unreachable", ERROR, "a least size is above what the nodes of the queue have")
 def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the least sizes that are above all nodes of the queue together."""
     for place, queue, index in _queues_and_machine(site):
@@ -82,35 +89,38 @@ def unreachable_limits(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(place.of(f"policy.limits.job-size.min.{key}"), text)
 
 
+@rule("limit-zero", WARNING, "a limit of 0 allows none of the jobs that it is about")
 def limits_of_zero(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the limits of 0 jobs or units: none of the jobs that they are about ever starts."""
-    for config, rule, where in _rules(site):
-        for quantity, most in rule.most:
+    for config, limit in _limits(site):
+        for quantity, most in limit.most:
             if most == 0 and KINDS[quantity].zero_bars:
-                yield SiteFault(config.place(where), f"{quantity} = 0 allows no job")
+                yield SiteFault(config.place(limit.where), f"{quantity} = 0 allows no job")
 
 
+@rule("limit-unknown-queue", WARNING, "a limit is about a queue that does not exist")
 def limits_of_unknown_queues(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the limits about queues that the configuration does not have."""
-    for config, rule, where in _rules(site):
+    for config, limit in _limits(site):
         known = config.queues.queues if config.queues is not None else {}
-        for name in dict(rule.names).get("queue", ()):
+        for name in dict(limit.names).get("queue", ()):
             if known and name not in known:
                 text = f"there is no queue {name!r}{did_you_mean(name, known)}"
-                yield SiteFault(config.place(where), text)
+                yield SiteFault(config.place(limit.where), text)
 
 
-def _rules(site: SiteFiles) -> Iterator[tuple[SiteConfig, LimitRule, str]]:
-    """Yield the limits of all configurations with their places."""
+def _limits(site: SiteFiles) -> Iterator[tuple[SiteConfig, LimitRule]]:
+    """Yield the limits of all configurations."""
     for config in site.configs:
         try:
             rules = read_limits(config.document.get("limits", ()), "limits")
         except SimschedError:  # `unreadable` reports it
             continue
-        for rule in rules:
-            yield config, rule, rule.where
+        for limit in rules:
+            yield config, limit
 
 
+@rule("default-above-limit", ERROR, "a default duration is above the limit of its queue")
 def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the default durations above the limit of their queue."""
     for place, queue in _queues(site):
@@ -121,6 +131,7 @@ def default_durations(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(place.of("policy.limits.duration"), text)
 
 
+@rule("node-unqueued", WARNING, "a node is in no queue")
 def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the nodes that no queue uses."""
     for config, queues, index in _on_nodes(site):
@@ -134,6 +145,7 @@ def nodes_in_no_queue(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(config.place("queues"), text)
 
 
+@rule("queues-overlap", NOTE, "queues have nodes in common")
 def overlaps(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the queues that have nodes in common, directly or through a third."""
     for config, queues, index in _on_nodes(site):

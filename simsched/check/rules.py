@@ -1,88 +1,20 @@
-"""The rules of ``simsched check`` in one table: code → severity, meaning, and the function that looks."""
+"""``simsched check``: all rules on some files of a site."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from simsched.check import node_rules, queue_rules, storage_rules
-from simsched.check.findings import ERROR, NOTE, WARNING, CheckResult, Finding
+# each adds its rules, in this order
+from simsched.check import node_rules, queue_rules, storage_rules  # noqa: F401
+from simsched.check.findings import RULES, CheckResult, Finding
 from simsched.check.site_files import read_site_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from simsched.check.findings import Severity, SiteFault
     from simsched.check.site_files import SiteFiles
     from simsched.site.site import Site
-
-
-class SiteRule(NamedTuple):
-    """One rule: how grave its findings are, its meaning as the manual has it, and where it is."""
-
-    severity: Severity
-    meaning: str
-    look: Callable[[SiteFiles], Iterator[SiteFault]]
-
-
-RULES: Mapping[str, SiteRule] = {
-    "machine-impossible": SiteRule(
-        ERROR, "a description of the machine contradicts itself", node_rules.impossible
-    ),
-    "import-fault": SiteRule(
-        WARNING, "the import of the site did not understand a line", node_rules.not_understood
-    ),
-    "nodes-number": SiteRule(ERROR, "two descriptions have different numbers of nodes", node_rules.numbers),
-    "nodes-hosts": SiteRule(ERROR, "a host is in one description and not in another", node_rules.hosts),
-    "nodes-twice": SiteRule(ERROR, "a host occurs twice in one description", node_rules.host_names_twice),
-    "nodes-ranks": SiteRule(ERROR, "a host has different ranks in two descriptions", node_rules.ranks),
-    "nodes-units": SiteRule(
-        ERROR, "a host has different numbers of cores, GPUs or other units", node_rules.units
-    ),
-    "properties-missing": SiteRule(
-        ERROR, "a property of the first description is missing in another", node_rules.properties_missing
-    ),
-    "properties-extra": SiteRule(
-        WARNING, "a property is not in the first description", node_rules.properties_extra
-    ),
-    "excluded-unknown": SiteRule(
-        ERROR, "a host or rank that is excluded, drained or down does not exist", node_rules.excluded
-    ),
-    "configuration-invalid": SiteRule(ERROR, "the configuration cannot be used", queue_rules.unreadable),
-    "queue-property": SiteRule(
-        ERROR, "a queue requires a property that no node has", queue_rules.unknown_properties
-    ),
-    "queue-host": SiteRule(ERROR, "a queue names a host that does not exist", queue_rules.unknown_hosts),
-    "queue-empty": SiteRule(ERROR, "a queue has no node", queue_rules.without_nodes),
-    "limit-crossed": SiteRule(ERROR, "a least size is above the most", queue_rules.crossed_limits),
-    "limit-unreachable": SiteRule(
-        ERROR, "a least size is above what the nodes of the queue have", queue_rules.unreachable_limits
-    ),
-    "limit-zero": SiteRule(
-        WARNING, "a limit of 0 allows none of the jobs that it is about", queue_rules.limits_of_zero
-    ),
-    "limit-unknown-queue": SiteRule(
-        WARNING, "a limit is about a queue that does not exist", queue_rules.limits_of_unknown_queues
-    ),
-    "default-above-limit": SiteRule(
-        ERROR, "a default duration is above the limit of its queue", queue_rules.default_durations
-    ),
-    "node-unqueued": SiteRule(WARNING, "a node is in no queue", queue_rules.nodes_in_no_queue),
-    "queues-overlap": SiteRule(NOTE, "queues have nodes in common", queue_rules.overlaps),
-    "storage-twice": SiteRule(ERROR, "the same storage is counted twice", storage_rules.counted_twice),
-    "storage-capacity": SiteRule(
-        ERROR, "the capacity of a server differs between map and graph", storage_rules.capacities
-    ),
-    "storage-host": SiteRule(
-        ERROR, "a storage map names a host that does not exist", storage_rules.unknown_hosts_of_map
-    ),
-    "storage-map": SiteRule(
-        ERROR, "the two tables of a storage map disagree", storage_rules.contradictions_of_map
-    ),
-    "storage-place": SiteRule(
-        ERROR, "the hosts of a server are in different parts of the graph", storage_rules.localities
-    ),
-}
 
 
 def check_files(paths: Iterable[str | Path], site: Site | str | Path | None = None) -> CheckResult:

@@ -1,8 +1,8 @@
 """`SiteFiles`: the files of a site, each recognised by its content and read by itself.
 
-Each description of the machine becomes a list of nodes, the same for R, JGF and every other format.  R that
-holds a graph is two descriptions, which may contradict each other: each is read by itself, where
-`graph.build.r_with_graph` would refuse the document.
+Each description of the machine becomes a graph, and its nodes are those of the graph, the same for R, JGF and
+every other format.  R that holds a graph is two descriptions, which may contradict each other: each is read
+by itself, where `graph.build.r_with_graph` would refuse the document.
 """
 
 from __future__ import annotations
@@ -14,14 +14,26 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simsched.bundled import bundled
-from simsched.check.findings import SiteFault
+from simsched.bundled import bundled, plain_name
 from simsched.errors import ClusterError, ConfigError, FormatError, LimitError, SimschedError
+from simsched.formats.cluster.jgf import jgf_from_object
+from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.flux_config import TABLES, merged_tables, read_flux_configs
+from simsched.formats.machines.read import describe_document, describe_text, kinds_of, merge
+from simsched.formats.machines.recognition import CLUSTER, SLURM_KINDS, unrecognised
+from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.units import is_unit, unit_of
+from simsched.formats.text.documents import load_document, name_of, opener, read_text
+from simsched.formats.text.toml_text import load_toml
+from simsched.graph.build.cluster_files import graph_from_bytes, graph_from_document
+from simsched.graph.build.jgf import from_jgf
+from simsched.graph.build.recipe import from_recipe
+from simsched.graph.build.rset import from_rset
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES, Cluster
 from simsched.graph.resource_graph import children_map, containment_root, execution_targets, pool_of
 from simsched.simulation.options.config_file import queue_document
@@ -32,17 +44,24 @@ from simsched.site.site_folder import load_site
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from simsched.formats.cluster.rset import ResourceSet
     from simsched.formats.machines.description import MachineDescription, Note
     from simsched.graph.resource_graph import ResourceGraph
     from simsched.simulation.queues import Queues
     from simsched.site.site import Site
 
 
-R, GRAPH = "R", "graph"
+R, GRAPH, OTHER = "R", "graph", "other"
+"""The kinds of descriptions: R and graphs state ranks."""
 
 COUNTED = ("core", "gpu")
 """Types that every description counts, also where they have parts (hardware threads)."""
+
+
+class SiteFault(NamedTuple):
+    """The finding of one rule: the place (a file and a path in it) and a sentence."""
+
+    where: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +82,30 @@ class StatedNode:
 
 @dataclass(frozen=True)
 class StatedMachine:
-    """One description: its place, its kind (``R``, ``graph``, ``recipe`` …), its nodes, and its cluster."""
+    """One description: its place, its kind, and its cluster."""
 
     where: str
     kind: str
-    nodes: tuple[StatedNode, ...]
     cluster: Cluster
+
+    @cached_property
+    def nodes(self) -> tuple[StatedNode, ...]:
+        """The execution targets, and the vertices with a rank of their own that are outside of them."""
+        graph = self.cluster.graph
+        below = children_map(graph)
+        targets, assigned = set(execution_targets(graph, below)), graph.graph.get("assigned_ranks", ())
+        found, stack = [], [containment_root(graph)]
+        while stack:
+            vertex = stack.pop()
+            pool = pool_of(graph, vertex)
+            if vertex not in targets and pool.rank is None:
+                stack.extend(reversed(below.get(vertex, ())))
+                continue
+            rank = None if self.kind == OTHER or vertex in assigned else pool.rank
+            # names as R writes them: without those that Fluxion makes itself, which begin with +
+            names = frozenset(name for name in pool.properties if not name.startswith("+"))
+            found.append(StatedNode(pool.name, rank, names, _units(graph, vertex, below), pool.type))
+        return tuple(found)
 
     @cached_property
     def by_host(self) -> Mapping[str, StatedNode]:
@@ -85,57 +122,6 @@ class StatedMachine:
         for node in self.nodes:
             found.update(node.units)
         return found
-
-
-def machine_of_r(rset: ResourceSet, where: str, name: str) -> StatedMachine:
-    """Return R_lite as a description of its own."""
-    hosts = iter(rset.hosts)
-    names: dict[int, list[str]] = {}
-    for label, ranks in rset.properties.items():
-        for rank in ranks:
-            names.setdefault(rank, []).append(label)
-    units = {
-        rank: {kind: len(ids) for kind, ids in group.children.items()}
-        for group in rset.groups
-        for rank in group.ranks
-    }
-    nodes = tuple(
-        StatedNode(next(hosts), rank, frozenset(names.get(rank, ())), units[rank]) for rank in sorted(units)
-    )
-    return StatedMachine(where, R, nodes, Cluster.from_rset(rset, name=name))
-
-
-def machine_of_graph(graph: ResourceGraph, where: str, kind: str, *, ranked: bool) -> StatedMachine:
-    """Return a graph as a description; `ranked` if its format states ranks at all."""
-    nodes = tuple(_nodes(graph, ranked=ranked))
-    return StatedMachine(where, kind, nodes, Cluster(graph))
-
-
-def _nodes(graph: ResourceGraph, *, ranked: bool) -> Iterator[StatedNode]:
-    below = children_map(graph)
-    assigned = graph.graph.get("assigned_ranks", frozenset())
-    for vertex in _with_servers(graph, below):
-        pool = pool_of(graph, vertex)
-        rank = pool.rank if ranked and vertex not in assigned else None
-        names = frozenset(_property_names(pool.properties))
-        yield StatedNode(pool.name, rank, names, _units(graph, vertex, below), pool.type)
-
-
-def _with_servers(graph: ResourceGraph, below: Mapping[str, list[str]]) -> Iterator[str]:
-    """Yield the execution targets, and the vertices with a rank of their own that are outside of them."""
-    targets = set(execution_targets(graph, below))
-    stack = [containment_root(graph)]
-    while stack:
-        vertex = stack.pop()
-        if vertex in targets or pool_of(graph, vertex).rank is not None:
-            yield vertex
-        else:
-            stack.extend(reversed(below.get(vertex, ())))
-
-
-def _property_names(properties: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names as R writes them: without those that Fluxion makes itself, which begin with ``+``."""
-    return (name for name in properties if not name.startswith("+"))
 
 
 def _units(graph: ResourceGraph, vertex: str, below: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
@@ -230,8 +216,6 @@ def hosts_named(text: str, machine: StatedMachine) -> list[str]:
 
     Raises FormatError for a text of neither form.
     """
-    from simsched.formats.rfc.hostlist import Hostlist
-
     ranks = ranks_named(text)
     if ranks is None:
         return Hostlist.parse(text, where="resource.exclude").expand()
@@ -258,7 +242,12 @@ def read_site_files(paths: Iterable[str | Path], site: Site | str | Path | None 
         _add_site(found, site)
     texts = [(path, *_text_of(path)) for path in paths]
     configs = [(path, where, text) for path, where, text in texts if _is_toml(text, where)]
-    together = [config for config in configs if len(configs) == 1 or _is_flux(*config[1:])]
+    # several files with tables of Flux alone are one configuration of Flux
+    together = [
+        config
+        for config in configs
+        if len(configs) == 1 or load_toml(config[2], config[1]).keys() <= set(TABLES)
+    ]
     joined, parts = _of_slurm([file for file in texts if file not in configs])
     for path, where, text in texts:
         if (path, where, text) in together:
@@ -288,8 +277,6 @@ def _excluded_hosts(found: SiteFiles) -> Iterator[str]:
 
 def _add_folder(found: SiteFiles, folder: Path) -> None:
     """Add the files of a site's folder one by one, since `load_site` refuses a configuration with a fault."""
-    from simsched.formats.text.documents import read_text
-
     files = [folder / name for name in (*SITE_FILES, SITE_QUEUES) if (folder / name).is_file()]
     if len(files) != 2 or files[-1].name != SITE_QUEUES:
         load_site(folder)  # raises the error that names the missing file
@@ -302,15 +289,13 @@ def _add_folder(found: SiteFiles, folder: Path) -> None:
 
 def _add_site(found: SiteFiles, site: Site) -> None:
     found.files.append((site.name, "site"))
-    _add(found, site.name, lambda: _other(site.cluster.graph, site.name))
+    _add(found, site.name, OTHER, lambda: site.cluster.graph)
     _add_config(found, site.config, site.name)
     found.notes += site.notes
 
 
 def _text_of(path: str | Path) -> tuple[str, str]:
     """Return the name and the text of a file, or of a bundled cluster."""
-    from simsched.formats.text.documents import name_of, read_text
-
     if str(path) in bundled("clusters") and not Path(path).exists():
         path = bundled("clusters")[str(path)]
     where, text = name_of(path), read_text(path)
@@ -320,49 +305,50 @@ def _text_of(path: str | Path) -> tuple[str, str]:
 
 
 def _add_file(found: SiteFiles, path: str | Path, where: str, text: str) -> None:
-    from simsched.formats.machines.read import describe_document, describe_text
-    from simsched.formats.machines.recognition import CLUSTER, unrecognised
-    from simsched.formats.text.documents import load_document, opener
-
+    begin = text.lstrip("\ufeff \t\r\n")[:1]
     if _is_toml(text, where):
         _add_toml(found, [(path, where, text)])
-        return
-    if text.lstrip("\ufeff \t\r\n")[:1] != "{":
-        described = describe_text(text, where, open_file=opener(path))
-        if described is not None:
-            _add_description(found, described, where)
-            return
-    if text.lstrip("\ufeff \t\r\n")[:1] == "<":
-        _add_xml(found, text, where)
-        return
-    try:
-        document = load_document(text, where)
-    except LimitError:
-        raise
-    except FormatError as error:
-        raise unrecognised(text, where, CLUSTER, EXPECTED) or error from None
-    if _is_config(document):
-        described = (
-            describe_document(document, where, open_file=opener(path)) if _has_nodes(document) else None
-        )
-        found.files.append((where, "configuration"))
-        _add_config_file(found, document, where, described)
-    elif not _add_document(found, document, where):
-        described = describe_document(document, where, open_file=opener(path))
-        if described is None:
-            fault = FormatError("this is not a file of a site", where=where, expected=EXPECTED)
-            raise unrecognised(text, where, "", EXPECTED) or fault
+    elif begin != "{" and (described := describe_text(text, where, open_file=opener(path))) is not None:
         _add_description(found, described, where)
+    elif begin == "<":
+        found.files.append((where, "GRUG"))
+        _add(found, where, OTHER, lambda: graph_from_bytes(text.encode(), name=_name(where), where=where))
+    else:
+        try:
+            document = load_document(text, where)
+        except LimitError:
+            raise
+        except FormatError as error:
+            raise unrecognised(text, where, CLUSTER, EXPECTED) or error from None
+        _add_document(found, path, where, text, document)
+
+
+def _add_document(found: SiteFiles, path: str | Path, where: str, text: str, document: Any) -> None:
+    """Add a JSON or YAML document."""
+    if _is_config(document):
+        lists_nodes = _has_nodes(document)
+        described = describe_document(document, where, open_file=opener(path)) if lists_nodes else None
+        found.files.append((where, "configuration"))
+        _add_config(found, document, where, described)
+    elif isinstance(document, list) and document:
+        found.outages.append((where, read_outages(document, where)))
+        found.files.append((where, "outages"))
+    elif is_storage_map(document):
+        found.maps.append((where, read_storage_map(document, where)))
+        found.files.append((where, "storage map"))
+    elif isinstance(document, dict) and document.keys() & {"execution", "scheduling", "graph", "groups"}:
+        _add_machine(found, document, where)
+    elif (described := describe_document(document, where, open_file=opener(path))) is not None:
+        _add_description(found, described, where)
+    else:
+        fault = FormatError("this is not a file of a site", where=where, expected=EXPECTED)
+        raise unrecognised(text, where, "", EXPECTED) or fault
 
 
 def _of_slurm(
     files: Sequence[tuple[str | Path, str, str]],
 ) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
-    from simsched.formats.machines.read import describe_text, kinds_of, merge
-    from simsched.formats.machines.recognition import SLURM_KINDS
-    from simsched.formats.text.documents import opener
-
     found = {
         where: described
         for path, where, text in files
@@ -379,27 +365,21 @@ def _of_slurm(
 
 def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
     """Add the TOML files (path, name, text) of one configuration."""
-    from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.flux_config import merged_tables, read_flux_configs
-    from simsched.formats.text.documents import opener
-
     document, places = merged_tables([(where, text) for _, where, text in files], NoteCollector())
     names = ", ".join(where for _, where, _ in files)
     if not _is_config(document):
         raise FormatError("this is not a configuration", where=names, expected=EXPECTED)
     described = None
     if _has_nodes(document):
-        described = read_flux_configs([(where, text, opener(path)) for path, where, text in files])
+        opened = [(where, text, opener(path)) for path, where, text in files]
+        described = read_flux_configs(opened, NoteCollector())
     found.files += [(where, "configuration") for _, where, _ in files]
-    _add_config_file(found, document, names, described, places)
+    _add_config(found, document, names, described, places)
 
 
-def _is_flux(where: str, text: str) -> bool:
-    """Whether a TOML file has tables of Flux alone, so that it may be a part of a configuration of Flux."""
-    from simsched.formats.machines.flux_config import TABLES
-    from simsched.formats.text.toml_text import load_toml
-
-    return load_toml(text, where).keys() <= set(TABLES)
+def _is_toml(text: str, where: str) -> bool:
+    """Whether a text is TOML: by its name, or by a line that is the head of a table."""
+    return where.endswith(".toml") or (text.lstrip()[:1] != "{" and bool(_TABLE.search(text)))
 
 
 def _is_config(document: Any) -> bool:
@@ -415,20 +395,6 @@ def _has_nodes(document: Mapping[str, Any]) -> bool:
     return isinstance(resource, Mapping) and not resource.keys().isdisjoint(("config", "path"))
 
 
-def _add_config_file(
-    found: SiteFiles,
-    document: Mapping[str, Any],
-    where: str,
-    described: MachineDescription | None,
-    places: Mapping[str, str] | None = None,
-) -> None:
-    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
-    if described is not None:
-        _add_nodes(found, described, where)
-    withheld = None if described is None or not described.recipe.groups else described.excluded
-    _add_config(found, document, where, places, withheld)
-
-
 def _add_description(found: SiteFiles, described: MachineDescription, where: str) -> None:
     """Add a site's own file: its nodes, its queues, and the lines that were not understood."""
     found.files.append((where, described.format))
@@ -438,40 +404,22 @@ def _add_description(found: SiteFiles, described: MachineDescription, where: str
 
 
 def _add_nodes(found: SiteFiles, described: MachineDescription, where: str) -> None:
-    from simsched.graph.build.recipe import from_recipe
-
     found.notes += described.notes
     if described.recipe.groups:
-        _add(found, where, lambda: _other(from_recipe(described.recipe, name=_name(where)), where))
-
-
-def _is_toml(text: str, where: str) -> bool:
-    """Whether a text is TOML: by its name, or by a line that is the head of a table."""
-    return where.endswith(".toml") or (text.lstrip()[:1] != "{" and bool(_TABLE.search(text)))
-
-
-def _add_document(found: SiteFiles, document: Any, where: str) -> bool:
-    """Add a JSON or YAML document; return whether it is of a known kind."""
-    if isinstance(document, list) and document:
-        found.outages.append((where, read_outages(document, where)))
-        found.files.append((where, "outages"))
-    elif is_storage_map(document):
-        found.maps.append((where, read_storage_map(document, where)))
-        found.files.append((where, "storage map"))
-    elif isinstance(document, dict) and document.keys() & {"execution", "scheduling", "graph", "groups"}:
-        _add_machine(found, document, where)
-    else:
-        return False
-    return True
+        _add(found, where, OTHER, lambda: from_recipe(described.recipe, name=_name(where)))
 
 
 def _add_config(
     found: SiteFiles,
     document: Mapping[str, Any],
     where: str,
+    described: MachineDescription | None = None,
     places: Mapping[str, str] | None = None,
-    withheld: tuple[str, ...] | None = None,
 ) -> None:
+    """Add a configuration, ours or that of Flux; the nodes of the latter are a description of the machine."""
+    if described is not None:
+        _add_nodes(found, described, where)
+    withheld = None if described is None or not described.recipe.groups else described.excluded
     config = SiteConfig(where, document, places=places or {}, withheld=withheld)
     try:
         options = from_document(queue_document(document), where)
@@ -482,71 +430,35 @@ def _add_config(
     found.configs.append(replace(config, queues=queues, outages=outages))
 
 
-# --- descriptions of the machine ------------------------------------------------------------------
-
-
-def _add_xml(found: SiteFiles, text: str, where: str) -> None:
-    from simsched.graph.build.cluster_files import graph_from_bytes
-
-    found.files.append((where, "GRUG"))
-    _add(found, where, lambda: _other(graph_from_bytes(text.encode(), name=_name(where), where=where), where))
-
-
 def _add_machine(found: SiteFiles, document: Mapping[str, Any], where: str) -> None:
-    """Add the descriptions of one document: R, a graph, both, or one of another format."""
-    from simsched.graph.build.cluster_files import graph_from_document
-
-    is_r, has_graph = "execution" in document, _graph_of(document) is not None
-    if not is_r and not has_graph:
-        found.files.append((where, "recipe"))
-        _add(
-            found, where, lambda: _other(graph_from_document(document, name=_name(where), where=where), where)
-        )
-        return
-    found.files.append((where, "R with a graph" if is_r and has_graph else R if is_r else "JGF"))
-    if is_r:
-        _add(found, where, lambda: _from_r(document, where))
-    if has_graph:
-        place = where if "graph" in document else f"{where}: scheduling.graph"
-        _add(found, place, lambda: _from_graph(document, place))
-
-
-def _name(where: str) -> str:
-    from simsched.bundled import plain_name
-
-    return plain_name(Path(where))
-
-
-def _graph_of(document: Mapping[str, Any]) -> Any:
-    """Return the graph of a document of JGF, or of R's scheduling; None without one."""
-    if "graph" in document:
-        return document["graph"]
+    """Add the descriptions of one document: R, a graph, both, or a recipe."""
     scheduling = document.get("scheduling")
-    return scheduling.get("graph") if isinstance(scheduling, dict) else None
+    inner = scheduling.get("graph") if isinstance(scheduling, dict) else None
+    is_r, graph = "execution" in document, document.get("graph", inner)
+    if not is_r and graph is None:
+        found.files.append((where, "recipe"))
+        _add(found, where, OTHER, lambda: graph_from_document(document, name=_name(where), where=where))
+        return
+    found.files.append((where, "JGF" if not is_r else R if graph is None else "R with a graph"))
+    if is_r:
+        plain = {key: value for key, value in document.items() if key != "scheduling"}
+        _add(found, where, R, lambda: from_rset(ResourceSet.from_dict(plain, where), name=_name(where)))
+    if graph is not None:
+        place = where if "graph" in document else f"{where}: scheduling.graph"
+
+        def read() -> ResourceGraph:
+            return from_jgf(jgf_from_object(graph, where=place), name="cluster", where=place)
+
+        _add(found, place, GRAPH, read)
 
 
-def _add(found: SiteFiles, where: str, make: Callable[[], StatedMachine]) -> None:
+def _add(found: SiteFiles, where: str, kind: str, make: Callable[[], ResourceGraph]) -> None:
     """Add a description; one that is well formed and contradicts itself is a fault, and the others count."""
     try:
-        found.machines.append(make())
+        found.machines.append(StatedMachine(where, kind, Cluster(make())))
     except ClusterError as error:
         found.faults.append(SiteFault(where, str(error).removeprefix(f"{where}: ")))
 
 
-def _other(graph: ResourceGraph, where: str) -> StatedMachine:
-    return machine_of_graph(graph, where, "other", ranked=False)
-
-
-def _from_r(document: Mapping[str, Any], where: str) -> StatedMachine:
-    from simsched.formats.cluster.rset import ResourceSet
-
-    plain = {key: value for key, value in document.items() if key != "scheduling"}
-    return machine_of_r(ResourceSet.from_dict(plain, where), where, _name(where))
-
-
-def _from_graph(document: Mapping[str, Any], where: str) -> StatedMachine:
-    from simsched.formats.cluster.jgf import jgf_from_object
-    from simsched.graph.build.jgf import from_jgf
-
-    jgf = jgf_from_object(_graph_of(document), where=where)
-    return machine_of_graph(from_jgf(jgf, name="cluster", where=where), where, GRAPH, ranked=True)
+def _name(where: str) -> str:
+    return plain_name(Path(where))

@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from simsched.check.findings import SiteFault
+from simsched.check.findings import ERROR, rule
 from simsched.check.node_rules import listed
-from simsched.check.site_files import R
+from simsched.check.site_files import R, SiteFault
 from simsched.formats.rfc.units import is_unit, same_dimension, unit_of
 from simsched.graph.resource_graph import children_map, containment_paths, execution_targets, pool_of, walk
 
@@ -33,6 +33,7 @@ GIB = 2**30
 MEMORY = frozenset({"memory", "mem", "ram", "hbm", "gpumem", "gpu_memory", "l3cache"})
 
 
+@rule("storage-twice", ERROR, "the same storage is counted twice")
 def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the storage that is counted in two places."""
     for machine in site.machines:
@@ -51,6 +52,7 @@ def counted_twice(site: SiteFiles) -> Iterator[SiteFault]:
             )
 
 
+@rule("storage-capacity", ERROR, "the capacity of a server differs between map and graph")
 def capacities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose capacity differs between the map and the graph, beyond rounding."""
     for server in _compared_servers(site):
@@ -61,6 +63,7 @@ def capacities(site: SiteFiles) -> Iterator[SiteFault]:
             yield SiteFault(place, f"{_bytes(server.capacity)}, and {there}")
 
 
+@rule("storage-host", ERROR, "a storage map names a host that does not exist")
 def unknown_hosts_of_map(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts of a map that the machine does not have."""
     for where, map_ in site.maps:
@@ -71,6 +74,7 @@ def unknown_hosts_of_map(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(where, f"{machine.where} has no {listed(odd)}")
 
 
+@rule("storage-map", ERROR, "the two tables of a storage map disagree")
 def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the hosts that the two tables of a map give to different servers, or two servers name."""
     for where, map_ in site.maps:
@@ -88,6 +92,7 @@ def contradictions_of_map(site: SiteFiles) -> Iterator[SiteFault]:
                 yield SiteFault(f"{where}: {table}", f"lacks {host}, which the other table has")
 
 
+@rule("storage-place", ERROR, "the hosts of a server are in different parts of the graph")
 def localities(site: SiteFiles) -> Iterator[SiteFault]:
     """Yield the servers whose hosts are in different parts of a graph, so that storage is not near them."""
     for machine in _graphs(site):

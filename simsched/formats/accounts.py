@@ -20,112 +20,24 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.errors import ConfigError, FormatError, SimschedError, clip, did_you_mean
+from simsched.declare.kinds import HIDDEN, ValueKind
+from simsched.declare.table import Declared, fields_of
+from simsched.errors import ConfigError, FormatError, clip
 from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.text.sniffing import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 ROOT = "root"
 PARENT = "parent"
 """The shares of an account or user that has the share of its parent (``FairShare=parent``)."""
-COLUMNS = ("account", "parent", "user", "shares", "usage", "default", "priority")
-
-
-@dataclass(frozen=True, slots=True)
-class AccountRow:
-    """One account, or one user in one account.
-
-    Attributes
-    ----------
-    account : the account; that of the user if there is a `user`.
-    parent : the account above it, of a row without a user; None: the root.
-    user : None for the account itself.
-    shares : shares beside its siblings, 0 or more; `PARENT`: those of the parent count.
-    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
-    default : whether jobs of the user that name no account are charged to this one.
-    priority : the priority of an account or association, for the factor ``account``.
-    where : the place of the row, for messages.
-    cluster, partition : those of an association of Slurm; empty: any.
-    """
-
-    account: str
-    parent: str | None = None
-    user: str | None = None
-    shares: float | str = 1.0
-    usage: float = 0.0
-    default: bool = False
-    priority: float | None = None
-    where: str = ""
-    cluster: str = ""
-    partition: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain data, without values that are the usual ones."""
-        usual = {"parent": None, "user": None, "usage": 0.0, "default": False, "priority": None}
-        plain = {name: value for name, value in asdict(self).items() if name in COLUMNS}
-        return {name: value for name, value in plain.items() if name not in usual or usual[name] != value}
-
-
-def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
-    """Return the rows of plain data, each entry a table with `COLUMNS` as its keys.
-
-    Raises
-    ------
-    ConfigError
-        For an entry that is not such a table.
-    """
-    return tuple(_row(entry, f"{where}[{at}]") for at, entry in enumerate(entries))
-
-
-def _row(entry: Any, where: str) -> AccountRow:
-    if isinstance(entry, AccountRow):
-        return entry
-    if not isinstance(entry, Mapping):
-        raise ConfigError(
-            f"{entry!r} is not an account", where=where, expected="a table of account, shares …"
-        )
-    for key in entry:
-        if key not in COLUMNS:
-            hint = did_you_mean(str(key), COLUMNS)
-            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(COLUMNS))
-    texts = {key: _text(entry.get(key), f"{where}.{key}") for key in ("account", "parent", "user")}
-    if texts["account"] is None:
-        raise ConfigError(
-            "the row names no account", where=where, expected="account = the name of an account"
-        )
-    default = entry.get("default", False)
-    if not isinstance(default, bool):
-        raise ConfigError(
-            f"{default!r} is not a truth value", where=f"{where}.default", expected="true or false"
-        )
-    priority = entry.get("priority")
-    return AccountRow(
-        texts["account"],
-        texts["parent"],
-        texts["user"],
-        shares_of(entry.get("shares", 1), f"{where}.shares"),
-        amount_of(entry.get("usage", 0), f"{where}.usage"),
-        default,
-        None if priority is None else finite(priority, f"{where}.priority"),
-        where,
-    )
-
-
-def _text(value: Any, where: str) -> str | None:
-    if value is None or (isinstance(value, str) and value):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)  # users of many logs are numbers
-    raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
 
 
 def shares_of(value: Any, where: str) -> float | str:
@@ -154,6 +66,66 @@ def finite(value: Any, where: str, expected: str = "a number") -> float:
     return number
 
 
+def _name(value: Any, where: str) -> str:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # users of many logs are numbers
+    raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+
+
+NAME = ValueKind(_name, {"type": ["string", "integer"]})
+
+
+class AccountRow(Declared, frozen=True):
+    """One account, or one user in one account.
+
+    account : the account; that of the user if there is a `user`.
+    parent : the account above it, of a row without a user; None: the root.
+    user : None for the account itself.
+    shares : shares beside its siblings, 0 or more; `PARENT`: those of the parent count.
+    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
+    default : whether jobs of the user that name no account are charged to this one.
+    priority : the priority of an account or association, for the factor ``account``.
+    where : the place of the row, for messages.
+    cluster, partition : those of an association of Slurm; empty: any.
+    """
+
+    account: Annotated[str, NAME] = ""
+    parent: Annotated[str | None, NAME] = None
+    user: Annotated[str | None, NAME] = None
+    shares: Annotated[float | str, ValueKind(shares_of, {"type": ["number", "string"]})] = 1.0
+    usage: Annotated[float, ValueKind(amount_of, {"type": "number"})] = 0.0
+    default: bool = False
+    priority: Annotated[float | None, ValueKind(finite, {"type": "number"})] = None
+    where: str = ""
+    cluster: Annotated[str, HIDDEN] = ""
+    partition: Annotated[str, HIDDEN] = ""
+
+    def checked(self, where: str) -> AccountRow:
+        """Return the row; ConfigError for one without an account."""
+        if self.account:
+            return self
+        expected = "account = the name of an account"
+        raise ConfigError("the row names no account", where=where, expected=expected)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data, without values that are the usual ones but for the shares."""
+        found = {"shares": self.shares, **super().to_dict()}
+        return {key: found[key] for key in fields_of(AccountRow) if key in found}
+
+
+def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of plain data, each entry a table with the fields of `AccountRow` as its keys.
+
+    Raises
+    ------
+    ConfigError
+        For an entry that is not such a table.
+    """
+    return tuple(AccountRow.read(entry, f"{where}[{at}]") for at, entry in enumerate(entries))
+
+
 def plain_rows(rows: Iterable[AccountRow]) -> list[dict[str, Any]]:
     """Return rows as the plain data that `rows_of` reads."""
     return [row.to_dict() for row in rows]
@@ -163,7 +135,7 @@ _LINE = re.compile(
     r"(Cluster|ClusterName|QOS|Parent|Account|User)\s*-\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]+?))\s*(?::(.*))?",
     re.IGNORECASE,
 )
-OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*(?::\d+(?=:|$))*))\s*(?::|$)")
+_OPTION = re.compile(r"\s*([A-Za-z]\w*)\s*=\s*(?:'([^']*)'|\"([^\"]*)\"|([^:]*(?::\d+(?=:|$))*))\s*(?::|$)")
 _FORM = "Cluster, Parent, Account or User - 'name':Option=value"
 _FIRST = re.compile(r"(?im)^(?:Cluster|ClusterName|QOS|Parent|Account)\s*-\s*['\"]?\w")
 
@@ -174,66 +146,59 @@ def is_dump(text: str) -> bool:
     return _FIRST.match(head) is not None
 
 
-def dump_lines(text: str, where: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (kind, name, options, place) of each line of a dump; a line of another form has no kind."""
+def dump_records(text: str, where: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
+    """Yield (kind, values, strange, place) of each line of a dump but those of parents.
+
+    The values have the names of ``sacctmgr show`` in lower case; a cluster is the association of its root.
+    A line of another form has no kind, and `strange` is the part of a line that is not understood.
+    """
+    cluster = parent = ""
     for number, line in enumerate(text.splitlines(), 1):
         bare = line.strip()
-        if bare and not bare.startswith("#"):
-            found = _LINE.fullmatch(bare)
-            kind = found[1].lower().removesuffix("name") if found else ""
-            name = next(filter(None, found.groups()[1:4]), "") if found else bare
-            yield kind, name, (found[5] or "") if found else "", f"{where}:{number}"
-
-
-def option_value(option: re.Match[str]) -> str:
-    """Return the value that an `OPTION` has, without its quotation marks."""
-    return next(filter(None, option.groups()[1:]), "").strip()
-
-
-def read_dump(text: str, where: str) -> Iterator[AccountRow]:
-    """Yield the accounts and users.
-
-    Raises
-    ------
-    FormatError, ConfigError
-        For a line of another form, or shares or a priority that are not numbers; with the line.
-    """
-    cluster, parent = "", ROOT
-    for kind, name, rest, place in dump_lines(text, where):
-        if not kind:
-            raise FormatError(f"{clip(name)!r} is not a line of sacctmgr dump", where=place, expected=_FORM)
-        options = _options(rest, place)
+        if not bare or bare.startswith("#"):
+            continue
+        found, place = _LINE.fullmatch(bare), f"{where}:{number}"
+        if found is None:
+            yield "", {}, bare, place
+            continue
+        kind, name = found[1].lower().removesuffix("name"), _unquoted(found.groups()[1:4])
+        values, rest, end = dict[str, str](), found[5] or "", 0
+        for option in _OPTION.finditer(rest):
+            end = option.end() if option.start() == end else end
+            values[option[1].lower()] = _unquoted(option.groups()[1:]).strip()
         if kind == "parent":
             parent = name
-        elif kind == "cluster":
-            cluster = name
-        elif kind in ("account", "user"):
-            try:
-                yield replace(_dump_row(kind, name, parent, options, place), cluster=cluster)
-            except SimschedError as error:
-                raise error.at(place) from None
+        elif kind == "qos":
+            yield kind, {**values, "name": name}, rest[end:], place
+        else:
+            cluster = name if kind == "cluster" else cluster
+            own = {"cluster": {"account": ROOT, "user": ""}, "user": {"account": parent, "user": name}}
+            of_account = {"account": name, "user": "", "parentname": parent}
+            yield kind, {**values, **own.get(kind, of_account), "cluster": cluster}, rest[end:], place
 
 
-def _dump_row(kind: str, name: str, parent: str, options: dict[str, str], place: str) -> AccountRow:
-    shares = shares_of(options.get("fairshare", options.get("shares", "1")), "Fairshare")
-    priority = finite(options["priority"], "Priority") if "priority" in options else None
-    if kind == "account":
-        return AccountRow(name, parent, None, shares, priority=priority, where=place)
-    default = options.get("defaultaccount") == parent
-    return AccountRow(parent, None, name, shares, default=default, priority=priority, where=place)
+def _unquoted(groups: Iterable[str | None]) -> str:
+    return next(filter(None, groups), "")
 
 
-def _options(text: str, place: str) -> dict[str, str]:
-    """Return the options of a line, by their names in lower case."""
-    found: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        option = OPTION.match(text, at)
-        if option is None:
-            raise FormatError(f"{clip(text[at:])!r} is not an option", where=place, expected=_FORM)
-        found[option[1].lower()] = option_value(option)
-        at = option.end()
-    return found
+def _dump_rows(text: str, where: str) -> Iterator[AccountRow]:
+    for kind, values, strange, place in dump_records(text, where):
+        if not kind or strange:
+            what = "an option" if kind else "a line of sacctmgr dump"
+            raise FormatError(f"{clip(strange)!r} is not {what}", where=place, expected=_FORM)
+        if kind not in ("account", "user"):
+            continue
+        account, priority = values["account"] or ROOT, values.get("priority")
+        yield AccountRow(
+            account,
+            None if kind == "user" else values["parentname"] or ROOT,
+            values["user"] or None,
+            shares_of(values.get("fairshare", values.get("shares", "1")), f"{place}: Fairshare"),
+            default=kind == "user" and values.get("defaultaccount") == account,
+            priority=None if priority is None else finite(priority, f"{place}: Priority"),
+            where=place,
+            cluster=values["cluster"],
+        )
 
 
 KNOWN = (
@@ -295,7 +260,7 @@ def accounts_of_text(text: str, where: str) -> tuple[AccountRow, ...]:
     if text.lstrip()[:1] in ("{", "["):
         return tuple(_of_document(load_document(text, where), where))
     if is_dump(text):
-        return tuple(read_dump(text, where))
+        return tuple(_dump_rows(text, where))
     return tuple(_table_rows(text, where))
 
 
@@ -352,30 +317,29 @@ _OF_PARENT = 0x7FFFFFFF
 """The shares of a user who has those of the account (slurmdb.h, ``SLURMDB_FS_USE_PARENT``)."""
 
 
+def association_names(item: Any) -> dict[str, str] | None:
+    """Return the names in an association of ``sacctmgr show assoc --json``; None if it is not one."""
+    keys = ("cluster", "account", "user", "partition", "parent_account")
+    found = {key: item.get(key) or "" for key in keys} if isinstance(item, dict) else {}
+    return found if found.get("account") and all(isinstance(name, str) for name in found.values()) else None
+
+
 def _associations(items: Sequence[Any], where: str) -> Iterator[AccountRow]:
-    """Yield the rows of ``sacctmgr show assoc --json``."""
     for at, item in enumerate(items):
-        place = f"{where}: associations[{at}]"
-        names = (
-            [item.get(key) or "" for key in ("account", "user", "parent_account", "cluster", "partition")]
-            if isinstance(item, dict)
-            else []
-        )
-        if not names or not names[0] or not all(isinstance(name, str) for name in names):
+        place, names = f"{where}: associations[{at}]", association_names(item)
+        if names is None:
             raise FormatError("this is not an association", where=place, expected="account, user, shares_raw")
-        account, user, parent, cluster, partition = names
-        given = item.get("shares_raw", 1)
+        given, user = item.get("shares_raw", 1), names["user"]
         number = given.get("number", 1) if isinstance(given, dict) else given
-        shares = shares_of("parent" if number == _OF_PARENT else number, f"{place}.shares_raw")
         yield AccountRow(
-            account,
-            None if user else parent or None,
+            names["account"],
+            None if user else names["parent_account"] or None,
             user or None,
-            shares,
+            shares_of(PARENT if number == _OF_PARENT else number, f"{place}.shares_raw"),
             default=bool(user) and item.get("is_default") is True,
             where=place,
-            cluster=cluster,
-            partition=partition,
+            cluster=names["cluster"],
+            partition=names["partition"],
         )
 
 
@@ -429,37 +393,28 @@ def _table_rows(text: str, where: str) -> Iterator[AccountRow]:
 
 def _table_row(cells: Mapping[str, str], tree: IndentedAccounts, where: str) -> AccountRow | None:
     """Return the row of a line; None for one that was removed."""
-    account, user = cells["account"], cells.get("user", "").strip() or None
-    if not account.strip():
+    values = {name: cells.get(name, "").strip() for name in NAMES}
+    account, user = values["account"], values["user"]
+    if not account:
         raise FormatError("the line names no account", where=where, expected="the name of an account")
-    for name in (account, user or ""):
-        if name.endswith("+"):
-            raise FormatError(
-                f"the name {name.strip()!r} is cut short", where=where, expected="the output of sshare -P"
-            )
-    parent = cells.get("parent", "").strip() or tree.parent(account, is_user=user is not None)
-    if cells.get("active", "").strip().lower() in ("0", "false", "no"):
+    cut = next((name for name in (account, user) if name.endswith("+")), None)
+    if cut is not None:
+        raise FormatError(f"the name {cut!r} is cut short", where=where, expected="the output of sshare -P")
+    parent = values["parent"] or tree.parent(cells["account"], is_user=bool(user))
+    if values["active"].lower() in ("0", "false", "no"):
         return None
-    default, priority = cells.get("default", "").strip(), cells.get("priority", "").strip()
     return AccountRow(
-        account.strip(),
-        None if user is not None else parent,
-        user,
-        _value(shares_of, cells.get("shares", "").strip() or 1, where, "shares"),
-        _value(amount_of, cells.get("usage", "").strip() or 0, where, "usage"),
-        default.lower() in ("1", "true", "yes") or default == account.strip(),
-        _value(finite, priority, where, "priority") if priority else None,
+        account,
+        None if user else parent,
+        user or None,
+        shares_of(values["shares"] or 1, f"{where}: shares"),
+        amount_of(values["usage"] or 0, f"{where}: usage"),
+        values["default"].lower() in ("1", "true", "yes") or values["default"] == account,
+        finite(values["priority"], f"{where}: priority") if values["priority"] else None,
         where,
-        cells.get("cluster", "").strip(),
-        cells.get("partition", "").strip(),
+        values["cluster"],
+        values["partition"],
     )
-
-
-def _value(reader: Any, text: Any, where: str, column: str) -> Any:
-    try:
-        return reader(text, column)
-    except SimschedError as error:
-        raise error.at(where) from None
 
 
 def delimiter_of(header: str) -> str | None:

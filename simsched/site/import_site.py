@@ -67,11 +67,13 @@ def site_of(description: MachineDescription, sources: Sequence[Path], logs: Sequ
         make_config(**from_document(description.config, where))
     except SimschedError as error:
         raise error if error.where and where in error.where else error.at(where) from None
-    name = description.recipe.name or _name_of(sources)
+    folder = sources[0].resolve().parent.name if sources else ""
+    name = description.recipe.name or folder or "site"
+    text = "a log of jobs is not part of a site; `simsched run --site` takes it"
     return Site(
         name=name,
         config=description.config,
-        notes=(*description.notes, *map(_log_note, logs)),
+        notes=(*description.notes, *(Note("left out", text, str(path)) for path in logs)),
         logs=tuple(map(str, logs)),
         sources=tuple(SiteSource(str(path), digest_of(path)) for path in sources if path.is_file()),
         format=description.format,
@@ -97,14 +99,6 @@ def _with_accounts(description: MachineDescription, paths: Sequence[Path]) -> Ma
     notes += [Note("left out", text, where) for text in left]
     config = {**description.config, "priority": {**priority, "accounts": rows}}
     return replace(description, config=config, notes=(*notes, note))
-
-
-def _name_of(sources: Sequence[Path]) -> str:
-    return (sources[0].resolve().parent.name if sources else "") or "site"
-
-
-def _log_note(path: Path) -> Note:
-    return Note("left out", "a log of jobs is not part of a site; `simsched run --site` takes it", str(path))
 
 
 def _in_megabytes(recipe: Recipe) -> Recipe:

@@ -83,7 +83,8 @@ def site_maps(site: Site) -> tuple[str, ...]:
         has_memory, queues = _targets_with_memory(index), queues_of(site)
         anywhere = bool(has_memory.all())
         for name, queue in ({} if queues is None else queues.queues).items():
-            asks[name] = _all_in(has_memory, index.targets_matching(queue.constraint))
+            targets = index.targets_matching(queue.constraint)
+            asks[name] = bool(targets.any() and has_memory[targets].all())
     if per_core == 1 and not anywhere and not any(asks.values()):
         return ()
     texts = {True: _map(per_core, unit), False: _map(per_core, None)}
@@ -133,10 +134,6 @@ def _targets_with_memory(index: Index) -> Bools:
     # an index may have empty leaf pools, so that there is one for each target
     row[pool.target[(pool.target >= 0) & (pool.size > 0)]] = True
     return row
-
-
-def _all_in(has_memory: Bools, targets: Bools) -> bool:
-    return bool(targets.any() and has_memory[targets].all())
 
 
 # --- the sentence -----------------------------------------------------------------------------

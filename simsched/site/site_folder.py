@@ -14,129 +14,27 @@ were written.
 
 from __future__ import annotations
 
-import shlex
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from simsched.arguments import check_path
 from simsched.errors import ConfigError, RunError, SimschedError
 from simsched.folders import Layout, StagedFolder
+from simsched.formats.machines.description import Note  # noqa: TC001 - the record of a site has notes
 from simsched.graph.cluster import SITE_FILES, SITE_QUEUES
 from simsched.site.site import Site, SiteSource
-from simsched.site.site_tables import (
-    FACTORS,
-    LIMITS,
-    NODES,
-    PREEMPTION,
-    QUEUES,
-    RESERVATIONS,
-    limit_rows,
-    node_rows,
-    notes_by_kind,
-    preemption_rows,
-    priority_rows,
-    queue_rows,
-    reservation_rows,
-)
-from simsched.text_table import clip_end, markdown_table
-from simsched.visible import visible
+from simsched.site.site_tables import readme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-HOSTS = 80
-"""The most characters of a hostlist in a table; the file of the machine has all hosts."""
-
-USE = """\
-## Use
-
-    simsched feasible --site {folder} 'slot=4/core=8'
-    simsched run --site {folder} {log} -o run
-    simsched report run
-
-Correct `{cluster}` and `queues.toml` where they are wrong. An import into this folder does not replace
-a file that was edited."""
-
-
-def readme(site: Site, cluster: str, folder: str) -> str:
-    """Return the text of the README; `cluster` is the name of the file of the machine."""
-    return "\n\n".join(_parts(site, cluster, folder)) + "\n"
-
-
-def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
-    yield f"# Site {visible(site.name)}"
-    if site.sources:
-        sources = [(source.name, source.sha256[:16]) for source in site.sources]
-        yield f"Imported by simsched from {site.format or 'these files'}."
-        yield markdown_table(("file", "SHA-256 begins with"), sources)
-    yield "## Nodes"
-    yield f"The machine is in `{cluster}`. Partitions and features are properties of its nodes."
-    rows = [(count, clip_end(hosts, HOSTS), *rest) for count, hosts, *rest in node_rows(site)]
-    yield markdown_table(NODES, rows)
-    yield "## Queues"
-    queues = queue_rows(site)
-    if queues:
-        yield "The queues are in `queues.toml`, which has the layout of `--config` and the words of RFC 33."
-        yield markdown_table(QUEUES, queues)
-    else:
-        yield "The files describe no queues, so `queues.toml` is empty."
-    limits = limit_rows(site)
-    if limits:
-        yield "## Limits"
-        yield "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
-        yield markdown_table(LIMITS, limits)
-    yield from _kept_for_some(site)
-    rows = priority_rows(site)
-    if rows:
-        yield "## Priority"
-        yield "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
-        yield markdown_table(FACTORS, rows)
-    found = notes_by_kind(site)
-    for heading, notes in found.items():
-        yield f"## {heading}"
-        yield "\n".join(f"- {visible(text)}".replace("\n", " ") for text in notes)
-    if not found:
-        yield "Nothing was assumed or left out."
-    log = shlex.quote(site.logs[0]) if site.logs else "LOG"
-    yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)
-
-
-def _kept_for_some(site: Site) -> Iterator[str]:
-    """Yield the sections on preemption and advance reservations, where the site has them."""
-    rows = preemption_rows(site)
-    if rows:
-        yield "## Preemption"
-        yield "The table `preemption` of `queues.toml` says which jobs preempt which."
-        yield markdown_table(PREEMPTION, rows)
-    rows = reservation_rows(site)
-    if rows:
-        yield "## Reservations"
-        yield "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
-        yield markdown_table(RESERVATIONS, [tuple(clip_end(cell, HOSTS) for cell in row) for row in rows])
-
-
 README, RECORD = "README.md", "site.json"
 EXPECTED = "a folder with cluster.yaml or cluster.json, and queues.toml"
 FORMAT = 1
-
-
-class NoteRow(msgspec.Struct):
-    """A note in ``site.json``."""
-
-    kind: Literal["assumed", "left out", "fault"]
-    text: str
-    where: str = ""
-
-
-class SourceRow(msgspec.Struct):
-    """A source in ``site.json``."""
-
-    name: str
-    sha256: str
 
 
 class SiteRecord(msgspec.Struct, kw_only=True):
@@ -147,9 +45,9 @@ class SiteRecord(msgspec.Struct, kw_only=True):
     name: str
     format: str = ""
     cpus_per_core: Annotated[int, msgspec.Meta(ge=1)] = 1
-    sources: list[SourceRow] = []
-    logs: list[str] = []
-    notes: list[NoteRow] = []
+    sources: tuple[SiteSource, ...] = ()
+    logs: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     files: dict[str, str] = {}
 
 
@@ -166,7 +64,6 @@ def load_site(path: str | Path) -> Site:
     ConfigError, FormatError
         if the folder or one of its files is missing, or the configuration is not valid; with the place.
     """
-    from simsched.formats.machines.description import Note
     from simsched.simulation.options.config_file import read_document
     from simsched.simulation.options.run_config import from_document, make_config
 
@@ -183,11 +80,11 @@ def load_site(path: str | Path) -> Site:
     return Site(
         name=known.name,
         config={key.replace("_", "-"): value for key, value in config.items()},
-        notes=tuple(Note(row.kind, row.text, row.where) for row in known.notes),
-        sources=tuple(SiteSource(row.name, row.sha256) for row in known.sources),
+        notes=known.notes,
+        sources=known.sources,
         format=known.format,
         cpus_per_core=known.cpus_per_core,
-        logs=tuple(known.logs),
+        logs=known.logs,
         cluster_file=cluster_file,
     )
 
@@ -343,9 +240,9 @@ def _record_text(site: Site, work: Path) -> bytes:
         name=site.name,
         format=site.format,
         cpus_per_core=site.cpus_per_core,
-        logs=list(site.logs),
-        sources=[SourceRow(source.name, source.sha256) for source in site.sources],
-        notes=[NoteRow(note.kind, note.text, note.where) for note in site.notes],
+        logs=site.logs,
+        sources=site.sources,
+        notes=site.notes,
         files={path.name: digest_of(path) for path in sorted(work.iterdir())},
     )
     return encode_json(msgspec.to_builtins(record))

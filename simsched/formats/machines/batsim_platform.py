@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     NodeRow,
@@ -24,7 +23,7 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "SimGrid platform"
@@ -40,18 +39,18 @@ _NETWORK = (
 _KNOWN = ("host", "cluster", "cabinet", *ZONES, *_NETWORK)
 
 
-def read_platform(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+def read_platform(text: str, where: str, notes: NoteCollector) -> MachineDescription:
     """Return the machine of a platform.
 
     Raises
     ------
     FormatError
-        if the text is not XML of a platform or has no host for jobs; under `strict` for the first part that
-        is not understood.
+        if the text is not XML of a platform or has no host for jobs; under strict `notes` for the first part
+        that is not understood.
     LimitError
         for more than 1,000,000 hosts.
     """
-    reader = _Reader(where, NoteCollector(strict=strict))
+    reader = _Reader(where, notes)
     # Some of Batsim's own files begin with an empty line, which XML does not allow before a declaration.
     text = re.sub(r"\A\s+<\?xml[^>]*\?>", lambda found: re.sub(r"[^\n]", " ", found[0]), text)
     root = parse_xml(text, where, doctype="platform")
@@ -59,8 +58,7 @@ def read_platform(text: str, where: str, *, strict: bool = False) -> MachineDesc
         raise FormatError(f"<{clip(root.name)}> is not a platform", where=where, expected="<platform>")
     reader.zone(root)
     if not reader.rows:
-        reader.notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
-    notes = reader.notes
+        notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
     if len(reader.speeds) > 1:
         notes.left_out(f"{len(reader.speeds)} speeds of hosts: every core takes the same time", where)
     notes.left_out("links and routes of the network", where)

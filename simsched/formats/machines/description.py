@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from simsched.errors import ClusterError, FormatError, LimitError, SimschedError, clip, did_you_mean
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     from simsched.formats.cluster.recipe import Recipe
 
-    NoteKind = Literal["assumed", "left out", "fault"]
+
+NoteKind = Literal["assumed", "left out", "fault"]
+
+Content: TypeAlias = "str | Mapping[str, Any]"
+"""What a reader of one format reads: a text, or a decoded JSON document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ class NoteCollector:
 
     strict: bool = False
     _entries: dict[tuple[str, str], _Entry] = field(default_factory=dict)
-    _fault: FormatError | ClusterError | None = None
+    _fault: SimschedError | None = None
     _more: int = 0
 
     @classmethod
@@ -128,7 +132,7 @@ class NoteCollector:
         """Note that a line, or a part of it, could not be understood; raise `FormatError` if strict."""
         self.error(FormatError(text, where=where or None, expected=expected), cause=cause)
 
-    def error(self, error: FormatError | ClusterError, *, cause: str = "") -> None:
+    def error(self, error: SimschedError, *, cause: str = "") -> None:
         """Note an error as a fault, or raise it if strict; limits are always raised."""
         if self.strict or isinstance(error, LimitError):
             raise error
@@ -163,6 +167,14 @@ class NoteCollector:
         except SimschedError as error:
             self.fault(f"{key}: {error.message}", where, error.expected, cause=key)
             return None
+
+    def tried(self, read: Callable[[], Result], otherwise: Result, where: str = "") -> Result:
+        """Return ``read()``; if it raises, note the error, at `where` without a place, and `otherwise`."""
+        try:
+            return read()
+        except (FormatError, ClusterError) as error:
+            self.error(error.at(where) if where and not error.where else error)
+            return otherwise
 
     def whole(
         self, text: str, key: str, where: str, *, most: int = 10**9 - 1, expected: str = "a whole number"

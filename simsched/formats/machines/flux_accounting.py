@@ -9,14 +9,13 @@ from __future__ import annotations
 import csv
 from typing import TYPE_CHECKING, Any
 
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.node_groups import description_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
 
 
 FORMAT = "flux-accounting"
@@ -29,15 +28,14 @@ _ASSOCIATION = {
 _QUEUE = {"maxrunningjobs": ("running-jobs", HOLD), "maxnodesperassoc": ("nodes", HOLD)}
 
 
-def read_flux_accounting(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> MachineDescription:
     """Return the limits of a table of associations or of queues.
 
     Raises
     ------
     FormatError
-        if the table is neither; under `strict` for the first value that is not understood.
+        if the table is neither; under strict `notes` for the first value that is not understood.
     """
-    notes = NoteCollector(strict=strict)
     limits = LimitTables(notes)
     rows = csv.reader(text.splitlines())
     head = [cell.strip().lower().replace("_", "") for cell in next(rows, [])]

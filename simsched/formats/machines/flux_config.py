@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ClusterError, FormatError, LimitError, clip
+from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     NodeRow,
@@ -33,9 +32,10 @@ from simsched.formats.text.json_text import load_json
 from simsched.formats.text.toml_text import load_toml, toml_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.text.documents import OpenFile
 
 
 QUEUE_KEYS = ("requires", "policy", "parent")
@@ -72,23 +72,30 @@ _RIGHT = ("STATE", "UP", "STATUS", "NNODES", "NCORES", "NGPUS")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-# -- tables ------------------------------------------------------------------------------
+# -- the views of flux resource ----------------------------------------------------------
 
 
-def read_flux_list(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the machine that the table of ``flux resource list`` shows.
+def read_flux_list(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the machine that ``flux resource list`` shows, as a table or as the scheduler's answer in JSON.
 
-    A line gives the cores and gpus of all its nodes together; they divide evenly, and ids count from 0.
-    A queue is a property of its nodes.
+    A line of the table gives the cores and gpus of all its nodes together; they divide evenly, and ids count
+    from 0.  A queue is a property of its nodes.  The answer has ``all`` and ``down``, each R or null.
 
     Raises
     ------
     FormatError
-        if there is no line with nodes; under `strict` for the first line that is not understood.
+        if there is no line with nodes; under strict `notes` for the first line that is not understood.
     """
-    notes = NoteCollector(strict=strict)
-    rows: dict[str, NodeRow] = {}
-    for line, place in _lines(text, where):
+    if not isinstance(content, str):
+        rows = {row.host: row for row in rows_of_r(content["all"], f"{where}: all")}
+        for row in rows_of_r(content["down"], f"{where}: down") if content.get("down") else ():
+            if row.host in rows:
+                rows[row.host] = replace(rows[row.host], status="down")
+            else:
+                notes.fault(f"{row.host} is down, but is not in all", f"{where}: down")
+        return _described(rows, where, notes, LIST)
+    rows = {}
+    for line, place in _lines(content, where):
         state = line["STATE"].rstrip("*").lower()
         if state not in LIST_STATES:
             notes.fault(f"unknown state {clip(line['STATE'])!r}", place, ", ".join(LIST_STATES))
@@ -108,27 +115,44 @@ def read_flux_list(text: str, where: str, *, strict: bool = False) -> MachineDes
     return _described(rows, where, notes, LIST)
 
 
-def read_flux_status(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the states of nodes that the table of ``flux resource status`` shows; it has no cores.
+def read_flux_status(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the states of nodes that ``flux resource status`` shows; excluded nodes are left out.
 
-    A state with an asterisk is offline; excluded nodes are left out.  Errors as `read_flux_list`.
+    The table has no cores, and a state with an asterisk is offline.  The answer of the resource service in
+    JSON has R, and ranks that are offline, drained or excluded.  Errors as `read_flux_list`.
     """
-    notes = NoteCollector(strict=strict)
     rows: dict[str, NodeRow] = {}
     excluded: list[str] = []
-    for line, place in _lines(text, where):
-        state = line["STATE"].lower()
-        if state.rstrip("*") == "exclude":
-            excluded += hosts_in(line.get("NODELIST", ""), place, notes)
-            notes.left_out(f"excluded from scheduling: {clip(line.get('NODELIST', ''))}", place)
-            continue
-        status = STATUS_STATES.get(state.rstrip("*"))
-        if status is None:
-            notes.fault(f"unknown state {clip(state)!r}", place, ", ".join((*STATUS_STATES, "exclude")))
-            continue
-        offline = state.endswith("*") and status == "up"
-        for host in hosts_in(line.get("NODELIST", ""), place, notes):
-            rows[host] = NodeRow(host=host, status="down" if offline else status)
+    if isinstance(content, str):
+        for line, place in _lines(content, where):
+            state, given = line["STATE"].lower(), line.get("NODELIST", "")
+            if state.rstrip("*") == "exclude":
+                excluded += hosts_in(given, place, notes)
+                notes.left_out(f"excluded from scheduling: {clip(given)}", place)
+                continue
+            status = STATUS_STATES.get(state.rstrip("*"))
+            if status is None:
+                notes.fault(f"unknown state {clip(state)!r}", place, ", ".join((*STATUS_STATES, "exclude")))
+                continue
+            status = "down" if state.endswith("*") and status == "up" else status
+            rows |= {host: NodeRow(host=host, status=status) for host in hosts_in(given, place, notes)}
+        return _described(rows, where, notes, STATUS, excluded)
+    nodes = rows_of_r(content["R"], f"{where}: R")
+    drain = content.get("drain")
+    drained = ",".join(map(str, drain)) if isinstance(drain, dict) else ""
+    ranks = {
+        key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
+        for key in ("drain", "offline", "torpid", "exclude")
+    }
+    for rank, row in enumerate(nodes):
+        state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
+        if rank in ranks["exclude"]:
+            excluded.append(row.host)
+        else:
+            rows[row.host] = replace(row, status=STATUS_STATES[state])
+    if excluded:
+        place = f"{where}: exclude"
+        notes.left_out(f"excluded from scheduling: {clip(encode_hosts(excluded))}", place)
     return _described(rows, where, notes, STATUS, excluded)
 
 
@@ -200,59 +224,14 @@ def _described(
     return description_of(rows.values(), notes, form, excluded=tuple(excluded))
 
 
-# -- JSON --------------------------------------------------------------------------------
+# -- R -----------------------------------------------------------------------------------
 
 
-def read_flux_list_document(
-    document: dict[str, Any], where: str, *, strict: bool = False
-) -> MachineDescription:
-    """Return the machine of the scheduler's answer: ``all`` and ``down``, each R or null."""
-    notes = NoteCollector(strict=strict)
-    rows = {row.host: row for row in rows_of_r(document["all"], f"{where}: all")}
-    if document.get("down"):
-        for row in rows_of_r(document["down"], f"{where}: down"):
-            if row.host in rows:
-                rows[row.host] = replace(rows[row.host], status="down")
-            else:
-                notes.fault(f"{row.host} is down, but is not in all", f"{where}: down")
-    return _described(rows, where, notes, LIST)
-
-
-def read_flux_status_document(
-    document: dict[str, Any], where: str, *, strict: bool = False
-) -> MachineDescription:
-    """Return the machine of the resource service's answer: R, ranks that are offline, drained or excluded."""
-    notes = NoteCollector(strict=strict)
-    rows = rows_of_r(document["R"], f"{where}: R")
-    drained: Any = document.get("drain")
-    ranks = drained if isinstance(drained, dict) else {}
-    states = [
-        ("drained", _ranks(",".join(map(str, ranks)), f"{where}: drain", notes)),
-        ("down", _ranks(document.get("offline"), f"{where}: offline", notes)),
-        ("down", _ranks(document.get("torpid"), f"{where}: torpid", notes)),
-    ]
-    of_rank = dict(enumerate(rows))
-    for status, ids in reversed(states):
-        for rank in ids & Idset.from_range(0, len(rows) - 1):
-            of_rank[rank] = replace(of_rank[rank], status=status)
-    excluded = _ranks(document.get("exclude"), f"{where}: exclude", notes)
-    gone = [row.host for rank, row in of_rank.items() if rank in excluded]
-    if gone:
-        notes.left_out(f"excluded from scheduling: {clip(encode_hosts(gone))}", f"{where}: exclude")
-    kept = {row.host: row for rank, row in of_rank.items() if rank not in excluded}
-    return _described(kept, where, notes, STATUS, gone)
-
-
-def _ranks(value: Any, where: str, notes: NoteCollector) -> Idset:
-    return idset_in(value or "", where, notes)
-
-
-def read_r(document: dict[str, Any], where: str, *, strict: bool = False) -> MachineDescription:
+def read_r(document: Mapping[str, Any], where: str, notes: NoteCollector) -> MachineDescription:
     """Return the nodes of R, to be described together with other files; errors as `rows_of_r`.
 
     R alone is read as a graph of its own, which also keeps ranks, times and a graph in it.
     """
-    notes = NoteCollector(strict=strict)
     if document.get("scheduling"):
         notes.left_out("the graph or topology of R", f"{where}: scheduling")
     return _described({row.host: row for row in rows_of_r(document, where)}, where, notes, "R")
@@ -311,14 +290,19 @@ _CHECKS = ("norestrict", "noverify", "verify", "rediscover", "journal-max", "no-
 
 
 def read_flux_config(
-    text: str, where: str, *, open_file: Callable[[str], str] | None = None, strict: bool = False
+    content: Content, where: str, notes: NoteCollector, open_file: OpenFile | None
 ) -> MachineDescription:
-    """Return the machine and queues of one TOML file; errors as `read_flux_configs`."""
-    return read_flux_configs([(where, text, open_file)], strict=strict)
+    """Return the machine and queues of one TOML file, or of the JSON that ``flux config get`` prints.
+
+    Errors as `read_flux_configs`.
+    """
+    if isinstance(content, str):
+        return read_flux_configs([(where, content, open_file)], notes)
+    return _Reader(where, {}, open_file, notes).description(content)
 
 
 def read_flux_configs(
-    files: Sequence[tuple[str, str, Callable[[str], str] | None]], *, strict: bool = False
+    files: Sequence[tuple[str, str, OpenFile | None]], notes: NoteCollector
 ) -> MachineDescription:
     """Return the machine and queues of the files (name, text, `open_file`) of a configuration folder.
 
@@ -327,9 +311,8 @@ def read_flux_configs(
     Raises
     ------
     FormatError
-        if a file is not TOML; under `strict` for the first part that is not understood.
+        if a file is not TOML; under strict `notes` for the first part that is not understood.
     """
-    notes = NoteCollector(strict=strict)
     merged, places = merged_tables([(where, text) for where, text, _ in files], notes)
     names = ", ".join(where for where, _, _ in files)
     return _Reader(names, places, files[-1][2] if files else None, notes).description(merged)
@@ -351,18 +334,6 @@ def merged_tables(
         _merge(merged, load_toml(text, where), where, "", notes)
         places |= {path: f"{where}:{line}" for path, line in toml_lines(text).items()}
     return merged, places
-
-
-def read_flux_document(
-    document: dict[str, Any],
-    where: str,
-    *,
-    open_file: Callable[[str], str] | None = None,
-    strict: bool = False,
-) -> MachineDescription:
-    """Return the machine and queues of the JSON that ``flux config get`` prints."""
-    notes = NoteCollector(strict=strict)
-    return _Reader(where, {}, open_file, notes).description(document)
 
 
 def _merge(into: dict[str, Any], more: dict[str, Any], where: str, path: str, notes: NoteCollector) -> None:
@@ -392,7 +363,7 @@ class _Reader:
         self,
         where: str,
         places: dict[str, str],
-        open_file: Callable[[str], str] | None,
+        open_file: OpenFile | None,
         notes: NoteCollector,
     ) -> None:
         self.where, self.places, self.open_file, self.notes = where, places, open_file, notes
@@ -405,10 +376,10 @@ class _Reader:
         spot = self.places.get(steps, self.where)
         return f"{spot}: {path}" if spot else path
 
-    def description(self, document: dict[str, Any]) -> MachineDescription:
+    def description(self, document: Mapping[str, Any]) -> MachineDescription:
         """Return the description of the whole configuration."""
         self.notes.unknown_keys(document, TABLES, self.at)
-        resource = self._table(document, "resource")
+        resource = self._table(document.get("resource", {}), "resource", RESOURCE_KEYS)
         rows = self._rows(resource)
         excluded = self._excluded(rows, resource)
         rows = [row for row in rows if row.host not in excluded]
@@ -428,22 +399,26 @@ class _Reader:
             )
         return description_of(rows, self.notes, FORMAT, config, tuple(excluded))
 
-    def _table(self, document: dict[str, Any], name: str) -> dict[str, Any]:
-        table = document.get(name, {})
-        if isinstance(table, dict):
-            return table
-        self.notes.fault("this is not a table", self.at(name))
-        return {}
+    def _table(
+        self,
+        value: Any,
+        path: str,
+        known: Sequence[str],
+        fault: str = "this is not a table",
+        expected: str | None = None,
+    ) -> dict[str, Any]:
+        """Return a table, whose unknown keys are noted; another value is a fault and has no keys."""
+        if not isinstance(value, dict):
+            self.notes.fault(fault, self.at(path), expected)
+            return {}
+        self.notes.unknown_keys(value, known, lambda key: self.at(f"{path}.{key}"))
+        return value
 
     def _rows(self, resource: dict[str, Any]) -> list[NodeRow]:
-        place = self.at("resource")
         for key in resource:
-            if key not in RESOURCE_KEYS:
-                self.notes.unknown(key, RESOURCE_KEYS, self.at(f"resource.{key}"))
-            elif key in _CHECKS:
-                self.notes.left_out(
-                    f"how Flux finds and checks its hardware ({key})", self.at(f"resource.{key}")
-                )
+            if key in _CHECKS:
+                text = f"how Flux finds and checks its hardware ({key})"
+                self.notes.left_out(text, self.at(f"resource.{key}"))
         entries = resource.get("config")
         if entries is None:
             return self._rows_of_path(resource)
@@ -451,7 +426,8 @@ class _Reader:
             self.notes.left_out("path, because resource.config is given", self.at("resource.path"))
         self._scheduling(resource)
         if not isinstance(entries, list):
-            self.notes.fault("resource.config is not an array of tables", place, "[[resource.config]]")
+            text = "resource.config is not an array of tables"
+            self.notes.fault(text, self.at("resource"), "[[resource.config]]")
             return []
         hosts: dict[str, _Host] = {}
         for number, entry in enumerate(entries):
@@ -462,7 +438,7 @@ class _Reader:
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
-        self._refuse_unknown(entry, ENTRY_KEYS, path)
+        self._table(entry, path, ENTRY_KEYS)
         named = hosts_in(entry["hosts"], self.at(f"{path}.hosts"), self.notes)
         cores, gpus = (self._ids(entry, key, self.at(f"{path}.{key}")) for key in ("cores", "gpus"))
         properties = self._properties(entry, self.at(f"{path}.properties"))
@@ -519,11 +495,8 @@ class _Reader:
         document = self._opened(path, where)
         if document is None:
             return []
-
-        try:
-            rows = rows_of_r(document, str(path))
-        except (FormatError, ClusterError) as error:
-            self.notes.error(error)
+        rows = self.notes.tried(lambda: rows_of_r(document, str(path)), None)
+        if rows is None:
             return []
         if document.get("scheduling"):
             self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
@@ -538,11 +511,8 @@ class _Reader:
         if self.open_file is None:
             self.notes.left_out(f"the file {path}, which cannot be opened from here", where)
             return None
-        try:
-            return load_json(self.open_file(path), path)
-        except FormatError as error:
-            self.notes.error(error)
-            return None
+        open_file = self.open_file
+        return self.notes.tried(lambda: load_json(open_file(path), path), None)
 
     def _scheduling(self, resource: dict[str, Any]) -> None:
         if "scheduling" in resource:
@@ -628,7 +598,7 @@ class _Reader:
         if not isinstance(row, dict):
             self.notes.fault("this queue is not a table", self.at(path))
             return None
-        self._refuse_unknown(row, QUEUE_KEYS, path)
+        self._table(row, path, QUEUE_KEYS)
         found: dict[str, Any] = {}
         requires = row.get("requires")
         if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
@@ -641,23 +611,16 @@ class _Reader:
         policy = self._policy(row.get("policy", {}), f"{path}.policy")
         return {**found, "policy": policy} if policy else found
 
-    def _refuse_unknown(self, table: dict[str, Any], known: tuple[str, ...], path: str) -> None:
-        self.notes.unknown_keys(table, known, lambda key: self.at(f"{path}.{key}"))
-
     def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
         """Return the limits and defaults; `whole` allows the default queue."""
-        if not isinstance(value, dict):
-            self.notes.fault("policy is not a table", self.at(path))
-            return {}
-        self._refuse_unknown(value, ("limits", "jobspec", "access", "scheduler"), path)
+        known = ("limits", "jobspec", "access", "scheduler")
+        value = self._table(value, path, known, "policy is not a table")
         for key in ("access", "scheduler"):
             if key in value:
                 self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
         limits = self._limits(value.get("limits", {}), f"{path}.limits")
         inner = f"{path}.jobspec.defaults.system"
-        known = ("duration", "queue") if whole else ("duration",)
-        given = _system(value)
-        self._refuse_unknown(given, known, inner)
+        given = self._table(_system(value), inner, ("duration", "queue") if whole else ("duration",))
         defaults: dict[str, Any] = {}
         if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
             defaults["duration"] = given["duration"]
@@ -668,40 +631,29 @@ class _Reader:
 
     def _seconds(self, value: Any, path: str) -> float | None:
         """Return the seconds of a duration; None where it is not understood."""
-        try:
-            return parse_time(value, self.at(path))
-        except FormatError as error:
-            self.notes.error(error)
-            return None
+        return self.notes.tried(lambda: parse_time(value, self.at(path)), None)
 
     def _limits(self, value: Any, path: str) -> dict[str, Any]:
         """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
-        if not isinstance(value, dict):
-            self.notes.fault("limits is not a table", self.at(path))
-            return {}
-        self._refuse_unknown(value, ("duration", "job-size"), path)
+        value = self._table(value, path, ("duration", "job-size"), "limits is not a table")
         found: dict[str, Any] = {}
         if "duration" in value:
             seconds = self._seconds(value["duration"], f"{path}.duration")
             if seconds is not None:
                 found["duration"] = value["duration"] if seconds else "inf"
-        size = value.get("job-size", {})
-        if not isinstance(size, dict):
-            self.notes.fault("job-size is not a table", self.at(f"{path}.job-size"), "max, min")
-            return found
-        self._refuse_unknown(size, ("max", "min"), f"{path}.job-size")
-        sides = {side: self._sizes(size.get(side, {}), f"{path}.job-size.{side}") for side in ("max", "min")}
+        inner = f"{path}.job-size"
+        size = self._table(
+            value.get("job-size", {}), inner, ("max", "min"), "job-size is not a table", "max, min"
+        )
+        sides = {side: self._sizes(size.get(side, {}), f"{inner}.{side}") for side in ("max", "min")}
         sizes = {side: numbers for side, numbers in sides.items() if numbers}
         return {**found, "job-size": sizes} if sizes else found
 
     def _sizes(self, value: Any, path: str) -> dict[str, int]:
-        if not isinstance(value, dict):
-            self.notes.fault("this is not a table", self.at(path), ", ".join(SIZES))
-            return {}
-        self._refuse_unknown(value, SIZES, path)
+        given = self._table(value, path, SIZES, expected=", ".join(SIZES))
         found = {}
         for key in SIZES:
-            number = value.get(key)
+            number = given.get(key)
             if number is None:
                 continue
             if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
@@ -715,7 +667,9 @@ class _Reader:
 
     # -- Fluxion
 
-    def _fluxion(self, document: dict[str, Any], table: str, known: tuple[str, ...]) -> dict[str, Any] | None:
+    def _fluxion(
+        self, document: Mapping[str, Any], table: str, known: tuple[str, ...]
+    ) -> dict[str, Any] | None:
         found = document.get(table)
         if found is None:
             return None
@@ -725,7 +679,7 @@ class _Reader:
         self.notes.unknown_keys(found, known, lambda _: self.at(table))
         return found
 
-    def _qmanager(self, document: dict[str, Any]) -> dict[str, Any]:
+    def _qmanager(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the queue policy with its options."""
         table = "sched-fluxion-qmanager"
         found = self._fluxion(document, table, QMANAGER_KEYS)
@@ -795,7 +749,7 @@ class _Reader:
                 found[name] = number
         return found
 
-    def _match_policy(self, document: dict[str, Any]) -> dict[str, Any]:
+    def _match_policy(self, document: Mapping[str, Any]) -> dict[str, Any]:
         table = "sched-fluxion-resource"
         found = self._fluxion(document, table, FLUXION_KEYS)
         if found is None:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.node_groups import NodeRow, description_of, usable_host
 from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
@@ -26,7 +25,7 @@ from simsched.formats.text.xml_tree import parse_xml
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"
@@ -37,16 +36,15 @@ _DISPLAY = "0300"
 MIB = 2**20
 
 
-def read_hwloc(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+def read_hwloc(text: str, where: str, notes: NoteCollector) -> MachineDescription:
     """Return the machine of the one node that a topology describes.
 
     Raises
     ------
     FormatError
-        if the text is not XML of hwloc or has no cores; under `strict` for the first part that is not
+        if the text is not XML of hwloc or has no cores; under strict `notes` for the first part that is not
         understood.
     """
-    notes = NoteCollector(strict=strict)
     root = parse_xml(text, where, doctype="topology")
     if root.name != "topology":
         raise FormatError(f"<{clip(root.name)}> is not a topology", where=where, expected="<topology>")

@@ -16,7 +16,7 @@ from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import FORBIDDEN, check_host, check_property
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from simsched.formats.cluster.recipe import Level, PoolSpec
     from simsched.formats.machines.description import NoteCollector
@@ -188,47 +188,34 @@ MAX_UNITS = 1_000_000
 
 def hosts_in(text: str, where: str, notes: NoteCollector) -> list[str]:
     """Return the names of a hostlist; an expression that is not one is a fault, and is ignored."""
-    try:
-        return Hostlist.parse(text, where=where).expand(MAX_NODES)
-    except FormatError as error:
-        notes.error(
-            error if error.where else type(error)(error.message, where=where, expected=error.expected)
-        )
-        return []
+    return notes.tried(lambda: Hostlist.parse(text, where=where).expand(MAX_NODES), [], where)
 
 
 def idset_in(value: object, where: str, notes: NoteCollector) -> Idset:
     """Return the ids of an idset; a value that is not one is a fault, and means no ids."""
-    if not isinstance(value, str):
-        notes.fault(f"{clip(repr(value))} is not an idset", where, 'a text such as "0-47"')
-        return Idset(())
-    try:
-        return Idset.parse(value, where=where)
-    except FormatError as error:
-        notes.error(error)
-        return Idset(())
+    if isinstance(value, str):
+        return notes.tried(lambda: Idset.parse(value, where=where), Idset(()))
+    notes.fault(f"{clip(repr(value))} is not an idset", where, 'a text such as "0-47"')
+    return Idset(())
 
 
 def usable_host(name: str, where: str, notes: NoteCollector) -> bool:
     """Return whether a hostlist can hold this name; a name that it cannot hold is a fault."""
-    try:
-        check_host(name, where)
-    except ClusterError as error:
-        notes.error(error)
-        return False
-    return True
+    return _passes(check_host, name, where, notes)
 
 
 def usable_properties(names: Iterable[str], where: str, notes: NoteCollector) -> tuple[str, ...]:
     """Return the names, each once, that can be properties of nodes (RFC 20); others are faults."""
-    found = dict.fromkeys(names)
-    for name in list(found):
-        try:
-            check_property(name, where)
-        except FormatError as error:
-            notes.error(error)
-            del found[name]
-    return tuple(found)
+    return tuple(name for name in dict.fromkeys(names) if _passes(check_property, name, where, notes))
+
+
+def _passes(check: Callable[[str, str], object], name: str, where: str, notes: NoteCollector) -> bool:
+    try:
+        check(name, where)
+    except (ClusterError, FormatError) as error:
+        notes.error(error)
+        return False
+    return True
 
 
 def named_ids(ids: Idset) -> Idset | None:

@@ -13,12 +13,10 @@ The limits ``max_run``, ``max_queued`` and ``max_run_res`` of a queue or the ser
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
@@ -32,7 +30,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
 
 
 AVAILABLE = "resources_available."
@@ -46,18 +44,9 @@ UP = {
     "resv", "<various>", "active",
 }  # fmt: skip
 _USED = (
-    "state",
-    "np",
-    "pcpus",
-    "gpus",
-    "properties",
-    "queue",
-    "status",
-    "total_sockets",
-    "jobs",
-    "comment",
+    "state", "np", "pcpus", "gpus", "properties", "queue", "status", "total_sockets", "jobs", "comment",
     "note",
-)
+)  # fmt: skip
 _UNUSED = (
     "Mom", "Port", "pbs_version", "ntype", "resv", "resv_enable", "sharing", "license", "lictype",
     "last_state_change_time", "last_used_time", "in_multivnode_host", "topology_info", "Priority",
@@ -74,38 +63,31 @@ _KNOWN_RESOURCES = {
     "walltime", "cput", "pmem", "pvmem", "pcput",
 }  # fmt: skip
 """Resources with a meaning of their own; the others become properties and pools."""
+_NOT_POOLS = ("node", "cluster", "core", "gpu", "memory")
 _SIZE = re.compile(r"(\d{1,18})(b|kb|mb|gb|tb|pb|bw?|kw|mw|gw|tw|pw|w)?", re.IGNORECASE)
 _BINARY = {"b": "B", "k": "KiB", "m": "MiB", "g": "GiB", "t": "TiB", "p": "PiB", "w": "B"}
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-
-_NOUNS = {"nodes": "node", "Queue": "queue"}
-"""Key of a JSON document of PBS → the name of one object under it."""
 
 Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
 
 
-def read_pbsnodes(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the machine that ``pbsnodes -a`` prints.
+def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the machine that ``pbsnodes -a`` prints, as text or as JSON.
 
     Raises
     ------
     FormatError
-        if no node has cores; under `strict` for the first line that is not understood.
+        if no node has cores; under strict `notes` for the first line that is not understood.
     """
-    notes = NoteCollector(strict=strict)
-    return describe_nodes(_nodes(text, where, notes), where, notes)
+    if isinstance(content, str):
+        nodes = _nodes(content, where, notes)
+    else:
+        nodes = _objects(content, "nodes", where, notes)
+    return _described(nodes, where, notes, "pbsnodes")
 
 
-def read_pbsnodes_document(
-    document: Mapping[str, Any], where: str, *, strict: bool = False
-) -> MachineDescription:
-    """Return the machine of the JSON that ``pbsnodes -a -F json`` prints; errors as `read_pbsnodes`."""
-    notes = NoteCollector(strict=strict)
-    return describe_nodes(objects_of(document, "nodes", where, notes), where, notes)
-
-
-def objects_of(
+def _objects(
     document: Mapping[str, Any], key: str, where: str, notes: NoteCollector
 ) -> dict[str, Attributes]:
     """Return the attributes of each object under a key of a JSON document of PBS, by name."""
@@ -115,7 +97,7 @@ def objects_of(
         if isinstance(row, dict):
             found[name] = _attributes(row, place)
         else:
-            notes.fault(f"this {_NOUNS[key]} is not an object", place)
+            notes.fault(f"this {key.lower().removesuffix('s')} is not an object", place)
     return found
 
 
@@ -158,36 +140,38 @@ def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]
     return nodes
 
 
-def describe_nodes(nodes: Mapping[str, Attributes], where: str, notes: NoteCollector) -> MachineDescription:
-    """Return the description of these nodes."""
+def _described(
+    nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
+) -> MachineDescription:
+    """Return the description of these nodes; without a configuration, that of the queues of the nodes."""
     reader = _Reader(notes)
     parts: dict[str, list[NodeRow]] = {}
     for name, attributes in nodes.items():
         row = reader.row(name, attributes)
         if row is not None:
-            host = attributes.get(f"{AVAILABLE}host", ("", ""))[0]
-            parts.setdefault(host or row.host, []).append(row)
+            parts.setdefault(_value(attributes, f"{AVAILABLE}host") or row.host, []).append(row)
     rows = [_one(host, vnodes, where, notes) for host, vnodes in parts.items()]
     if not any(row.cores for row in rows):
         notes.refuse("no node has cores", where, "the output of pbsnodes -a")
     if len(rows) > MAX_NODES:
         raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
-    bound = dict.fromkeys(queue for queues in reader.bound for queue in queues)
-    config: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in bound}} if bound else {}
-    if nodes and all(map(_is_exclusive, nodes.values())):
-        config["match-policy"] = "firstnodex"
+    own: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in reader.bound}}
+    own = own if reader.bound else {}
+    # whether a node is given to one job at a time, whatever the job requests
+    exclusive = [_value(row, "sharing").lower().endswith("_exclhost") for row in nodes.values()]
+    if nodes and all(exclusive):
+        own["match-policy"] = "firstnodex"
         notes.assumed("sharing = …_exclhost gives whole nodes: match-policy = firstnodex", where)
-    elif any(map(_is_exclusive, nodes.values())):
+    elif any(exclusive):
         notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
-    if bound:
+    if reader.bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
-    return description_of(rows, notes, "pbsnodes", config)
+    return description_of(rows, notes, form, own if config is None else config)
 
 
-def _is_exclusive(attributes: Attributes) -> bool:
-    """Whether a node is given to one job at a time, whatever the job requests."""
-    return attributes.get("sharing", ("", ""))[0].lower().endswith("_exclhost")
+def _value(attributes: Attributes, key: str, usual: str = "") -> str:
+    return attributes.get(key, (usual, ""))[0]
 
 
 def _one(host: str, vnodes: list[NodeRow], where: str, notes: NoteCollector) -> NodeRow:
@@ -221,7 +205,7 @@ class _Reader:
 
     def __init__(self, notes: NoteCollector) -> None:
         self.notes = notes
-        self.bound: list[list[str]] = []
+        self.bound: dict[str, None] = {}
 
     def row(self, name: str, attributes: Attributes) -> NodeRow | None:
         """Return the row of one node or vnode; None for one without a usable name or without cpus."""
@@ -276,31 +260,21 @@ class _Reader:
 
     def _pools(self, attributes: Attributes) -> Iterator[PoolSpec]:
         """Yield a pool for each other resource that is a number of units or an amount."""
-        for key, (value, _) in attributes.items():
-            name = key.removeprefix(AVAILABLE)
-            if not key.startswith(AVAILABLE) or name in _KNOWN_RESOURCES or not _WORD.fullmatch(name):
-                continue
+        for name, value in _others(attributes):
             amount = _amount(value)
-            if (
-                amount is not None
-                and amount.size
-                and name not in ("node", "cluster", "core", "gpu", "memory")
-            ):
+            if amount is not None and amount.size and name not in _NOT_POOLS and _WORD.fullmatch(name):
                 yield PoolSpec(type=name, amount=amount)
 
     def _properties(self, attributes: Attributes, where: str) -> tuple[str, ...]:
         """Return properties of Torque, queues, resources that are true, and NAME=TEXT of the others."""
-        names = _words(attributes.get("properties", ("", ""))[0])
-        queues = _words(attributes.get("queue", ("", ""))[0])
-        self.bound.append(queues)
-        names += [*_words(attributes.get(f"{AVAILABLE}Qlist", ("", ""))[0]), *queues]
-        for key, (value, _) in attributes.items():
-            name = key.removeprefix(AVAILABLE)
-            if not key.startswith(AVAILABLE) or name in _KNOWN_RESOURCES or _amount(value) is not None:
-                continue
-            if value.lower() in ("true", "false"):
-                names += [name] if value.lower() == "true" else []
-            else:
+        queues = _words(_value(attributes, "queue"))
+        self.bound |= dict.fromkeys(queues)
+        listed = _words(_value(attributes, f"{AVAILABLE}Qlist"))
+        names = [*_words(_value(attributes, "properties")), *listed, *queues]
+        for name, value in _others(attributes):
+            if value.lower() == "true":
+                names.append(name)
+            elif value.lower() != "false" and _amount(value) is None:
                 names += [f"{name}={word}" for word in _words(value)]
         return usable_properties(names, where, self.notes)
 
@@ -311,6 +285,14 @@ class _Reader:
             if state not in DOWN | DRAINED | UP:
                 self.notes.fault(f"unknown state {clip(state)!r}; the node counts as up", place)
         return "down" if DOWN & set(states) else "drained" if DRAINED & set(states) else "up"
+
+
+def _others(attributes: Attributes) -> Iterator[tuple[str, str]]:
+    """Yield the name and the value of each resource without a meaning of its own."""
+    for key, (value, _) in attributes.items():
+        name = key.removeprefix(AVAILABLE)
+        if key.startswith(AVAILABLE) and name not in _KNOWN_RESOURCES:
+            yield name, value
 
 
 def _words(text: str) -> list[str]:
@@ -384,15 +366,32 @@ _TRUE = {"true", "t", "1", "y", "yes"}
 MOST = 2**31
 
 
-def read_pbs_queues(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the queues, and the nodes if there are any, of commands of qmgr.
+def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the queues, and the nodes if there are any, of commands of qmgr or of the JSON of qstat -Qf.
 
     Raises
     ------
     FormatError
-        if there is neither a queue nor a node; under `strict` for the first line that is not understood.
+        if there is neither a queue nor a node; under strict `notes` for the first line that is not
+        understood.
     """
-    notes = NoteCollector(strict=strict)
+    if isinstance(content, str):
+        queues, nodes, server = _commands(content, where, notes)
+    else:
+        queues, nodes, server = _objects(content, "Queue", where, notes), {}, {}
+    config = _config(queues, server, notes)
+    if nodes:
+        return _described(nodes, where, notes, "qmgr", config)
+    if not config:
+        expected = 'qmgr -c "print server"' if isinstance(content, str) else "qstat -Qf -F json"
+        notes.refuse("there are no queues that run jobs", where, expected)
+    return description_of((), notes, "queues of PBS", config)
+
+
+def _commands(
+    text: str, where: str, notes: NoteCollector
+) -> tuple[dict[str, Attributes], dict[str, Attributes], Attributes]:
+    """Return the attributes of queues, of nodes and of the server that commands of qmgr set."""
     queues: dict[str, Attributes] = {}
     nodes: dict[str, Attributes] = {}
     server: Attributes = {}
@@ -413,15 +412,9 @@ def read_pbs_queues(text: str, where: str, *, strict: bool = False) -> MachineDe
             continue
         kind, name, key, sign, value = found.groups()
         owner = server if kind.lower() == "server" else _owner(kind, name, queues, nodes, place, notes)
-        before = owner.get(key, ("", ""))[0] if sign == "+=" else ""
+        before = _value(owner, key) if sign == "+=" else ""
         owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
-    config = _config(queues, server, notes)
-    if nodes:
-        described = describe_nodes(nodes, where, notes)
-        return replace(described, config=config, format="qmgr")
-    if not config:
-        notes.refuse("there are no queues that run jobs", where, 'qmgr -c "print server"')
-    return description_of((), notes, "queues of PBS", config)
+    return queues, nodes, server
 
 
 def _owner(
@@ -442,17 +435,6 @@ def _owner(
     return home.setdefault(name, {})
 
 
-def read_pbs_queues_document(
-    document: Mapping[str, Any], where: str, *, strict: bool = False
-) -> MachineDescription:
-    """Return the queues of the JSON that ``qstat -Qf -F json`` prints; errors as `read_pbs_queues`."""
-    notes = NoteCollector(strict=strict)
-    config = _config(objects_of(document, "Queue", where, notes), {}, notes)
-    if not config:
-        notes.refuse("there are no queues that run jobs", where, "qstat -Qf -F json")
-    return description_of((), notes, "queues of PBS", config)
-
-
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
     found: dict[str, Any] = {}
     limits = LimitTables(notes)
@@ -462,7 +444,7 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
         kind = attributes.get("queue_type", ("Execution", ""))
         if kind[0].lower().startswith("r"):
             notes.left_out(f"the routing queue {name}", kind[1])
-        elif not _is_true(attributes, "enabled") or not _is_true(attributes, "started"):
+        elif any(_value(attributes, key, "true").lower() not in _TRUE for key in ("enabled", "started")):
             place = attributes.get("enabled", attributes.get("started", ("", "")))[1]
             notes.left_out(f"the queue {name}, which is not enabled or not started", place)
         else:
@@ -490,10 +472,6 @@ def _without_limits(limits: LimitTables, queue: str | None, attributes: Attribut
         for key, (value, place) in attributes.items()
         if not take_limit(limits, queue, key, value, place)
     }
-
-
-def _is_true(attributes: Attributes, key: str) -> bool:
-    return attributes.get(key, ("true", ""))[0].lower() in _TRUE
 
 
 def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:

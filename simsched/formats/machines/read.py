@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from simsched.formats.text.json_text import load_json
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from simsched.formats.machines.description import Content
     from simsched.formats.text.documents import OpenFile
 
 
@@ -139,9 +141,11 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> 
             for host in group.hosts:
                 status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
                 before = found.get(host)
-                if before is not None:
-                    found[host] = _added(before, group.properties, status)
-                    for difference in differences(before[0], kind):
+                if before is not None:  # of two states, the first that is not up counts
+                    known, properties, earlier = before
+                    properties = tuple(dict.fromkeys((*properties, *group.properties)))
+                    found[host] = (known, properties, status if earlier == UP else earlier)
+                    for difference in differences(known, kind):
                         unlike.setdefault(difference, []).append(host)
                 elif adds:
                     found[host] = (kind, group.properties, status)
@@ -153,14 +157,6 @@ def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> 
         for difference, hosts in unlike.items():
             notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
     return found
-
-
-def _added(before: _Node, properties: tuple[str, ...], status: str) -> _Node:
-    """Return a node with more properties, and with a status that only counts if the node is up."""
-    kind, known, earlier = before
-    if properties != known:
-        known = tuple(dict.fromkeys((*known, *properties)))
-    return kind, known, status if earlier == UP else earlier
 
 
 def _name_properties(
@@ -195,49 +191,49 @@ KNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MachineFormat:
-    """One format: the module and function that read it; whether it takes `open_file`."""
-
-    module: str
-    function: str
-    opens: bool = True
-
-    def read(
-        self, content: Any, where: str, *, open_file: OpenFile | None, strict: bool
-    ) -> MachineDescription:
-        """Read a text or document of this format."""
-        from importlib import import_module
-
-        function = getattr(import_module(f"simsched.formats.machines.{self.module}"), self.function)
-        more = {"open_file": open_file} if self.opens else {}
-        description: MachineDescription = function(content, where, strict=strict, **more)
-        return description
-
-
-FORMATS: dict[str, MachineFormat] = {
-    recognition.SLURM_CONF: MachineFormat("slurm.slurm_conf", "read_slurm_conf"),
-    recognition.SCONTROL: MachineFormat("slurm.scontrol", "read_scontrol", opens=False),
-    recognition.SLURM_JSON: MachineFormat("slurm.scontrol", "read_slurm_document", opens=False),
-    recognition.FLUX_CONFIG: MachineFormat("flux_config", "read_flux_config"),
-    recognition.FLUX_CONFIG_JSON: MachineFormat("flux_config", "read_flux_document"),
-    recognition.FLUX_LIST: MachineFormat("flux_config", "read_flux_list", opens=False),
-    recognition.FLUX_STATUS: MachineFormat("flux_config", "read_flux_status", opens=False),
-    recognition.FLUX_JSON: MachineFormat("flux_config", "read_flux_list_document", opens=False),
-    recognition.FLUX_STATUS_JSON: MachineFormat("flux_config", "read_flux_status_document", opens=False),
-    recognition.R: MachineFormat("flux_config", "read_r", opens=False),
-    recognition.PBSNODES: MachineFormat("pbs_server", "read_pbsnodes", opens=False),
-    recognition.PBS_JSON: MachineFormat("pbs_server", "read_pbsnodes_document", opens=False),
-    recognition.QMGR: MachineFormat("pbs_server", "read_pbs_queues", opens=False),
-    recognition.PBS_QUEUES_JSON: MachineFormat("pbs_server", "read_pbs_queues_document", opens=False),
-    recognition.SACCTMGR: MachineFormat("slurm.sacctmgr", "read_sacctmgr", opens=False),
-    recognition.SACCTMGR_DUMP: MachineFormat("slurm.sacctmgr", "read_sacctmgr_dump", opens=False),
-    recognition.SLURM_LIMITS_JSON: MachineFormat("slurm.sacctmgr", "read_limits_document", opens=False),
-    recognition.FLUX_ACCOUNTING: MachineFormat("flux_accounting", "read_flux_accounting", opens=False),
-    recognition.HWLOC: MachineFormat("hwloc_xml", "read_hwloc", opens=False),
-    recognition.PLATFORM: MachineFormat("batsim_platform", "read_platform", opens=False),
+FORMATS: dict[str, str] = {
+    recognition.SLURM_CONF: "slurm.slurm_conf.read_slurm_conf",
+    recognition.SCONTROL: "slurm.scontrol.read_scontrol",
+    recognition.SLURM_JSON: "slurm.scontrol.read_slurm_document",
+    recognition.FLUX_CONFIG: "flux_config.read_flux_config",
+    recognition.FLUX_CONFIG_JSON: "flux_config.read_flux_config",
+    recognition.FLUX_LIST: "flux_config.read_flux_list",
+    recognition.FLUX_JSON: "flux_config.read_flux_list",
+    recognition.FLUX_STATUS: "flux_config.read_flux_status",
+    recognition.FLUX_STATUS_JSON: "flux_config.read_flux_status",
+    recognition.R: "flux_config.read_r",
+    recognition.PBSNODES: "pbs_server.read_pbsnodes",
+    recognition.PBS_JSON: "pbs_server.read_pbsnodes",
+    recognition.QMGR: "pbs_server.read_pbs_queues",
+    recognition.PBS_QUEUES_JSON: "pbs_server.read_pbs_queues",
+    recognition.SACCTMGR: "slurm.sacctmgr.read_sacctmgr",
+    recognition.SLURM_LIMITS_JSON: "slurm.sacctmgr.read_sacctmgr",
+    recognition.SACCTMGR_DUMP: "slurm.sacctmgr.read_sacctmgr_dump",
+    recognition.FLUX_ACCOUNTING: "flux_accounting.read_flux_accounting",
+    recognition.HWLOC: "hwloc_xml.read_hwloc",
+    recognition.PLATFORM: "batsim_platform.read_platform",
 }
 """Kind of text (`recognition.machine_parts`) or of JSON document → its reader, imported on use."""
+_NAME_FILES = (recognition.SLURM_CONF, recognition.FLUX_CONFIG, recognition.FLUX_CONFIG_JSON)
+"""The kinds that name other files."""
+
+
+def read_as(
+    kind: str, content: Content, where: str, *, open_file: OpenFile | None = None, strict: bool = False
+) -> MachineDescription:
+    """Return the description that a text or document of a known kind (`FORMATS`) is.
+
+    Raises
+    ------
+    FormatError, LimitError
+        if it describes nothing of its kind, or is too large; under `strict` for the first part that is not
+        understood.
+    """
+    module, _, function = FORMATS[kind].rpartition(".")
+    reader = getattr(import_module(f"simsched.formats.machines.{module}"), function)
+    more = {"open_file": open_file} if kind in _NAME_FILES else {}
+    description: MachineDescription = reader(content, where, NoteCollector(strict=strict), **more)
+    return description
 
 
 def describe_text(
@@ -261,7 +257,7 @@ def describe_document(
     if not isinstance(document, dict):
         return None
     kind = recognition.document_kind(sniffing.outline_of(document))
-    return FORMATS[kind].read(document, where, open_file=open_file, strict=strict) if kind else None
+    return read_as(kind, document, where, open_file=open_file, strict=strict) if kind else None
 
 
 def _described(
@@ -272,7 +268,7 @@ def _described(
     found = []
     for kind, part in parts.items():
         if kind in FORMATS:
-            found.append(FORMATS[kind].read(part, where, open_file=open_file, strict=strict))
+            found.append(read_as(kind, part, where, open_file=open_file, strict=strict))
         else:
             notes.left_out(f"{kind}: {recognition.BESIDE[kind]}", where)
     more = notes.notes()
@@ -455,7 +451,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     if configs:
         from simsched.formats.machines.flux_config import read_flux_configs
 
-        parts.insert(0, read_flux_configs(configs, strict=strict))
+        parts.insert(0, read_flux_configs(configs, NoteCollector(strict=strict)))
     taken.update(path.resolve() for path, _ in read)  # a copy may be what a link points to
     for (folder, reason), files in inputs.left.items():
         unread = [file for file in files if reason == SHARES_APART or file.resolve() not in taken]

@@ -396,7 +396,9 @@ def _units(text: str) -> Iterator[_Unit]:
         if name:
             known = True
         elif unit.kind in (SLURM_CONF, GRES_CONF, TOPOLOGY_CONF, CGROUP_CONF) or unit.record:
-            known = _before(unit.lines).endswith("\\") or _is_inside(bare)
+            before = unit.lines[-1].rstrip() if unit.lines else ""
+            # lines that are continued begin with a key of a node or partition
+            known = before.endswith("\\") or bare.partition("=")[0].strip().lower() in _INSIDE
         else:
             known = unit.kind != "" and (
                 not fresh or line[0] in " \t" or config or _TRAILER.match(bare) is not None
@@ -415,15 +417,6 @@ def _start(line: str) -> tuple[str, str, bool]:
         return "", "", False
     padded = bool(found["blank"] or found["index"])
     return found.lastgroup or "", (found["key"] or "").lower(), padded
-
-
-def _before(lines: list[str]) -> str:
-    return lines[-1].rstrip() if lines else ""
-
-
-def _is_inside(bare: str) -> bool:
-    """Whether a line begins with a key of a node or partition, as lines that are continued have."""
-    return bare.partition("=")[0].strip().lower() in _INSIDE
 
 
 _BATCH = re.compile(

@@ -251,6 +251,9 @@ class PriorityRules:
         plain = asdict(self)
         for factor in plain["factors"]:
             del factor["compute"]
+        if self.accounts is not None:
+            names = AccountRow.__struct_fields__
+            plain["accounts"] = [{name: getattr(row, name) for name in names} for row in self.accounts]
         return plain
 
 

@@ -1,13 +1,19 @@
 """Flux's configuration: nodes after flux-config-resource(5), queues after RFC 33, options of Fluxion."""
 
 import json
+from functools import partial
 
 import pytest
 
 import simsched as ss
 from simsched.errors import FormatError, LimitError
-from simsched.formats.machines.flux_config import read_flux_config, read_flux_configs, read_flux_document
+from simsched.formats.machines import recognition
+from simsched.formats.machines.description import NoteCollector
+from simsched.formats.machines.flux_config import read_flux_configs
+from simsched.formats.machines.read import read_as
 from simsched.simulation.options.run_config import from_document
+
+read_flux_config = partial(read_as, recognition.FLUX_CONFIG)
 
 CONFIG = """\
 [resource]
@@ -127,14 +133,15 @@ def test_limits_without_queues_are_those_of_one_queue():
 
 def test_files_of_a_folder_are_one_configuration_and_the_last_value_counts():
     first = '[resource]\nexclude = "n9"\n[[resource.config]]\nhosts = "n[0-9]"\ncores = "0-1"\n'
-    found = read_flux_configs([("a.toml", first, None), ("b.toml", '[resource]\nexclude = "n[8-9]"\n', None)])
+    files = [("a.toml", first, None), ("b.toml", '[resource]\nexclude = "n[8-9]"\n', None)]
+    found = read_flux_configs(files, NoteCollector())
     assert len(found.recipe.groups[0].hosts) == 8
     assert texts(found, "assumed") == ["b.toml|resource.exclude is given by several files; this one counts"]
 
 
 def test_the_json_of_flux_config_get_is_the_same():
     document = {"resource": {"config": [{"hosts": "n[0-1]", "cores": "0-3"}]}, "queues": {"a": {}}}
-    found = read_flux_document(document, "c.json")
+    found = read_flux_config(document, "c.json")
     assert found.recipe.groups[0].cores == 4
     assert found.config == {"queues": {"a": {}}}
 

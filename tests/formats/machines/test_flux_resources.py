@@ -1,16 +1,16 @@
 """The tables of flux resource list and status, and the JSON behind them."""
 
+from functools import partial
+
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.machines.flux_config import (
-    read_flux_list,
-    read_flux_list_document,
-    read_flux_status,
-    read_flux_status_document,
-    read_r,
-)
-from simsched.formats.machines.read import merge
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import merge, read_as
+
+read_flux_list = partial(read_as, recognition.FLUX_LIST)
+read_flux_status = partial(read_as, recognition.FLUX_STATUS)
+read_r = partial(read_as, recognition.R)
 
 LIST = """\
      STATE QUEUE      PROPERTIES NNODES   NCORES    NGPUS NODELIST
@@ -101,7 +101,7 @@ def test_a_node_that_one_file_excludes_is_left_out_of_all():
     machine = read_r(r_of("0-5", "a[0-5]"), "R")
     document = {"R": r_of("0-5", "a[0-5]"), "drain": {"4-5": {}}, "offline": "2", "exclude": "3"}
     expected = [("a0", "up"), ("a1", "up"), ("a2", "down"), ("a4", "drained"), ("a5", "drained")]
-    for status in (read_flux_status(STATUS, "status"), read_flux_status_document(document, "status.json")):
+    for status in (read_flux_status(STATUS, "status"), read_flux_status(document, "status.json")):
         assert status.excluded == ("a3",)
         assert states(merge([machine, status])) == states(merge([status, machine])) == expected
 
@@ -112,13 +112,13 @@ def r_of(ranks, hosts):
 
 
 def test_the_scheduler_and_the_resource_service_in_json():
-    found = read_flux_list_document({"all": r_of("0-3", "a[0-3]"), "down": r_of("2", "a2")}, "j")
+    found = read_flux_list({"all": r_of("0-3", "a[0-3]"), "down": r_of("2", "a2")}, "j")
     assert [state for _, state in states(found)] == ["up", "up", "down", "up"]
     document = {"R": r_of("0-3", "a[0-3]"), "drain": {"1": {}}, "offline": "2", "exclude": "3"}
-    found = read_flux_status_document(document, "j")
+    found = read_flux_status(document, "j")
     assert states(found) == [("a0", "up"), ("a1", "drained"), ("a2", "down")]
     with pytest.raises(FormatError, match="j: offline"):
-        read_flux_status_document({**document, "offline": "x"}, "j", strict=True)
+        read_flux_status({**document, "offline": "x"}, "j", strict=True)
 
 
 def test_a_damaged_heading_is_a_fault_of_its_lines():

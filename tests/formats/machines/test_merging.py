@@ -1,16 +1,20 @@
 """Several files of one site: the hardware of one, the queues and states of others."""
 
+from functools import partial
+
 import pytest
 
 import simsched as ss
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Level, NodeGroup, Recipe
+from simsched.formats.machines import recognition
 from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.read import merge
-from simsched.formats.machines.slurm.scontrol import read_scontrol
-from simsched.formats.machines.slurm.slurm_conf import read_slurm_conf
+from simsched.formats.machines.read import merge, read_as
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.recipe import from_recipe
+
+read_scontrol = partial(read_as, recognition.SCONTROL)
+read_slurm_conf = partial(read_as, recognition.SLURM_CONF)
 
 CONF = """
 ClusterName=elwood

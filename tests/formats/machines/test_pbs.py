@@ -1,15 +1,16 @@
 """pbsnodes of PBS and Torque as text and JSON, and the queues of qmgr and qstat."""
 
+from functools import partial
+
 import pytest
 
 from simsched.errors import FormatError
-from simsched.formats.machines.pbs_server import (
-    read_pbs_queues,
-    read_pbs_queues_document,
-    read_pbsnodes,
-    read_pbsnodes_document,
-)
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import read_as
 from simsched.simulation.options.run_config import from_document
+
+read_pbs_queues = partial(read_as, recognition.QMGR)
+read_pbsnodes = partial(read_as, recognition.PBSNODES)
 
 NODES = """\
 n01
@@ -89,7 +90,7 @@ def test_vnodes_of_a_host_are_one_node():
 
 def test_the_json_says_the_same():
     row = {"state": "free", "jobs": ["1.h"], "resources_available": {"ncpus": 4, "mem": "1gb", "Qlist": "a"}}
-    found = read_pbsnodes_document({"pbs_version": "1", "nodes": {"n1": row, "bad": 4}}, "j")
+    found = read_pbsnodes({"pbs_version": "1", "nodes": {"n1": row, "bad": 4}}, "j")
     assert facts(found) == [(("n1",), 4, 0, [("memory", 1, "GiB")], ("a",))]
     assert faults(found) == [("j: nodes.bad", "this node is not an object")]
 
@@ -167,7 +168,7 @@ def test_nodes_of_qmgr_and_queues_of_qstat():
     text = "create node n1 Mom=n1.lab\nset node n1 state = free\nset node n1 resources_available.ncpus = 8\n"
     assert facts(read_pbs_queues(text, "q"))[0][:2] == (("n1",), 8)
     row = {"queue_type": "Execution", "enabled": "True", "started": "True", "resources_max": {"nodect": 4}}
-    found = read_pbs_queues_document({"Queue": {"a": row}}, "q")
+    found = read_pbs_queues({"Queue": {"a": row}}, "q")
     assert from_document(found.config)["queues"].queues["a"].most == {"nnodes": 4}
 
 
@@ -194,7 +195,7 @@ def test_vnodes_without_the_vnode_of_their_host_have_its_name():
     rows = {
         f"h[{at}]": {"state": "free", "resources_available": {"host": "h", "ncpus": 4}} for at in range(2)
     }
-    found = read_pbsnodes_document({"nodes": rows}, "v")
+    found = read_pbsnodes({"nodes": rows}, "v")
     assert [(group.hosts, group.cores) for group in found.recipe.groups] == [(("h",), 8)]
 
 
@@ -207,6 +208,6 @@ def test_nodes_that_are_given_as_a_whole(others, policy, kind):
         name: {"sharing": sharing, "resources_available": {"ncpus": 4}}
         for name, sharing in (("a", "default_exclhost"), ("b", others))
     }
-    found = read_pbsnodes_document({"nodes": rows}, "v")
+    found = read_pbsnodes({"nodes": rows}, "v")
     assert found.config.get("match-policy") == policy
     assert [note.kind for note in found.notes if "exclhost" in note.text] == [kind]

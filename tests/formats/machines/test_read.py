@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.cluster.recipe import parse_recipe, recipe_document
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import FORMATS, describe_document, describe_text, read_description
+from simsched.formats.machines.read import (
+    FORMATS,
+    describe_document,
+    describe_text,
+    read_as,
+    read_description,
+)
 from simsched.simulation.options.run_config import from_document
 
 FLUX = '# made by hand\n[[resource.config]]\nhosts = "n[0-3]"\ncores = "0-3"\n[queues.a]\nrequires = ["a"]\n'
@@ -201,7 +207,7 @@ def test_any_text_is_read_or_refused_as_an_error_of_ours(words, between):
     for kind in (*HANDLED, recognition.HWLOC, recognition.PLATFORM):
         for strict in (False, True):
             try:
-                found = FORMATS[kind].read(text, "f", open_file=None, strict=strict)
+                found = read_as(kind, text, "f", strict=strict)
             except SimschedError:
                 continue
             assert parse_recipe(recipe_document(found.recipe)) if found.recipe.groups else True

@@ -1,5 +1,7 @@
 """The text of scontrol: nodes of several versions of Slurm, partitions, the configuration, and faults."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,9 +9,12 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.slurm.scontrol import read_scontrol
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import read_as
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+
+read_scontrol = partial(read_as, recognition.SCONTROL)
 
 # Slurm 14, 20 and 23 print different keys.
 OLD = """NodeName=old1 Arch=x86_64 CoresPerSocket=8

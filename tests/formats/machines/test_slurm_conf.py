@@ -1,5 +1,7 @@
 """slurm.conf with its neighbours: a whole made-up site, each key, and each fault."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,9 +9,12 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.slurm.slurm_conf import read_slurm_conf
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import read_as
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+
+read_slurm_conf = partial(read_as, recognition.SLURM_CONF)
 
 CONF = """
 # a made-up site

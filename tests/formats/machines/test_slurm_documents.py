@@ -1,15 +1,19 @@
 """Slurm's JSON: the documents of several data parsers mean the same machine."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
-from simsched.formats.machines.read import merge
-from simsched.formats.machines.slurm.scontrol import read_slurm_document
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import merge, read_as
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+
+read_slurm_document = partial(read_as, recognition.SLURM_JSON)
 
 
 def number(value):

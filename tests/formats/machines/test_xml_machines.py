@@ -1,11 +1,16 @@
 """hwloc topologies and SimGrid platforms: XML with a document type that is harmless."""
 
+from functools import partial
+
 import pytest
 
 from simsched.errors import FormatError, LimitError
-from simsched.formats.machines.batsim_platform import read_platform
-from simsched.formats.machines.hwloc_xml import read_hwloc
+from simsched.formats.machines import recognition
+from simsched.formats.machines.read import read_as
 from simsched.formats.text.xml_tree import parse_xml
+
+read_platform = partial(read_as, recognition.PLATFORM)
+read_hwloc = partial(read_as, recognition.HWLOC)
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
 

@@ -46,18 +46,6 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _STATE_MARKS = "*~#!%$@^-+"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
-    """The inside of a node.
-
-    group : a group without hosts; its properties are the types of the gpus (``a100@gpu``).
-    cpus_per_core : the CPUs that Slurm counts for one core of the group.
-    """
-
-    group: NodeGroup
-    cpus_per_core: int
-
-
 def status_of(state: str) -> str | None:
     """Return the status of a node in a state of Slurm; None for a node that is only planned (FUTURE).
 
@@ -77,8 +65,13 @@ def status_of(state: str) -> str | None:
     return "drained" if words & drained else "up"
 
 
-def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str) -> NodeKind:
-    """Return the kind of node that these keys describe; assumptions and faults are noted.
+def node_kind(
+    values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str
+) -> tuple[NodeGroup, int]:
+    """Return the kind of node that these keys describe, and the CPUs that Slurm counts for one core of it.
+
+    The kind is a group without hosts, whose properties are the types of the gpus (``a100@gpu``).  Assumptions
+    and faults are noted.
 
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
     """
@@ -100,7 +93,7 @@ def node_kind(values: Mapping[str, str], notes: NoteCollector, where: str, *, tm
         pools=(*pools, *more),
         properties=types,
     )
-    return NodeKind(group, layout.cpus_per_core)
+    return group, layout.cpus_per_core
 
 
 # --- cores ---------------------------------------------------------------------------
@@ -282,12 +275,18 @@ class GresTypes:
         if host in self.gpus and "gpu" not in gres.lower():
             text = f"gres.conf lists gpus of {host}, and slurm.conf no Gres: they are not in the machine"
             self.notes.assumed(text, where, cause="gres.conf alone")
-        untyped = self._untyped(gres) if self.gpus else 0
-        typed = self._typed(host, untyped, where) if untyped else ""
-        if not typed:
+        types = self.gpus.get(host) or self.gpus.get(_FOR_ALL) or {}
+        number = self._untyped(gres) if any(types) else 0
+        if not number:
             return gres
+        if sum(types.values()) != number:
+            text = f"gres.conf lists {sum(types.values())} gpus of {host}; the {number} of slurm.conf count"
+            self.notes.assumed(text, where, cause="gres.conf differs")
+            return gres
+        self.notes.assumed("the types of gpus are those of gres.conf", where, cause="gres.conf types")
+        typed = (f"gpu:{kind}:{count}" if kind else f"gpu:{count}" for kind, count in types.items())
         others = [part for part in comma_parts(gres) if part.split(":")[0].split("(")[0].lower() != "gpu"]
-        return ",".join((typed, *others))
+        return ",".join((*typed, *others))
 
     def _untyped(self, gres: str) -> int:
         """Return the number of gpus if slurm.conf states no type for them; 0 otherwise."""
@@ -298,17 +297,6 @@ class GresTypes:
         except FormatError:  # noted where the node is read
             return 0
         return 0 if any(entry.type for entry in entries) else sum(entry.count for entry in entries)
-
-    def _typed(self, host: str, number: int, where: str) -> str:
-        types = self.gpus.get(host) or self.gpus.get(_FOR_ALL) or {}
-        if not any(types):
-            return ""
-        if sum(types.values()) != number:
-            text = f"gres.conf lists {sum(types.values())} gpus of {host}; the {number} of slurm.conf count"
-            self.notes.assumed(text, where, cause="gres.conf differs")
-            return ""
-        self.notes.assumed("the types of gpus are those of gres.conf", where, cause="gres.conf types")
-        return ",".join(f"gpu:{kind}:{count}" if kind else f"gpu:{count}" for kind, count in types.items())
 
 
 def read_gres(lines: Iterable[ConfigLine], found: GresTypes, reader: NameReader) -> None:

@@ -12,7 +12,7 @@ from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.rfc.hostlist import Hostlist
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from simsched.formats.machines.description import NoteCollector
 
@@ -254,10 +254,7 @@ def gres_of(text: str) -> list[Gres]:
     >>> gres_of("gpu:a100:4(S:0-1),bandwidth:lustre:no_consume:4G")[0]
     Gres(name='gpu', type='a100', count=4, consumed=True, places='S:0-1')
     """
-    return list(_gres_entries(text))
-
-
-def _gres_entries(text: str) -> Iterator[Gres]:
+    entries = []
     for part in comma_parts(text):
         body, _, places = part.partition("(")
         name, *fields = body.strip().split(":")
@@ -270,4 +267,5 @@ def _gres_entries(text: str) -> Iterator[Gres]:
             fields.pop()
         if not name or len(fields) > 1 or count > 10**15:
             raise FormatError(f"{clip(part)!r} is not a generic resource", expected="name[:type][:count]")
-        yield Gres(name, fields[0] if fields else "", count, consumed, places.rstrip(")"))
+        entries.append(Gres(name, fields[0] if fields else "", count, consumed, places.rstrip(")")))
+    return entries

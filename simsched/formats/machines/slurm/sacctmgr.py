@@ -8,17 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.accounts import OPTION, IndentedAccounts, delimiter_of, dump_lines, option_value
-from simsched.formats.machines.description import NoteCollector
+from simsched.formats.accounts import IndentedAccounts, association_names, delimiter_of, dump_records
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.notation import texts_at
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
 
 
 FORMAT = "sacctmgr"
@@ -48,17 +47,39 @@ _OLD = {
 }  # fmt: skip
 
 
-def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the limits in what ``sacctmgr show qos -P`` or ``show assoc -P`` printed.
+def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the limits in the output of ``sacctmgr show qos`` or ``show assoc``, with ``-P`` or ``--json``.
+
+    slurmrestd answers with the same JSON, one list each or both in one document.
 
     Raises
     ------
     FormatError
-        if the header has neither QOS nor associations; under `strict` for the first value that is not
+        if the header has neither QOS nor associations; under strict `notes` for the first value that is not
         understood.
     """
-    notes = NoteCollector(strict=strict)
+    if isinstance(content, str):
+        return _described(_table_lines(content, where, notes), notes)
+    return _described(_document_lines(content, where, notes), notes)
+
+
+def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+    """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
+    return _described(_dump_lines(text, where, notes), notes)
+
+
+def _described(lines: Iterable[Line], notes: NoteCollector) -> MachineDescription:
+    """Return the description of QOS and associations, whose keys are those of sacctmgr in lower case."""
     records = SlurmRecords(notes, FORMAT)
+    for line in lines:
+        if "account" in line.values and "user" in line.values:
+            records.associations.append(line)
+        elif line.values.get("name"):
+            records.qos.append(line)
+    return describe([records])
+
+
+def _table_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:
     head: list[str] = []
     mark, tree = "|", IndentedAccounts()
     for number, line in enumerate(text.splitlines(), 1):
@@ -79,84 +100,39 @@ def read_sacctmgr(text: str, where: str, *, strict: bool = False) -> MachineDesc
             if values.get("account"):
                 above = tree.parent(raw[head.index("account")], is_user=bool(values.get("user")))
                 values = {**({"parentname": above} if above else {}), **values}
-            _take(records, values, place)
+            yield Line(values, place)
     if "name" not in head and "account" not in head:
         notes.refuse("there are neither QOS nor associations", where, "sacctmgr show qos -P or show assoc -P")
-    return describe([records])
 
 
-def read_sacctmgr_dump(text: str, where: str, *, strict: bool = False) -> MachineDescription:
-    """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
-    notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, FORMAT)
-    cluster = parent = ""
-    for kind, name, rest, place in dump_lines(text, where):
-        if not kind:
-            notes.fault(f"not a record of sacctmgr: {clip(name)!r}", place, "Account - 'name':…")
-            continue
-        values = {option[1].lower(): option_value(option) for option in OPTION.finditer(rest)}
-        if kind == "qos":
-            _take(records, _normal({**values, "name": name}), place)
-            continue
-        if kind == "parent":
-            parent = name
-            continue
-        if kind == "cluster":
-            cluster = name
-        names = {"cluster": ("root", ""), "account": (name, ""), "user": (parent, name)}[kind]
-        above = {"parentname": parent} if kind == "account" else {}
-        own = {"cluster": cluster, "account": names[0], "user": names[1]}
-        _take(records, _normal({**values, **above, **own}), place)
-    return describe([records])
+def _dump_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:
+    for kind, values, strange, place in dump_records(text, where):
+        if kind:
+            yield Line(_normal(values), place)
+        else:
+            notes.fault(f"not a record of sacctmgr: {clip(strange)!r}", place, "Account - 'name':…")
 
 
-def read_limits_document(
-    document: Mapping[str, Any], where: str, *, strict: bool = False
-) -> MachineDescription:
-    """Return the limits of the JSON of ``sacctmgr show qos --json`` or ``show assoc --json``.
-
-    slurmrestd answers with the same, one list each or both in one document.  Errors as `read_sacctmgr`.
-    """
-    notes = NoteCollector(strict=strict)
-    records = SlurmRecords(notes, FORMAT)
-    for key, paths in (("QOS", _PATHS), ("qos", _PATHS), ("associations", _ASSOCIATION_PATHS)):
+def _document_lines(document: Mapping[str, Any], where: str, notes: NoteCollector) -> Iterator[Line]:
+    for key in ("QOS", "qos", "associations"):
         given = document.get(key)
-        name = "account" if paths is _ASSOCIATION_PATHS else "name"
         for at, item in enumerate(given if isinstance(given, list) else []):
             place = f"{where}: {key}[{at}]"
-            if not isinstance(item, dict) or not isinstance(item.get(name), str) or not item[name]:
+            values = (_association_values if key == "associations" else _qos_values)(item)
+            if values is None:
+                name = "account" if key == "associations" else "name"
                 notes.fault(f"this is not one of {key}", place, f"an object with {name}")
-            elif name == "name":
-                _take(records, _qos_values(item), place)
             else:
-                texts = {
-                    key: item[key] for key in ("cluster", "account", "user", "partition") if item.get(key)
-                }
-                parent = item.get("parent_account")
-                if any(not isinstance(text, str) for text in (*texts.values(), parent or "")):
-                    notes.fault("an association with a name that is not a text", place)
-                    continue
-                values = {"user": "", **texts, "parentname": parent or ""}
-                _take(records, values | texts_at(item, paths), place)
-    return describe([records])
+                yield Line(values, place)
 
 
 def _normal(values: Mapping[str, str]) -> dict[str, str]:
     """Return the values by one name for each key."""
-    found = {_SAME.get(key, key): value for key, value in values.items() if key not in _OLD}
+    found = {_SAME.get(key, key): value.strip("'\"") for key, value in values.items() if key not in _OLD}
     for key, (name, kind) in _OLD.items():
         if values.get(key, "").lower() not in UNLIMITED:
             found[name] = ",".join(filter(None, (found.get(name), f"{kind}={values[key]}")))
     return found
-
-
-def _take(records: SlurmRecords, values: Mapping[str, str], where: str) -> None:
-    """Add a QOS or association; its keys are those of sacctmgr in lower case."""
-    line = Line({key: value.strip("'\"") for key, value in values.items()}, where)
-    if "account" in values and "user" in values:
-        records.associations.append(line)
-    elif values.get("name"):
-        records.qos.append(line)
 
 
 # --- JSON ------------------------------------------------------------------------------------
@@ -190,8 +166,20 @@ _ASSOCIATION_PATHS = {
 """The same for an association."""
 
 
-def _qos_values(item: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a QOS in JSON as sacctmgr prints them."""
-    found = {"name": item["name"], **texts_at(item, _PATHS)}
+def _qos_values(item: Any) -> dict[str, str] | None:
+    """Return the values of a QOS in JSON as sacctmgr prints them; None if it is not one."""
+    name = item.get("name") if isinstance(item, dict) else None
+    if not isinstance(name, str) or not name:
+        return None
+    found = {"name": name, **texts_at(item, _PATHS)}
     exempt = found.pop("preemptexempttime", "UNLIMITED")
     return found if exempt == "UNLIMITED" else {**found, "preemptexempttime": f"0:{exempt}"}  # seconds
+
+
+def _association_values(item: Any) -> dict[str, str] | None:
+    """The same for an association."""
+    names = association_names(item)
+    if names is None:
+        return None
+    names["parentname"] = names.pop("parent_account")
+    return {**names, **texts_at(item, _ASSOCIATION_PATHS)}

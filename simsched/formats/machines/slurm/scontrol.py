@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm.config_lines import GLOBAL
 from simsched.formats.machines.slurm.notation import at_path, stated, text_of, texts_at
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
@@ -26,9 +25,9 @@ from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
 
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
@@ -43,7 +42,7 @@ _QUIET = re.compile(
 _RENAMED = {"cputot": "cpus", "availablefeatures": "features"}
 
 
-def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDescription:
+def read_scontrol(text: str, where: str, notes: NoteCollector) -> MachineDescription:
     """Return the machine and the queues that the output of scontrol describes.
 
     A text without partitions gives the partitions that its nodes name; a text without nodes gives queues
@@ -53,36 +52,37 @@ def read_scontrol(text: str, where: str, *, strict: bool = False) -> MachineDesc
     ------
     FormatError
         if the text has no record of a node, of a partition, of a reservation or of the configuration, and for
-        the first fault if `strict`.
+        the first fault if `notes` are strict.
     """
-    notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, "scontrol")
-    licences: list[tuple[str, str]] = []
-    for kind, values, place in _records(text, where, notes):
-        if kind == "setting":
-            records.settings.add(values, place)
-        elif kind == "nodename":
-            _add_node(records, values, place)
-        elif kind == "reservationname":
-            records.add_reservation(values.pop(kind), values, place)
-        elif kind == "licensename":
-            licences.append((f"{values[kind]}:{values.get('total', '')}", place))
-        else:
-            records.add_partition(values.pop(kind), values, place)
-    if licences and not records.settings.get("licenses"):
-        records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
+    _add(records, _records(text, where, records.notes))
     if records.is_empty and _NOTHING.search(text) is None:
         expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
     return describe([records])
 
 
-def _add_node(records: SlurmRecords, values: dict[str, str], place: str) -> None:
-    """Add a node; its features are the available ones, as in slurm.conf, or else the active ones."""
-    hosts = records.hosts(values.pop("nodename"), place, "nodename")
-    if not stated(values, "features"):
-        values["features"] = values.get("activefeatures", "")
-    records.add_nodes(hosts, values, place)
+def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]) -> None:
+    """Add records (key of the name, values, place), the same of text and JSON."""
+    licences: list[tuple[str, str]] = []
+    for kind, values, place in found:
+        if kind == "setting":
+            records.settings.add(values, place)
+        elif kind in ("nodename", "name"):  # the features are those of slurm.conf, or else the active ones
+            values["features"] = stated(values, "features", "activefeatures")
+            records.add_nodes(records.reader.names(values.pop(kind), place, kind), values, place)
+        elif kind == "sinfo":
+            records.add_nodes(
+                records.reader.names(values["nodes"], place, "nodes"), values, place, again=True
+            )
+        elif kind == "reservationname":
+            records.add_reservation(values.pop(kind), values, place)
+        elif kind == "licensename":
+            licences.append((f"{values[kind]}:{values.get('total', '')}", place))
+        else:
+            records.add_partition(values.pop("partitionname"), values, place)
+    if licences and not records.settings.get("licenses"):
+        records.settings.add({"licenses": ",".join(text for text, _ in licences)}, licences[0][1])
 
 
 def _records(text: str, where: str, notes: NoteCollector) -> Iterator[tuple[str, dict[str, str], str]]:
@@ -229,13 +229,13 @@ _PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
 _FORCED = 0x8000
 
 
-def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> MachineDescription:
+def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> MachineDescription:
     """Return the machine and the queues that a JSON document of Slurm describes.
 
     Raises
     ------
     FormatError
-        if the document has none of the lists, and for the first fault if `strict`.
+        if the document has none of the lists, and for the first fault if `notes` are strict.
     LimitError
         for a list of more than a million entries.
     """
@@ -244,30 +244,12 @@ def read_slurm_document(document: Any, where: str, *, strict: bool = False) -> M
     if not rows:
         expected = "an object with a list nodes, partitions, reservations, licenses or sinfo"
         raise FormatError("this is not a document of Slurm", where=where, expected=expected)
-    notes = NoteCollector(strict=strict)
     records = SlurmRecords(notes, "Slurm's JSON")
-    add = {
-        "nodes": _add_json_node,
-        "partitions": lambda records, row, place: records.add_partition(
-            text_of(row["name"]), _partition_values(row), place
-        ),
-        "sinfo": _add_sinfo,
-        "reservations": _add_reservation,
-        "licenses": _add_licence,
-    }
     for key, items in rows.items():
         if len(items) > MAX_NODES:
-            raise LimitError(
-                f"{len(items):,} {key}", where=f"{where}: {key}", expected=f"at most {MAX_NODES:,}"
-            )
-        for number, item in enumerate(items):
-            place = f"{where}: {key}[{number}]"
-            if not isinstance(item, dict):
-                notes.fault(f"found {shown(item)}", place, "an object")
-            elif key in ("sinfo", "licenses") or text_of(item.get("name")):
-                add[key](records, item, place)
-            else:
-                notes.fault(f"a {key.removesuffix('s')} without a name", place)
+            place = f"{where}: {key}"
+            raise LimitError(f"{len(items):,} {key}", where=place, expected=f"at most {MAX_NODES:,}")
+    _add(records, _objects(rows, where, notes))
     for key in document:
         if key not in LISTS and key not in _AROUND:
             notes.left_out(f"the key {clip(str(key))!r} is not used", where, cause=str(key))
@@ -285,12 +267,39 @@ def _list_of(document: Mapping[str, Any], key: str) -> Any:
     return found.get(key) if isinstance(found, dict) else found
 
 
-def _add_json_node(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+def _objects(
+    rows: Mapping[str, list[Any]], where: str, notes: NoteCollector
+) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield the objects of lists as `_records` yields records of text."""
+    listed: set[str] = set()  # partitions that sinfo has shown
+    for key, items in rows.items():
+        for number, row in enumerate(items):
+            place = f"{where}: {key}[{number}]"
+            if not isinstance(row, dict):
+                notes.fault(f"found {shown(row)}", place, "an object")
+            elif key == "sinfo":
+                yield from _of_sinfo(row, place, notes, listed)
+            elif key == "licenses":
+                name, total = text_of(row.get("LicenseName")), text_of(row.get("Total"))
+                if name and total.isdigit():
+                    yield "licensename", {"licensename": name, "total": total}, place
+                else:
+                    text = "a licence without a name and a number"
+                    notes.fault(text, place, "LicenseName and Total")
+            elif not text_of(row.get("name")):
+                notes.fault(f"a {key.removesuffix('s')} without a name", place)
+            else:
+                kind, values_of = _NAMED[key]
+                name = text_of(row["name"])
+                listed |= {name} if key == "partitions" else set()
+                yield kind, {**values_of(row), kind: name}, place
+
+
+def _node_values(row: Mapping[str, Any]) -> dict[str, str]:
     values = texts_at(row, NODE_PATHS)
     flags = row.get("state_flags")  # apart from the state until v0.0.38
     states = (values.get("state", ""), *(map(text_of, flags) if isinstance(flags, list) else ()))
-    values["state"] = "+".join(filter(None, states))
-    records.add_nodes(records.hosts(text_of(row["name"]), place, "name"), values, place)
+    return {**values, "state": "+".join(filter(None, states))}
 
 
 def _partition_values(row: Mapping[str, Any]) -> dict[str, str]:
@@ -314,7 +323,7 @@ def _sharing(shares: str) -> str:
     return f"FORCE:{jobs & ~_FORCED}" if jobs & _FORCED else "NO" if jobs == 1 else f"YES:{jobs}"
 
 
-def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
+def _reservation_values(row: Mapping[str, Any]) -> dict[str, str]:
     values = texts_at(row, RESERVATION_PATHS)
     rows = row.get("core_specializations")
     cores = [one for one in rows if isinstance(one, dict)] if isinstance(rows, list) else []
@@ -323,35 +332,33 @@ def _add_reservation(records: SlurmRecords, row: Mapping[str, Any], place: str) 
         values["coreids"] = ";".join(CORE_LINE.format(*pair) for pair in pairs)
     if values.get("endtime") == "UNLIMITED":
         values["duration"] = values.pop("endtime")
-    records.add_reservation(text_of(row["name"]), values, place)
+    return values
 
 
-def _add_licence(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    """Add one licence to the setting that slurm.conf has for all of them."""
-    name, total = text_of(row.get("LicenseName")), text_of(row.get("Total"))
-    if not name or not total.isdigit():
-        records.notes.fault("a licence without a name and a number", place, "LicenseName and Total")
-        return
-    known = records.settings.values.get("licenses")
-    records.settings.values["licenses"] = f"{known},{name}:{total}" if known else f"{name}:{total}"
+_NAMED: Mapping[str, tuple[str, Callable[[Mapping[str, Any]], dict[str, str]]]] = {
+    "nodes": ("name", _node_values),
+    "partitions": ("partitionname", _partition_values),
+    "reservations": ("reservationname", _reservation_values),
+}
+"""List of named objects → the key of their names, and the function that returns their values."""
 
 
-def _add_sinfo(records: SlurmRecords, row: Mapping[str, Any], place: str) -> None:
-    """Add the nodes of one line of sinfo, which have one state and one partition."""
-    values = texts_at(row, SINFO_PATHS)
+def _of_sinfo(
+    row: Mapping[str, Any], place: str, notes: NoteCollector, listed: set[str]
+) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield the partition and the nodes of one line of sinfo, which have one state and one partition."""
     partition = row.get("partition")
     name = text_of(partition.get("name")) if isinstance(partition, dict) else text_of(partition)
     name = name.rstrip("*")
-    values["partitions"] = name
-    if isinstance(partition, dict) and name and name not in records.partitions:
-        records.add_partition(name, _partition_values(partition), place)
-    text = text_of(at_path(row, "nodes/nodes"))
-    if not text:
+    if isinstance(partition, dict) and name and name not in listed:
+        listed.add(name)
+        yield "partitionname", {**_partition_values(partition), "partitionname": name}, place
+    nodes = text_of(at_path(row, "nodes/nodes"))
+    if not nodes:
         return  # a partition without nodes has a line as well
     unlike = [kind for kind in _PLURALS if at_path(row, f"{kind}/minimum") != at_path(row, f"{kind}/maximum")]
     if unlike:
-        message = (
-            f"sinfo joins nodes with different {', '.join(unlike)}: the smallest is taken for all of them"
-        )
-        records.notes.assumed(message, place, cause="sinfo joins nodes")
-    records.add_nodes(records.hosts(text, place, "nodes"), values, place, again=True)
+        kinds = ", ".join(unlike)
+        message = f"sinfo joins nodes with different {kinds}: the smallest is taken for all of them"
+        notes.assumed(message, place, cause="sinfo joins nodes")
+    yield "sinfo", {**texts_at(row, SINFO_PATHS), "partitions": name, "nodes": nodes}, place

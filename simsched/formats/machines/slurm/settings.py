@@ -26,7 +26,6 @@ from simsched.formats.machines.slurm.notation import (
     whole_number,
     yes,
 )
-from simsched.formats.machines.slurm.partition_records import LEFT_OUT
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
@@ -386,6 +385,31 @@ YOUNGEST = "preempt_youngest_first"
 WHOLE_NODES = "firstnodex"
 """The match policy that gives whole idle nodes."""
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+#: Keys of partitions, and of the whole cluster for all of them, that are not held → what they state.
+LEFT_OUT = {
+    "allocnodes": "the nodes from which jobs are submitted",
+    "allowaccounts": "the accounts that may use it",
+    "allowgroups": "the groups that may use it",
+    "allowqos": "the QOS that may use it",
+    "alternate": "the partition that takes its jobs when it is drained",
+    "defcpupergpu": "the default CPUs per gpu",
+    "defmempercpu": "the default memory per CPU",
+    "defmempergpu": "the default memory per gpu",
+    "defmempernode": "the default memory per node",
+    "denyaccounts": "the accounts that may not use it",
+    "denyqos": "the QOS that may not use it",
+    "exclusiveuser": "nodes are given to one user at a time",
+    "exclusivetopo": "switches are given to one job at a time",
+    "lln": "the least loaded nodes are used first",
+    "maxcpuspernode": "the most CPUs of a node",
+    "maxcpuspersocket": "the most CPUs of a socket",
+    "maxmempercpu": "the most memory per CPU",
+    "maxmempernode": "the most memory per node",
+    "overtimelimit": "the time that a job may run beyond its limit",
+    "reqresv": "jobs need a reservation of Slurm",
+    "rootonly": "only root submits to it",
+}
 
 #: Keys that affect the schedule, and are not held → what they state.
 _OTHERS = {

@@ -6,7 +6,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
-from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm import config_lines, topology
 from simsched.formats.machines.slurm.config_lines import ConfigFiles
 from simsched.formats.machines.slurm.node_records import read_gres
@@ -16,40 +15,36 @@ from simsched.formats.machines.slurm.topology import read_switches
 from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from simsched.formats.machines.description import MachineDescription
+    from simsched.formats.machines.description import MachineDescription, NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
+    from simsched.formats.text.documents import OpenFile
 
 
 FORMAT = "slurm.conf"
 
 
 def read_slurm_conf(
-    text: str, where: str, *, open_file: Callable[[str], str] | None = None, strict: bool = False
+    text: str, where: str, notes: NoteCollector, open_file: OpenFile | None
 ) -> MachineDescription:
     """Return the machine and the queues that a slurm.conf describes.
 
-    Parameters
-    ----------
-    where : the name of the file for messages.
     open_file : returns the text of another file by its name relative to this one; it raises an error if
         there is none.  None: included files are only noted.
-    strict : the first line that cannot be understood is an error; otherwise it is a note.
 
     Raises
     ------
     FormatError
-        if nothing of the text is that of a slurm.conf, and for the first fault if `strict`.
+        if nothing of the text is that of a slurm.conf, and for the first fault if `notes` are strict.
     LimitError
         for more than a million nodes.
     """
-    notes = NoteCollector(strict=strict)
     files = ConfigFiles(notes, where, open_file)
     reading = _Reading(SlurmRecords(notes, FORMAT), files)
     reading.records.settings.lists_all = True
     lines = list(files.lines(text, where, (PurePath(where).name,)))
-    if not any(reading.is_known(line) for line in lines):
+    if not any(line.kind in config_lines.GLOBAL or line.kind in _KINDS for line in lines):
         raise FormatError(
             "this is not a slurm.conf", where=where, expected="NodeName=… and PartitionName=… lines"
         )
@@ -65,28 +60,26 @@ class _Reading:
         self._files = files
         self._notes = records.notes
 
-    def is_known(self, line: ConfigLine) -> bool:
-        """Whether a line begins with a key of Slurm."""
-        return line.kind in config_lines.GLOBAL or line.kind in _KINDS
-
     def read(self, lines: Iterable[ConfigLine]) -> None:
         """Read all lines, and the files beside the first."""
         self._read_gres()
         for line in lines:
+            known = _KINDS.get(line.kind, config_lines.GLOBAL)
+            if known:
+                config_lines.refuse_unknown(line.values, known, self._notes, line.where)
             if line.kind not in _KINDS:
-                config_lines.refuse_unknown(line.values, config_lines.GLOBAL, self._notes, line.where)
                 self.records.settings.add(line.values, line.where)
             elif line.kind == "nodename":
                 self._nodes(line)
             elif line.kind == "partitionname":
-                self._partition(line)
+                values = self._with_defaults(line)
+                for name in line.values["partitionname"].split(",") if values is not None else ():
+                    self.records.add_partition(name, values or {}, line.where)
             elif line.kind == "nodeset":
-                config_lines.refuse_unknown(line.values, config_lines.NODE_SET, self._notes, line.where)
                 self.records.node_sets[line.values["nodeset"]] = Line(line.values, line.where)
             elif line.kind == "downnodes":
-                config_lines.refuse_unknown(line.values, config_lines.DOWN_NODES, self._notes, line.where)
                 state = stated(line.values, "state") or "DOWN"
-                hosts = self.records.hosts(line.values["downnodes"], line.where, "downnodes")
+                hosts = self.records.reader.names(line.values["downnodes"], line.where, "downnodes")
                 self.records.down.append((hosts, state, line.where))
             elif line.kind == "frontendname":
                 self._notes.left_out("front-end nodes", line.where)
@@ -104,7 +97,6 @@ class _Reading:
         return self.records.defaults[line.kind] | own
 
     def _nodes(self, line: ConfigLine) -> None:
-        config_lines.refuse_unknown(line.values, config_lines.NODE, self._notes, line.where)
         for key, meaning in _NODE_LEFT_OUT.items():
             if stated(line.values, key):
                 text = f"{config_lines.NODE[key]}={clip(line.values[key])} ({meaning})"
@@ -116,15 +108,8 @@ class _Reading:
         if name.upper() == "ALL":
             self._notes.fault("NodeName=ALL: the name is reserved", line.where, "the names of nodes")
             return
-        hosts = self.records.hosts(name, line.where, "nodename")
+        hosts = self.records.reader.names(name, line.where, "nodename")
         self.records.add_nodes(hosts, values, line.where)
-
-    def _partition(self, line: ConfigLine) -> None:
-        config_lines.refuse_unknown(line.values, config_lines.PARTITION, self._notes, line.where)
-        values = self._with_defaults(line)
-        if values is not None:
-            for name in line.values["partitionname"].split(","):
-                self.records.add_partition(name, values, line.where)
 
     def _read_gres(self) -> None:
         text = self._files.neighbour("gres.conf") or ""
@@ -161,7 +146,12 @@ _NODE_LEFT_OUT = {
 _SAME = {"feature": "features", "shared": "oversubscribe"}
 """Keys with two names; a line may use the other name than the DEFAULT line before it."""
 
-_KINDS: Mapping[str, None] = dict.fromkeys(
-    ("nodename", "partitionname", "nodeset", "downnodes", "frontendname", "switchname", "blockname")
-)
-"""The keys that begin a line of its own kind; all others are settings of the whole cluster."""
+_KINDS: Mapping[str, Mapping[str, str]] = {
+    "nodename": config_lines.NODE, "partitionname": config_lines.PARTITION,
+    "nodeset": config_lines.NODE_SET, "downnodes": config_lines.DOWN_NODES,
+    "frontendname": {}, "switchname": {}, "blockname": {},
+}  # fmt: skip
+"""The keys that begin a line of its own kind → the keys of these lines, if they are looked at here.
+
+All other lines are settings of the whole cluster.
+"""

@@ -87,10 +87,6 @@ class SlurmRecords:
         found = self.nodes or self.partitions or self.node_sets or self.reservations
         return not (found or self.settings.are_stated)
 
-    def hosts(self, text: str, where: str, key: str) -> list[str]:
-        """Return the names of a node list; a fault is noted and gives no names."""
-        return self.reader.names(text, where, key)
-
     def add_nodes(
         self, hosts: Sequence[str], values: Mapping[str, str], where: str, *, again: bool = False
     ) -> None:
@@ -144,7 +140,7 @@ class SlurmRecords:
             self.notes.fault(text, where, cause="a reservation twice")
             return
         text = stated(values, "nodes")
-        hosts = [] if text.lower() == EVERY_NODE else self.hosts(text, where, "nodes")
+        hosts = [] if text.lower() == EVERY_NODE else self.reader.names(text, where, "nodes")
         found = reservation_of(name, values, self.notes, where, hosts)
         if found is not None:
             self.reservations[name] = found

@@ -38,20 +38,21 @@ class SwitchLines:
 
     def add(self, line: ConfigLine) -> bool:
         """Add a line; return False if it is not that of a switch or block."""
-        if line.kind == "switchname":
-            refuse_unknown(line.values, SWITCH, self.notes, line.where)
-            return self._add(line.values["switchname"], line.values, line.where)
-        if line.kind == "blockname":
-            refuse_unknown(line.values, BLOCK, self.notes, line.where)
-            self.blocks.add(line.values["blockname"])
-            return self._add(line.values["blockname"], line.values, line.where)
+        known = {"switchname": SWITCH, "blockname": BLOCK}.get(line.kind)
+        if known is not None:
+            refuse_unknown(line.values, known, self.notes, line.where)
+            name = line.values[line.kind]
+            if line.kind == "blockname":
+                self.blocks.add(name)
+            self._add(name, line.values, line.where)
+            return True
         if line.kind == "blocksizes":
             text = f"BlockSizes={line.values['blocksizes']}: the sizes in which blocks are allocated"
             self.notes.left_out(text, line.where)
             return True
         return False
 
-    def _add(self, name: str, values: Mapping[str, str], where: str) -> bool:
+    def _add(self, name: str, values: Mapping[str, str], where: str) -> None:
         if name in self.hosts:
             self.notes.fault(f"the switch {clip(name)!r} occurs twice", where, cause="a switch twice")
         elif not name or len(self.hosts) >= MAX_SWITCHES:
@@ -62,7 +63,6 @@ class SwitchLines:
             self.hosts[name] = self._names(stated(values, "nodes"), where)
             self.below[name] = self._names(stated(values, "switches"), where)
             self.places[name] = where
-        return True
 
     def _names(self, text: str, where: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.reader.names(text, where, "switch")))

@@ -24,6 +24,7 @@ from simsched.formats.cluster.recipe import NodeGroup, Recipe
 from simsched.formats.machines.description import MachineDescription, QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
 from simsched.formats.machines.node_groups import by_kind, differences, property_for, property_name
+from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
@@ -32,9 +33,10 @@ from simsched.formats.machines.slurm.notation import (
     stated,
     time_limit,
     whole_number,
+    yes,
 )
-from simsched.formats.machines.slurm.partition_records import is_default, is_exclusive, job_factor, queue_of
-from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, WHOLE_NODES, YOUNGEST
+from simsched.formats.machines.slurm.notation import UNLIMITED as NO_LIMIT
+from simsched.formats.machines.slurm.settings import BY_PARTITION, BY_QOS, LEFT_OUT, WHOLE_NODES, YOUNGEST
 from simsched.formats.machines.slurm.slurm_records import INSIDE, Line, SlurmRecords, joined
 from simsched.formats.rfc.duration import format_duration
 from simsched.formats.rfc.hostlist import encode_hosts
@@ -701,12 +703,12 @@ class _Understanding:
         inside = tuple(sorted((key, value) for key, value in values.items() if key in INSIDE))
         found = self._kinds.get(inside)
         if found is None:
-            made = node_kind(dict(inside), self.notes, where, tmp_path=self.settings.tmp_path)
-            group = made.group
+            tmp_path = self.settings.tmp_path
+            group, cpus_per_core = node_kind(dict(inside), self.notes, where, tmp_path=tmp_path)
             if not self.settings.counts_memory:
                 group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
             group = self._groups.setdefault(group, group)
-            found = self._kinds[inside] = (group, made.cpus_per_core)
+            found = self._kinds[inside] = (group, cpus_per_core)
         return found
 
     def _set_states(self, hosts: Sequence[str], state: str, where: str) -> None:
@@ -929,3 +931,127 @@ class _Understanding:
         elif exclusive:
             text = f"the partitions {', '.join(exclusive)} give whole nodes (OverSubscribe=EXCLUSIVE)"
             self.notes.left_out(text, self.partitions[exclusive[0]].where)
+
+
+# --- partitions -------------------------------------------------------------------------------------
+
+EXCLUSIVE = "exclusive"
+CLOSED = [["0s", "inf"]]
+"""The windows of a queue of which no job starts."""
+MOST_NODES = 2**31 - 1
+
+PARTITION_ALONE = {
+    "cpubind": "how tasks are bound to CPUs",
+    "disablerootjobs": "whether root may submit to it",
+    "hidden": "whether users see it",
+    "powerdownonidle": "nodes are switched off when they are idle",
+    "selecttypeparameters": "its own consumable resources",
+    "suspendtime": "the time after which idle nodes are switched off",
+    "topology": "its own topology",
+    "tresbillingweights": "the weights of resources in usage, which counts cores here",
+}
+"""Keys of partitions that are not held, and that the whole cluster does not have in this sense."""
+_NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
+
+
+def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+    """Return the queue of a partition without its nodes; ``priority`` is always present."""
+    tier = number_of(values, notes, where, "prioritytier", "priority")
+    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
+    policy: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    longest = _time(values, "maxtime", notes, where)
+    if longest is not None and longest < inf:
+        limits["duration"] = format_duration(longest)
+    sizes = _sizes(values, notes, where)
+    if sizes:
+        limits["job-size"] = sizes
+    if limits:
+        policy["limits"] = limits
+    usual = _time(values, "defaulttime", notes, where)
+    if usual is not None and longest is not None and usual > longest:
+        # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
+        given = stated(values, "defaulttime")
+        notes.assumed(f"partition {name}: DefaultTime={given} is above MaxTime, which is the default", where)
+        usual = longest
+    if usual is not None:
+        policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
+    if policy:
+        queue["policy"] = policy
+    state = stated(values, "state").upper()
+    if state and state != "UP":
+        queue["closed"] = CLOSED
+        notes.assumed(f"partition {name} is {state}: none of its jobs start", where)
+    _note_the_rest(name, values, notes, where)
+    return queue
+
+
+def is_default(values: Mapping[str, str], notes: NoteCollector, where: str) -> bool:
+    """Return whether jobs that name no partition go to this one."""
+    return bool(notes.attempt(yes, values.get("default", "NO"), where, "default"))
+
+
+def is_exclusive(values: Mapping[str, str]) -> bool:
+    """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
+    kind = stated(values, "exclusive").lower()
+    if kind in ("node", "topo", "no"):
+        return kind != "no"
+    topology = stated(values, "exclusivetopo").lower() not in ("", "no")
+    return topology or _sharing(values).partition(":")[0] == EXCLUSIVE
+
+
+def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
+    """Return the PriorityJobFactor of a partition: the value of the factor ``queue`` for its jobs."""
+    found = number_of(values, notes, where, "priorityjobfactor", "priority")
+    return 1 if found is None else found
+
+
+def _sharing(values: Mapping[str, str]) -> str:
+    return stated(values, "oversubscribe", "shared").lower()
+
+
+def _time(values: Mapping[str, str], key: str, notes: NoteCollector, where: str) -> float | None:
+    text = stated(values, key)
+    return notes.attempt(time_limit, text, where, key) if text else None
+
+
+def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+    """Return the limits on nodes; a minimum of one node is not a limit."""
+    found: dict[str, Any] = {}
+    for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
+        if stated(values, key).lower() in NO_LIMIT:
+            continue
+        number = number_of(values, notes, where, key, most=MOST_NODES)
+        if number is not None and number > trivial:
+            found[side] = {"nnodes": number}
+            text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
+            notes.assumed(text, where)
+    return found
+
+
+def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
+    """Note the keys with an effect that a queue does not hold; one note for each key."""
+    for key, meaning in {**LEFT_OUT, **PARTITION_ALONE}.items():
+        value = stated(values, key)
+        if value and value.lower() not in _NO_EFFECT:
+            text = f"partition {name}: {PARTITION_KEYS[key]}={value} ({meaning})"
+            notes.left_out(text, where, cause=f"partition {key}")
+    _note_exclusive(name, values, notes, where)
+    kind, _, jobs = _sharing(values).partition(":")
+    if kind in ("yes", "force") and jobs != "1":
+        text = (
+            f"partition {name}: OverSubscribe={_sharing(values).upper()} (jobs share cores; here each core "
+            "has one job)"
+        )
+        notes.left_out(text, where, cause="partition oversubscribe")
+
+
+def _note_exclusive(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
+    """Note what ``Exclusive`` states beyond whole nodes."""
+    holders = {"user": "exclusiveuser", "topo": "exclusivetopo"}
+    kind = stated(values, "exclusive").lower()
+    if kind in holders:
+        text = f"partition {name}: Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
+        notes.left_out(text, where, cause=f"partition {holders[kind]}")
+    elif kind not in ("", "no", "node"):
+        notes.fault(f"partition {name}: Exclusive={clip(kind)}", where, "NO, NODE, USER or TOPO")
