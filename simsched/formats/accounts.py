@@ -20,112 +20,32 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.errors import ConfigError, FormatError, SimschedError, clip, did_you_mean
+from simsched.declare.kinds import HIDDEN, ValueKind, kind_of, listed
+from simsched.declare.table import Declared
+from simsched.errors import ConfigError, FormatError, SimschedError, clip
 from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.formats.text.sniffing import outline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 ROOT = "root"
 PARENT = "parent"
 """The shares of an account or user that has the share of its parent (``FairShare=parent``)."""
-COLUMNS = ("account", "parent", "user", "shares", "usage", "default", "priority")
 
 
-@dataclass(frozen=True, slots=True)
-class AccountRow:
-    """One account, or one user in one account.
-
-    Attributes
-    ----------
-    account : the account; that of the user if there is a `user`.
-    parent : the account above it, of a row without a user; None: the root.
-    user : None for the account itself.
-    shares : shares beside its siblings, 0 or more; `PARENT`: those of the parent count.
-    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
-    default : whether jobs of the user that name no account are charged to this one.
-    priority : the priority of an account or association, for the factor ``account``.
-    where : the place of the row, for messages.
-    cluster, partition : those of an association of Slurm; empty: any.
-    """
-
-    account: str
-    parent: str | None = None
-    user: str | None = None
-    shares: float | str = 1.0
-    usage: float = 0.0
-    default: bool = False
-    priority: float | None = None
-    where: str = ""
-    cluster: str = ""
-    partition: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain data, without values that are the usual ones."""
-        usual = {"parent": None, "user": None, "usage": 0.0, "default": False, "priority": None}
-        plain = {name: value for name, value in asdict(self).items() if name in COLUMNS}
-        return {name: value for name, value in plain.items() if name not in usual or usual[name] != value}
-
-
-def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
-    """Return the rows of plain data, each entry a table with `COLUMNS` as its keys.
-
-    Raises
-    ------
-    ConfigError
-        For an entry that is not such a table.
-    """
-    return tuple(_row(entry, f"{where}[{at}]") for at, entry in enumerate(entries))
-
-
-def _row(entry: Any, where: str) -> AccountRow:
-    if isinstance(entry, AccountRow):
-        return entry
-    if not isinstance(entry, Mapping):
-        raise ConfigError(
-            f"{entry!r} is not an account", where=where, expected="a table of account, shares …"
-        )
-    for key in entry:
-        if key not in COLUMNS:
-            hint = did_you_mean(str(key), COLUMNS)
-            raise ConfigError(f"unknown key {key!r}{hint}", where=where, expected=", ".join(COLUMNS))
-    texts = {key: _text(entry.get(key), f"{where}.{key}") for key in ("account", "parent", "user")}
-    if texts["account"] is None:
-        raise ConfigError(
-            "the row names no account", where=where, expected="account = the name of an account"
-        )
-    default = entry.get("default", False)
-    if not isinstance(default, bool):
-        raise ConfigError(
-            f"{default!r} is not a truth value", where=f"{where}.default", expected="true or false"
-        )
-    priority = entry.get("priority")
-    return AccountRow(
-        texts["account"],
-        texts["parent"],
-        texts["user"],
-        shares_of(entry.get("shares", 1), f"{where}.shares"),
-        amount_of(entry.get("usage", 0), f"{where}.usage"),
-        default,
-        None if priority is None else finite(priority, f"{where}.priority"),
-        where,
-    )
-
-
-def _text(value: Any, where: str) -> str | None:
-    if value is None or (isinstance(value, str) and value):
-        return value
+def _text(value: Any, where: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)  # users of many logs are numbers
-    raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
+    return value
 
 
 def shares_of(value: Any, where: str) -> float | str:
@@ -152,6 +72,50 @@ def finite(value: Any, where: str, expected: str = "a number") -> float:
     if not isfinite(number):
         raise ConfigError(f"{value!r} is not a finite number", where=where, expected=expected)
     return number
+
+
+FINITE = ValueKind(finite, {"type": ["number", "string"]})
+_NAME = ValueKind(_text, {"type": ["string", "integer"]})
+
+
+class AccountRow(Declared, frozen=True):
+    """One account, or one user in one account.
+
+    account : the name of an account.
+    parent : the account above it, of a row without a user; None: the root.
+    user : None for the account itself.
+    shares : shares beside its siblings, 0 or more; ``parent``: those of the parent count.
+    usage : resources used so far, decayed up to second 0: units × seconds, such as core-seconds.
+    default : whether jobs of the user that name no account are charged to this one.
+    priority : the priority of an account or association, for the factor ``account``.
+    where : the place of the row, for messages.
+    cluster, partition : those of an association of Slurm; empty: any.
+    """
+
+    account: Annotated[str, _NAME]
+    parent: Annotated[str | None, _NAME] = None
+    user: Annotated[str | None, _NAME] = None
+    shares: Annotated[float | str, ValueKind(shares_of, {"type": ["number", "string"]})] = 1.0
+    usage: Annotated[float, ValueKind(amount_of, {"type": ["number", "string"]})] = 0.0
+    default: bool = False
+    priority: Annotated[float | None, FINITE] = None
+    where: str = ""
+    cluster: Annotated[str, HIDDEN] = ""
+    partition: Annotated[str, HIDDEN] = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as plain data, without other values than the shares that are the usual ones."""
+        plain = super().to_dict()
+        return {key: plain.pop(key) for key in ("account", "parent", "user") if key in plain} | {
+            "shares": self.shares,
+            **plain,
+        }
+
+
+def rows_of(entries: Sequence[Any], where: str) -> tuple[AccountRow, ...]:
+    """Return the rows of plain data; ConfigError for an entry that is not a table of them."""
+    found: tuple[AccountRow, ...] = listed(kind_of(AccountRow)).read(entries, where)
+    return found
 
 
 def plain_rows(rows: Iterable[AccountRow]) -> list[dict[str, Any]]:
@@ -209,7 +173,7 @@ def read_dump(text: str, where: str) -> Iterator[AccountRow]:
             cluster = name
         elif kind in ("account", "user"):
             try:
-                yield replace(_dump_row(kind, name, parent, options, place), cluster=cluster)
+                yield _dump_row(kind, name, parent, options, place).replace(cluster=cluster)
             except SimschedError as error:
                 raise error.at(place) from None
 

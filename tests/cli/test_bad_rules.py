@@ -42,7 +42,7 @@ BAD = {
     ),
     "a row of a user without an account": (
         {**TREE, "priority": {**FACTORS, "accounts": [{"user": "alice"}]}},
-        "priority.accounts[0]: the row names no account (expected account = the name of an account)",
+        "priority.accounts[0]: the key 'account' is missing (expected the name of an account)",
     ),
     "a negative half-life": (
         {**TREE, "priority": {**FACTORS, "fair-share": {"half-life": "-7d"}}},
