@@ -91,7 +91,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         """Return the value with other values of some fields."""
         return msgspec.structs.replace(self, **changes)
 
-    def values(self) -> dict[str, Any]:
+    def asdict(self) -> dict[str, Any]:
         """Return name → value of all fields, also of hidden ones."""
         return msgspec.structs.asdict(self)
 

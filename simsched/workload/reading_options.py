@@ -37,9 +37,9 @@ class ReadingOptions(Flags, frozen=True, kw_only=True):
     constrain: Annotated[tuple[str, ...], flag("FIELD")] = ()
     columns: Annotated[str | None, flag("MAP|PRESET|NAMES")] = None
     delimiter: Annotated[str | None, flag("TEXT")] = None
-    time_zone: Annotated[str | None, flag("ZONE")] = None
-    start_date: Annotated[str | None, flag("DATE")] = None
     limit: int | None = None
     strict: bool = False
     transform: Annotated[tuple[str, ...], flag("STEP", "-t")] = ()
     on_site: Annotated[dict[str, Any] | None, HIDDEN] = None
+    time_zone: Annotated[str | None, flag("ZONE")] = None
+    start_date: Annotated[str | None, flag("DATE")] = None

@@ -142,7 +142,8 @@ class Factor(Declared, frozen=True, kw_only=True):
         """Return the factor as plain data, with the options that do not have their defaults."""
         common = {name: getattr(self, name) for name in ("name", "kind", "weight", "least", "most")}
         own = {key: item for key, item in super().to_dict().items() if key not in fields_of(Factor)}
-        return {**common, "options": list({**own, **self.options}.items())}
+        pairs = {key: list(item.items()) if key == "values" else item for key, item in own.items()}
+        return {**common, "options": list({**pairs, **self.options}.items())}
 
 
 class AgeFactor(Factor, frozen=True, kw_only=True):
@@ -401,13 +402,13 @@ class PriorityRules(Declared, frozen=True, kw_only=True):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rules as plain data, for ``run.json``."""
-        fair = self.fair_share.values()
+        fair = self.fair_share.asdict()
         fair |= {name: list(fair[name].items()) for name in ("usage", "qos_usage")}
-        accounts = None if self.accounts is None else [row.values() for row in self.accounts]
-        plain = self.values()
-        del plain["preset"], plain["lines"]
+        accounts = None if self.accounts is None else [row.asdict() for row in self.accounts]
+        plain = {key: item for key, item in self.asdict().items() if key not in ("preset", "lines")}
         factors = [factor.to_dict() for factor in self.factors]
-        return {**plain, "factors": factors, "fair_share": fair, "accounts": accounts}
+        first = {"factors": factors, "fair_share": fair}
+        return {**first, **plain, **first, "accounts": accounts}
 
 
 # -- presets -------------------------------------------------------------------------------------------

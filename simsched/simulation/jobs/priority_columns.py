@@ -198,7 +198,7 @@ def _named(
     names: Sequence[str | None], factor: NamedNumbers, values: Mapping[str, float] | None = None
 ) -> Floats:
     """Return the number of each name, over the greatest number if they are normalised."""
-    known = dict(factor.values or {}) if values is None else dict(values)
+    known: dict[Any, float] = dict(factor.values or {} if values is None else values)
     usual = factor.default
     greatest = max((abs(number) for number in known.values()), default=0.0)
     scale = greatest if factor.normalise and greatest else 1.0
