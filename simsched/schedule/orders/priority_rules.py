@@ -18,8 +18,7 @@ from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice,
 from simsched.declare.table import Declared, field, fields_of, read_keys
 from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
-from simsched.formats.rfc.declared import DURATION
-from simsched.formats.rfc.duration import parse_time
+from simsched.formats.rfc.declared import DURATION, seconds
 from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
 from simsched.plugins.plugin_kind import PluginKind, options_of
 from simsched.schedule.orders.fair_share import RULES, WEEK, tree_of
@@ -66,18 +65,7 @@ HELD, EXPEDITED = 0, 31
 """The urgencies of RFC 21 that stand for the least and the greatest priority."""
 
 
-def _seconds(value: Any, where: str) -> float:
-    found = parse_time(value, where=where)
-    if not found > 0:
-        raise ConfigError(f"{value!r} is not a time", where=where, expected="a duration above 0, or inf")
-    return found
-
-
-def _period(value: Any, where: str) -> float:
-    found = parse_time(value, where=where)
-    if found == inf:
-        raise ConfigError("the period is infinite", where=where, expected="a duration, 0s for each pass")
-    return found
+_ABOVE_ZERO = seconds(zero=False)
 
 
 def _half_life(value: Any, where: str) -> float:
@@ -87,7 +75,8 @@ def _half_life(value: Any, where: str) -> float:
         negative = isinstance(value, str) and value.strip().startswith("-")
     if negative:
         raise ConfigError(f"a half-life of {value}", where=where, expected="a duration above 0, or inf")
-    return _seconds(value, where)
+    found: float = _ABOVE_ZERO.read(value, where)
+    return found
 
 
 def _positive(value: Any, where: str) -> float:
@@ -108,7 +97,7 @@ def _usage(value: Any, where: str) -> dict[str, float]:
 
 Finite = Annotated[float, FINITE]
 Numbers = Annotated[Mapping[str, float], by_name(FINITE, "name → number")]
-Positive = Annotated[float, ValueKind(_seconds, DURATION)]
+Positive = Annotated[float, _ABOVE_ZERO]
 
 
 class Factor(Declared, frozen=True, kw_only=True):
@@ -362,7 +351,7 @@ class PriorityRules(Declared, frozen=True, kw_only=True):
     lines : lines of a site for the preset.
     """
 
-    period: Annotated[float, ValueKind(_period, DURATION)] = 0.0
+    period: Annotated[float, seconds("a duration, 0s for each pass")] = 0.0
     rounding: Literal["none", "down", "nearest"] = "none"
     least: Finite = -inf
     most: Finite = inf
