@@ -1,4 +1,4 @@
-"""Flags and arguments of the command line from declared structs, one per one."""
+"""Flags and arguments of the command line from declared structs, one per field."""
 
 from __future__ import annotations
 
