@@ -52,7 +52,9 @@ def test_fields_are_arguments_and_flags_with_their_defaults():
         "goods": ["tea", "silk"], "crew": 2, "start": "3d", "insured": False, "class_": "slow",
         "stop": ["a", "b"],
     }  # fmt: skip
-    found = parser_of(Freight).parse_args("tea --crew 0 --insured --class fast --from x".split())
+    found = parser_of(Freight).parse_args(
+        ["tea", "--crew", "0", "--insured", "--class", "fast", "--from", "x"]
+    )
     assert (found.crew, found.insured, found.class_, found.start, found.stop) == (0, True, "fast", "x", [])
 
 
