@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.cli.options.declared_flags import add_flags
 from simsched.cli.options.search_options import add_output, add_work, answered, check_output, keywords_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.declare.flags import add_flags
 from simsched.study.search_values import CalibrationRequest
 
 if TYPE_CHECKING:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.cluster_make import FORMS, run_convert, run_make
 from simsched.cli.support.output import put, write
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -13,6 +14,120 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.graph.cluster import Cluster
+
+
+Count = Annotated[int | None, flag("N", type=int)]
+"""A number whose bounds are those of a recipe."""
+
+
+class ShowFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``cluster show``.
+
+    cluster : a cluster file, or a bundled name.
+    subsystem : show the tree or drawing of this subsystem.
+    apart : do not fold equal subtrees.
+    depth : show only N levels of the tree.
+    output : write to FILE (default: standard output).
+    """
+
+    cluster: Annotated[str, flag("CLUSTER", positional=True)]
+    subsystem: Annotated[str | None, flag("NAME")] = None
+    apart: bool = False
+    depth: Count = None
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+
+
+class CompareFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``cluster diff``.
+
+    left : a cluster file, or a bundled name.
+    right : the cluster to compare with A.
+    format : text (default) or json.
+    """
+
+    left: Annotated[str, flag("A", positional=True)]
+    right: Annotated[str, flag("B", positional=True)]
+    format: Literal["text", "json"] = "text"
+
+
+class ViewOfCluster(Flags, frozen=True, kw_only=True):
+    """What ``cluster show`` prints.
+
+    dot : draw the cluster as Graphviz text.
+    svg : draw the cluster as SVG.
+    find : list the vertices that match type=, property=, status=, name=, rank=, id=; -TERM negates.
+    format : text (default) or json.
+    """
+
+    dot: bool = False
+    svg: bool = False
+    find: Annotated[str | None, flag("TERMS")] = None
+    format: Literal["text", "json"] = "text"
+
+
+class OutputFlags(Flags, frozen=True, kw_only=True):
+    """The file of a cluster.
+
+    output : write to FILE (default: standard output).
+    dialect : JGF as Fluxion loads it (default), or with the keys that its vertices were read with.
+    compact : JGF: write a pool with unit ids as one vertex, which Fluxion does not read.
+    """
+
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    dialect: Literal["as-read", "fluxion"] = "fluxion"
+    compact: bool = False
+
+
+class MakeFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``cluster make``.
+
+    recipe : recipe file (YAML), or - for standard input.
+    trace : make the machine of a trace: from its header (SWF), otherwise from its largest requests.
+    like : nodes like the one that FILE describes (hwloc XML or another cluster); with --nodes or --hosts.
+    name : name of the cluster.
+    nodes : number of nodes.
+    hosts : names of the nodes (default node[0-N]).
+    sockets : sockets per node.
+    numa : NUMA domains per socket.
+    cores : cores per node.
+    gpus : gpus per node.
+    memory : memory per node, such as '512 GB'.
+    racks : number of racks.
+    properties : property of all nodes or of some; may be repeated.
+    """
+
+    recipe: Annotated[str | None, flag("RECIPE", positional=True, nargs="?")] = None
+    trace: Annotated[str | None, flag("TRACE")] = field(name="for", default=None)
+    like: Annotated[str | None, flag("FILE")] = None
+    name: Annotated[str | None, flag("NAME")] = None
+    nodes: Count = None
+    hosts: Annotated[str | None, flag("HOSTLIST")] = None
+    sockets: Count = None
+    numa: Count = None
+    cores: Count = None
+    gpus: Count = None
+    memory: Annotated[str | None, flag("AMOUNT")] = None
+    racks: Count = None
+    properties: Annotated[tuple[str, ...], flag("NAME[=HOSTS]")] = field(name="property", default=())
+
+
+class EditFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``cluster convert``.
+
+    cluster : a cluster file, or a bundled name.
+    hosts : keep only these execution targets.
+    remove : remove these execution targets.
+    constraint : keep only execution targets that meet this RFC 35 constraint.
+    statuses : set the status of targets: up, down or drained; may be repeated.
+    properties : add a property to targets; may be repeated.
+    """
+
+    cluster: Annotated[str, flag("CLUSTER", positional=True)]
+    hosts: Annotated[str | None, flag("HOSTLIST")] = None
+    remove: Annotated[str | None, flag("HOSTLIST")] = None
+    constraint: Annotated[str | None, flag("TEXT")] = None
+    statuses: Annotated[tuple[str, ...], flag("STATUS=HOSTLIST")] = field(name="set", default=())
+    properties: Annotated[tuple[str, ...], flag("NAME=HOSTLIST")] = field(name="property", default=())
 
 
 def register(subparsers: Subparsers) -> None:
@@ -40,20 +155,9 @@ def _add_show(verbs: Any) -> None:
         description="Print a cluster: counts, groups "
         "of equal nodes, properties and a tree. With --find, exit status 1 means that nothing was found.",
     )
-    show.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
-    show.add_argument("--subsystem", metavar="NAME", help="show the tree or drawing of this subsystem")
-    show.add_argument("--apart", action="store_true", help="do not fold equal subtrees")
-    show.add_argument("--depth", type=int, metavar="N", help="show only N levels of the tree")
+    add_flags(show, ShowFlags)
     how = show.add_mutually_exclusive_group()
-    how.add_argument("--dot", action="store_true", help="draw the cluster as Graphviz text")
-    how.add_argument("--svg", action="store_true", help="draw the cluster as SVG")
-    how.add_argument(
-        "--find",
-        metavar="TERMS",
-        help="list the vertices that match type=, property=, status=, name=, rank=, id=; -TERM negates",
-    )
-    how.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    show.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
+    add_flags(how, ViewOfCluster)
     show.set_defaults(run=run_show)
 
 
@@ -64,37 +168,7 @@ def _add_make(verbs: Any) -> None:
         description="Make a cluster from a recipe file, from options for one group of equal nodes, from one "
         "node that another file describes (--like), or for a trace (--for). Assumptions are notes.",
     )
-    make.add_argument(
-        "recipe", metavar="RECIPE", nargs="?", help="recipe file (YAML), or - for standard input"
-    )
-    make.add_argument(
-        "--for",
-        metavar="TRACE",
-        dest="trace",
-        help="make the machine of a trace: from its header (SWF), otherwise from its largest requests",
-    )
-    make.add_argument(
-        "--like",
-        metavar="FILE",
-        help="nodes like the one that FILE describes (hwloc XML or another cluster); with --nodes or --hosts",
-    )
-    make.add_argument("--name", metavar="NAME", help="name of the cluster")
-    make.add_argument("--nodes", type=int, metavar="N", help="number of nodes")
-    make.add_argument("--hosts", metavar="HOSTLIST", help="names of the nodes (default node[0-N])")
-    make.add_argument("--sockets", type=int, metavar="N", help="sockets per node")
-    make.add_argument("--numa", type=int, metavar="N", help="NUMA domains per socket")
-    make.add_argument("--cores", type=int, metavar="N", help="cores per node")
-    make.add_argument("--gpus", type=int, metavar="N", help="gpus per node")
-    make.add_argument("--memory", metavar="AMOUNT", help="memory per node, such as '512 GB'")
-    make.add_argument("--racks", type=int, metavar="N", help="number of racks")
-    make.add_argument(
-        "--property",
-        metavar="NAME[=HOSTS]",
-        action="append",
-        default=[],
-        dest="properties",
-        help="property of all nodes or of some; may be repeated",
-    )
+    add_flags(make, MakeFlags)
     _add_output(make, "--format")
     make.set_defaults(run=run_make)
 
@@ -106,29 +180,8 @@ def _add_convert(verbs: Any) -> None:
         description="Write a cluster in another format, after edits. Standard error lists everything that "
         "the format cannot represent.",
     )
-    convert.add_argument("cluster", metavar="CLUSTER", help="a cluster file, or a bundled name")
     _add_output(convert, "--to", "--format")
-    convert.add_argument("--hosts", metavar="HOSTLIST", help="keep only these execution targets")
-    convert.add_argument("--remove", metavar="HOSTLIST", help="remove these execution targets")
-    convert.add_argument(
-        "--constraint", metavar="TEXT", help="keep only execution targets that meet this RFC 35 constraint"
-    )
-    convert.add_argument(
-        "--set",
-        metavar="STATUS=HOSTLIST",
-        action="append",
-        default=[],
-        dest="statuses",
-        help="set the status of targets: up, down or drained; may be repeated",
-    )
-    convert.add_argument(
-        "--property",
-        metavar="NAME=HOSTLIST",
-        action="append",
-        default=[],
-        dest="properties",
-        help="add a property to targets; may be repeated",
-    )
+    add_flags(convert, EditFlags)
     convert.set_defaults(run=run_convert)
 
 
@@ -139,9 +192,7 @@ def _add_diff(verbs: Any) -> None:
         description="Print the differences of two clusters.",
         epilog="Exit status: 0 no difference, 1 some differences, 2 the input is wrong.",
     )
-    compare.add_argument("left", metavar="A", help="a cluster file, or a bundled name")
-    compare.add_argument("right", metavar="B", help="the cluster to compare with A")
-    compare.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
+    add_flags(compare, CompareFlags)
     compare.set_defaults(run=run_diff)
 
 
@@ -154,18 +205,7 @@ def _add_output(parser: argparse.ArgumentParser, *flags: str) -> None:
         dest="form",
         help=f"{', '.join(choices)} (default r, or r+jgf if r cannot represent the result)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
-    parser.add_argument(
-        "--dialect",
-        choices=("as-read", "fluxion"),
-        default="fluxion",
-        help="JGF as Fluxion loads it (default), or with the keys that its vertices were read with",
-    )
-    parser.add_argument(
-        "--compact",
-        action="store_true",
-        help="JGF: write a pool with unit ids as one vertex, which Fluxion does not read",
-    )
+    add_flags(parser, OutputFlags)
 
 
 # --- show ----------------------------------------------------------------------------

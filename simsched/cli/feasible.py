@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.options.queue_options import add_queue_options, configured_text, queue_question
 from simsched.cli.options.requests import (
@@ -21,6 +21,7 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines
@@ -36,6 +37,22 @@ if TYPE_CHECKING:
     from simsched.match.outcome import Outcome
 
 
+class FeasibleFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``feasible``.
+
+    clusters : check this cluster (may be repeated); every other argument is then a REQUEST, and exit
+        status 0 means that each request is feasible on at least one cluster.
+    now : check whether the request could start now, without unavailable and allocated resources.
+    format : text with the reasons (default), a table without them (much faster), or json.
+    running : treat this request as running; may be repeated, in the order of placement (implies --now).
+    """
+
+    clusters: Annotated[tuple[str, ...] | None, flag("CLUSTER")] = field(name="cluster", default=None)
+    now: bool = False
+    format: Literal["text", "table", "json"] = "text"
+    running: Annotated[tuple[str, ...], flag("REQUEST")] = ()
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``feasible``."""
     feasible = subparsers.add_parser(
@@ -45,33 +62,8 @@ def register(subparsers: Subparsers) -> None:
         epilog="Exit status: 0 all requests are feasible, 1 some are not, 2 the input is wrong.",
     )
     add_common(feasible)
-    feasible.add_argument(
-        "--cluster",
-        dest="clusters",
-        metavar="CLUSTER",
-        action="append",
-        help="check this cluster (may be repeated); every other argument is then a REQUEST, and exit status "
-        "0 means that each request is feasible on at least one cluster",
-    )
-    feasible.add_argument(
-        "--now",
-        action="store_true",
-        help="check whether the request could start now, without unavailable and allocated resources",
-    )
-    feasible.add_argument(
-        "--running",
-        metavar="REQUEST",
-        action="append",
-        default=[],
-        help="treat this request as running; may be repeated, in the order of placement (implies --now)",
-    )
+    add_flags(feasible, FeasibleFlags)
     add_queue_options(feasible)
-    feasible.add_argument(
-        "--format",
-        choices=("text", "table", "json"),
-        default="text",
-        help="text with the reasons (default), a table without them (much faster), or json",
-    )
     feasible.set_defaults(run=run_feasible)
 
 

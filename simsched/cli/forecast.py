@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched import human
 from simsched.cli.options.recorded_command import take_command
@@ -13,6 +13,7 @@ from simsched.cli.options.workloads import add_reading, read_inputs, read_worklo
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
+from simsched.declare.flags import Flags, add_flags, flag
 from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
 
@@ -36,6 +37,35 @@ SNAPSHOT = Clock(0)
 _FORM: dict[str, Form] = {"json": "json", "text": "text"}
 
 
+class ForecastFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``forecast``.
+
+    cluster : a cluster file, a bundled name, or a run directory.
+    workload : a queue snapshot, a workload file, or a bundled name.
+    at : time of the forecast: seconds or a duration (3d) from 0, a date (2024-03-01T08:00), or after the
+        time of the queue snapshot (+2h); required for a workload without --resume.
+    resume : simulate from a checkpoint instead of from the start.
+    details : allocations and requests of the jobs of a queue snapshot: JSON Lines of {id, R, jobspec}.
+    quantiles : print quantiles of the start as well (default 0.1,0.5,0.9), learnt from errors of
+        forecasts at earlier times of the workload, and how often such quantiles held.
+    learn_from : the log from which the quantiles of a queue snapshot are learnt.
+    errors : print the errors of all forecasts of the workload (up to --at) by horizon instead.
+    format : text (default) or json.
+    quiet : print neither progress nor notes on the inputs.
+    """
+
+    cluster: Annotated[str | None, flag("CLUSTER|RUN", positional=True, nargs="?")] = None
+    workload: Annotated[str | None, flag("SNAPSHOT|WORKLOAD", positional=True, nargs="?")] = None
+    at: Annotated[str | None, flag("T")] = None
+    resume: Annotated[str | None, flag("FILE")] = None
+    details: Annotated[str | None, flag("FILE")] = None
+    quantiles: Annotated[str | None, flag("P,…", nargs="?", const="0.1,0.5,0.9")] = None
+    learn_from: Annotated[str | None, flag("LOG")] = None
+    errors: bool = False
+    format: Literal["text", "json"] = "text"
+    quiet: bool = False
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `forecast`."""
     forecast = subparsers.add_parser(
@@ -46,52 +76,8 @@ def register(subparsers: Subparsers) -> None:
         "output of `flux jobs -A --json`), from a workload that is simulated up to a time, or from a run "
         "directory, whose inputs are then simulated again with its options.",
     )
-    forecast.add_argument(
-        "cluster", metavar="CLUSTER|RUN", nargs="?", help="a cluster file, a bundled name, or a run directory"
-    )
-    forecast.add_argument(
-        "workload",
-        metavar="SNAPSHOT|WORKLOAD",
-        nargs="?",
-        help="a queue snapshot, a workload file, or a bundled name",
-    )
+    add_flags(forecast, ForecastFlags)
     add_site(forecast)
-    forecast.add_argument(
-        "--at",
-        metavar="T",
-        help="time of the forecast: seconds or a duration (3d) from 0, a date (2024-03-01T08:00), or after "
-        "the time of the queue snapshot (+2h); required for a workload without --resume",
-    )
-    forecast.add_argument(
-        "--resume", metavar="FILE", help="simulate from a checkpoint instead of from the start"
-    )
-    forecast.add_argument(
-        "--details",
-        metavar="FILE",
-        help="allocations and requests of the jobs of a queue snapshot: JSON Lines of {id, R, jobspec}",
-    )
-    forecast.add_argument(
-        "--quantiles",
-        metavar="P,…",
-        nargs="?",
-        const="0.1,0.5,0.9",
-        help="print quantiles of the start as well (default 0.1,0.5,0.9), learnt from errors of forecasts "
-        "at earlier times of the workload, and how often such quantiles held",
-    )
-    forecast.add_argument(
-        "--learn-from",
-        metavar="LOG",
-        help="the log from which the quantiles of a queue snapshot are learnt",
-    )
-    forecast.add_argument(
-        "--errors",
-        action="store_true",
-        help="print the errors of all forecasts of the workload (up to --at) by horizon instead",
-    )
-    forecast.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    forecast.add_argument(
-        "--quiet", action="store_true", help="print neither progress nor notes on the inputs"
-    )
     add_rules(forecast)
     add_reading(forecast)
     forecast.set_defaults(run=run_forecast)
@@ -217,7 +203,7 @@ def _queue_snapshot(args: argparse.Namespace) -> QueueSnapshot | None:
     reading = ReadOptions(
         maps=args.map and tuple(args.map),
         procs_per_node=args.procs_per_node,
-        on_site=SiteReading.from_dict(args.on_site),
+        on_site=args.on_site and SiteReading.read(args.on_site, "on_site"),
         time_zone=args.time_zone,
     )
     found = load_queue_snapshot(source, reading, args.details)

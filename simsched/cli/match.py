@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from simsched.cli.options.requests import (
     AS_CLUSTER,
@@ -19,7 +19,7 @@ from simsched.cli.options.requests import (
     split,
 )
 from simsched.cli.options.site_options import site_of
-from simsched.cli.options.workloads import whole
+from simsched.declare.flags import Flags, add_flags
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -33,6 +33,19 @@ if TYPE_CHECKING:
     from simsched.match.state.selection import Selection
 
 
+class MatchFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``match``.
+
+    policy : match policy (default first; an unknown name lists all).
+    format : r (default), jgf, tree, table or json.
+    seed : seed of random policies (default 0).
+    """
+
+    policy: str = "first"
+    format: Literal["r", "jgf", "tree", "table", "json"] = "r"
+    seed: int = 0
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``match``."""
     match = subparsers.add_parser(
@@ -44,18 +57,7 @@ def register(subparsers: Subparsers) -> None:
         "2 the input is wrong.",
     )
     add_common(match)
-    match.add_argument(
-        "--policy",
-        default="first",
-        metavar="P",
-        help="match policy (default first; an unknown name lists all)",
-    )
-    match.add_argument(
-        "--format", choices=tuple(WRITERS), default="r", help="r (default), jgf, tree, table or json"
-    )
-    match.add_argument(
-        "--seed", metavar="S", type=whole, default=0, help="seed of random policies (default 0)"
-    )
+    add_flags(match, MatchFlags)
     match.set_defaults(run=run_match)
 
 

@@ -136,28 +136,13 @@ def _presets() -> Iterator[PolicyEntry]:
         yield PolicyEntry(name, text)
 
 
-_QUEUE_POLICIES = {
-    "fcfs": "in order, up to the first job that does not fit (Schwiegelshohn and Yahyapour 1998)",
-    "easy": "in order; then later jobs that do not delay the first that does not fit (Lifka 1995)",
-    "conservative": "every waiting job has a reservation (Mu'alem and Feitelson 2001)",
-    "hybrid": "the first `depth` waiting jobs have reservations (Fluxion, reservation-depth)",
-}
-
-
 def _queue_policies() -> Iterator[PolicyEntry]:
-    import inspect
-
+    from simsched.plugins.plugin_kind import options_of, options_text
     from simsched.schedule.policies.registry import KIND, POLICIES
 
     for name, maker in POLICIES.items():
-        parameters = inspect.signature(maker).parameters.values()
-        options = [f"{item.name.replace('_', '-')}={_shown(item.default)}" for item in parameters]
-        yield PolicyEntry(name, _QUEUE_POLICIES.get(name) or _sentence(maker), ", ".join(options))
+        yield PolicyEntry(name, _sentence(maker), options_text(options_of(maker)))
     yield from _installed(KIND)
-
-
-def _shown(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 
 
 def _match_policies() -> Iterator[PolicyEntry]:
@@ -234,29 +219,14 @@ def _reservations() -> Iterator[PolicyEntry]:
 
 
 def _backfill_options() -> Iterator[PolicyEntry]:
-    for name, text in _BACKFILL_OPTIONS.items():
+    from simsched.declare.table import fields_of, is_declared
+    from simsched.schedule.policies.registry import POLICIES
+
+    declared = [fields_of(maker) for maker in POLICIES.values() if is_declared(maker)]
+    found = {key: field.text for fields in reversed(declared) for key, field in fields.items()}
+    for name, text in found.items():
         yield PolicyEntry(name, text)
 
-
-_BACKFILL_OPTIONS = {
-    "backfill-order": "the order of the jobs behind the first; sjf is EASY-SJBF (Tsafrir et al. 2007)",
-    "starvation": "no job passes the first once that has waited longer (PBS, max_starve)",
-    "threshold": "the expansion factor from which on a job has a reservation (Srinivasan et al. 2002)",
-    "factor": "the slack of a job, in units of its duration (Talby and Feitelson 1999)",
-    "depth": "the most jobs with reservations (Fluxion, reservation-depth)",
-    "compress": "the order in which reservations move up after an early end (Mu'alem and Feitelson 2001)",
-    "interval": "the least time between two backfill passes (Slurm, bf_interval)",
-    "sched-interval": "the least time between two passes in order (Slurm, sched_interval)",
-    "window": "how far ahead reservations begin at most (Slurm, bf_window)",
-    "resolution": "the ends of reservations are rounded up to multiples of it (Slurm, bf_resolution)",
-    "max-job-test": "the most jobs that a backfill pass tests (Slurm, bf_max_job_test)",
-    "max-job-start": "the most jobs that a backfill pass starts (Slurm, bf_max_job_start)",
-    "max-job-user": "the most jobs per user that a backfill pass tests (Slurm, bf_max_job_user)",
-    "max-job-part": "the most jobs per partition that a backfill pass tests (Slurm, bf_max_job_part)",
-    "min-age-reserve": "a job that has waited for less has no reservation (Slurm, bf_min_age_reserve)",
-    "reservation-depth": "the most reservations of a backfill pass (Slurm)",
-}
-"""Option of a queue policy that backfills → its meaning; `queue-policies` lists who takes it."""
 
 CATALOGUES: dict[str, Catalogue] = {
     "queue-policies": Catalogue("--queue-policy", _queue_policies),

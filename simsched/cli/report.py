@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from simsched.cli.options.workloads import whole
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
+from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS
 from simsched.visible import visible
@@ -41,6 +42,108 @@ RULES = {"mser": "MSER-5", "welch": "Welch's rule"}
 _FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
+class ReportFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``report``.
+
+    runs : run directory, or NAME=DIR to name the run.
+    output : write to FILE; its ending selects the format.
+    format : text (default), json, html, csv or markdown.
+    warm_up : ignore jobs submitted in the first D, such as 3d, or before a date; mser and welch find the
+        time by the rule MSER-5 or Welch's on the waits.
+    drain : ignore jobs submitted in the last D, or after a date.
+    by : print a table of groups of jobs, of single jobs (`--by job --format csv` has all columns), or of
+        the use of the machine by property, place or node.
+    recorded : print the waits that the log recorded beside those of the run, for all jobs (default) or by
+        queue, user, account, size, runtime, hour (of the week), day, week or month.
+    section : add a section of an installed package, NAME:KEY=VALUE,… with options; may be repeated.
+    metric : add a metric of an installed package, NAME:KEY=VALUE,… with options; may be repeated.
+    promises : print promised beside real starts, of policies with reservations: how many promises were kept,
+        by how much the others were broken, and whose.
+    audit : audit each run instead: check its files against their digests and, if its inputs are still there,
+        every job and allocation against the inputs.
+    """
+
+    runs: Annotated[tuple[str, ...], flag("DIR", positional=True, nargs="+")]
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    format: Annotated[str | None, choice(*FORMATS)] = None
+    warm_up: Annotated[str, flag("D")] = "0"
+    drain: Annotated[str, flag("D")] = "0"
+    by: Annotated[str | None, choice(*BY)] = None
+    recorded: Annotated[str | None, flag("KEY", nargs="?", const="")] = None
+    section: Annotated[tuple[str, ...], flag("NAME")] = ()
+    metric: Annotated[tuple[str, ...], flag("NAME")] = ()
+    promises: bool = False
+    audit: bool = False
+
+
+class SeedFlags(Flags, frozen=True, kw_only=True):
+    """Flags of a comparison over copies of the workload.
+
+    seeds : compare the runs over N copies of their workload, each of which is simulated for every run.
+    shake : the copies have each submission moved at random by up to D, such as 1m.
+    block : the copies are resamples in blocks of D, such as 7d, or of users or sessions.
+    workers : number of processes (default one per core; 0: this process).
+    """
+
+    seeds: int | None = None
+    shake: Annotated[str | None, flag("D")] = None
+    block: Annotated[str | None, flag("D")] = None
+    workers: int | None = None
+
+
+class PlotFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``plot``.
+
+    kind : kind of figure; `list` prints all kinds.
+    runs : run directory, or NAME=DIR to name the run.
+    output : write to a .png, .svg or .pdf file (default: KIND.png).
+    dpi : dots per inch of a PNG (default 144).
+    dark : draw light lines on a dark background.
+    grey : draw in shades of grey; lines differ by dashes.
+    """
+
+    kind: Annotated[str, flag("KIND", positional=True)]
+    runs: Annotated[tuple[str, ...], flag("DIR", positional=True, nargs="*")] = ()
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    dpi: Annotated[int, flag("N", type=int)] = 144
+    dark: bool = False
+    grey: bool = False
+
+
+class WidthFlags(Flags, frozen=True, kw_only=True):
+    """The width of a figure.
+
+    paper : the size for one or two columns of a paper (3.5 or 7.16 in).
+    width : the size for a column of this width, such as 8.5cm or 246pt.
+    """
+
+    paper: Literal["single", "double"] | None = None
+    width: Annotated[str | None, flag("W")] = None
+
+
+class ViewFlags(Flags, frozen=True, kw_only=True):
+    """The part of a Gantt chart.
+
+    start : begin T after the first submission, such as 2d, or at a date.
+    end : end T after the first submission, or at a date.
+    nodes : show these ranks (0-15) or hosts (n[0-15]).
+    user : show this user's jobs (may be repeated).
+    queue : show the jobs of this queue (may be repeated).
+    colour : colour jobs by this (default: job, or the use of nodes if jobs are too many).
+    names : write the id of each job where there is room.
+    waits : draw a thin bar from submission to start of each job.
+    """
+
+    start: Annotated[str | None, flag("T")] = field(name="from", default=None)
+    end: Annotated[str | None, flag("T")] = field(name="until", default=None)
+    nodes: Annotated[str | None, flag("NODES")] = None
+    user: Annotated[tuple[str, ...] | None, flag("NAME")] = None
+    queue: Annotated[tuple[str, ...] | None, flag("NAME")] = None
+    colour: Annotated[str | None, choice(*COLOURS)] = None
+    names: bool | None = None
+    waits: bool = False
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `report` and `plot`."""
     report = subparsers.add_parser(
@@ -50,138 +153,19 @@ def register(subparsers: Subparsers) -> None:
         "Runs of the same workload are also compared job by job with the first of them.",
         epilog="Exit status: 0 done, 1 the audit found faults or is not complete, 2 the input is wrong.",
     )
-    report.add_argument("runs", nargs="+", metavar="DIR", help="run directory, or NAME=DIR to name the run")
-    report.add_argument("-o", "--output", metavar="FILE", help="write to FILE; its ending selects the format")
-    report.add_argument("--format", choices=FORMATS, help="text (default), json, html, csv or markdown")
-    report.add_argument(
-        "--warm-up",
-        metavar="D",
-        default="0",
-        help="ignore jobs submitted in the first D, such as 3d, or before a date; mser and welch find the "
-        "time by the rule MSER-5 or Welch's on the waits",
-    )
-    report.add_argument(
-        "--drain", metavar="D", default="0", help="ignore jobs submitted in the last D, or after a date"
-    )
-    report.add_argument(
-        "--by",
-        choices=BY,
-        help="print a table of groups of jobs, of single jobs (`--by job --format csv` has all columns), or "
-        "of the use of the machine by property, place or node",
-    )
-    report.add_argument(
-        "--recorded",
-        metavar="KEY",
-        nargs="?",
-        const="",
-        help="print the waits that the log recorded beside those of the run, for all jobs (default) or by "
-        "queue, user, account, size, runtime, hour (of the week), day, week or month",
-    )
-    for kind in ("section", "metric"):
-        report.add_argument(
-            f"--{kind}",
-            metavar="NAME",
-            action="append",
-            default=[],
-            help=f"add a {kind} of an installed package, NAME:KEY=VALUE,… with options; may be repeated",
-        )
-    report.add_argument(
-        "--promises",
-        action="store_true",
-        help="print promised beside real starts, of policies with reservations: how many promises were kept, "
-        "by how much the others were broken, and whose",
-    )
-    _add_seeds(report.add_argument_group("chance"))
-    report.add_argument(
-        "--audit",
-        action="store_true",
-        help="audit each run instead: check its files against their digests and, if its inputs are still "
-        "there, every job and allocation against the inputs",
-    )
+    add_flags(report, ReportFlags)
+    add_flags(report.add_argument_group("chance"), SeedFlags)
     report.set_defaults(run=run_report)
-    _register_plot(subparsers)
-
-
-def _add_seeds(chance: argparse._ArgumentGroup) -> None:
-    chance.add_argument(
-        "--seeds",
-        metavar="N",
-        type=whole,
-        help="compare the runs over N copies of their workload, each of which is simulated for every run",
-    )
-    chance.add_argument(
-        "--shake", metavar="D", help="the copies have each submission moved at random by up to D, such as 1m"
-    )
-    chance.add_argument(
-        "--block",
-        metavar="D",
-        help="the copies are resamples in blocks of D, such as 7d, or of users or sessions",
-    )
-    chance.add_argument(
-        "--workers",
-        metavar="N",
-        type=whole,
-        help="number of processes (default one per core; 0: this process)",
-    )
-
-
-def _register_plot(subparsers: Subparsers) -> None:
     plot = subparsers.add_parser(
         "plot",
         help="draw a figure of a run",
         description="Draw one kind of figure of a run, or of several runs if the kind compares runs.",
     )
-    plot.add_argument("kind", metavar="KIND", help="kind of figure; `list` prints all kinds")
-    plot.add_argument("runs", nargs="*", metavar="DIR", help="run directory, or NAME=DIR to name the run")
-    plot.add_argument(
-        "-o", "--output", metavar="FILE", help="write to a .png, .svg or .pdf file (default: KIND.png)"
-    )
-    plot.add_argument(
-        "--dpi", metavar="N", type=int, default=144, help="dots per inch of a PNG (default 144)"
-    )
-    plot.add_argument("--dark", action="store_true", help="draw light lines on a dark background")
+    add_flags(plot, PlotFlags)
     width = plot.add_mutually_exclusive_group()
-    width.add_argument(
-        "--paper",
-        choices=("single", "double"),
-        help="the size for one or two columns of a paper (3.5 or 7.16 in)",
-    )
-    width.add_argument(
-        "--width", metavar="W", help="the size for a column of this width, such as 8.5cm or 246pt"
-    )
-    plot.add_argument("--grey", action="store_true", help="draw in shades of grey; lines differ by dashes")
-    _add_view(plot.add_argument_group("part of a Gantt chart"))
+    add_flags(width, WidthFlags)
+    add_flags(plot.add_argument_group("part of a Gantt chart"), ViewFlags)
     plot.set_defaults(run=run_plot)
-
-
-def _add_view(part: argparse._ArgumentGroup) -> None:
-    part.add_argument(
-        "--from",
-        dest="start",
-        metavar="T",
-        help="begin T after the first submission, such as 2d, or at a date",
-    )
-    part.add_argument(
-        "--until", dest="end", metavar="T", help="end T after the first submission, or at a date"
-    )
-    part.add_argument("--nodes", metavar="NODES", help="show these ranks (0-15) or hosts (n[0-15])")
-    part.add_argument(
-        "--user", action="append", metavar="NAME", help="show this user's jobs (may be repeated)"
-    )
-    part.add_argument(
-        "--queue", action="append", metavar="NAME", help="show the jobs of this queue (may be repeated)"
-    )
-    part.add_argument(
-        "--colour",
-        choices=COLOURS,
-        help="colour jobs by this (default: job, or the use of nodes if jobs are too many)",
-    )
-    part.add_argument(
-        "--names", action="store_true", default=None, help="write the id of each job where there is room"
-    )
-    part.add_argument(
-        "--waits", action="store_true", help="draw a thin bar from submission to start of each job"
-    )
 
 
 def run_report(args: argparse.Namespace) -> int:

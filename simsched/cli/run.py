@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched import _version
 from simsched.bundled import resolve
@@ -14,6 +14,7 @@ from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
 from simsched.cli.support.messages import note
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:
@@ -37,6 +38,44 @@ LONG = 20_000
 """Jobs from which on a run is told that its kernel is not compiled."""
 
 
+class RunFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``run``.
+
+    cluster : a cluster file, or a bundled name.
+    workload : a workload file, or a bundled name.
+    output : run directory to write (default: named after CLUSTER, WORKLOAD and the queue policy).
+    again : repeat the run of this directory, with its inputs and options, into DIR (default RUN-again).
+    audit : check the run with the independent auditor.
+    no_allocations : do not write allocations, which is faster.
+    eventlog : write the events of every job (RFC 18, 21).
+    quiet : print no progress, no summary and no notes on the inputs.
+    """
+
+    cluster: Annotated[str | None, flag("CLUSTER", positional=True, nargs="?")] = None
+    workload: Annotated[str | None, flag("WORKLOAD", positional=True, nargs="?")] = None
+    output: Annotated[str | None, flag("DIR", "-o")] = None
+    again: Annotated[str | None, flag("RUN")] = None
+    audit: bool = False
+    no_allocations: bool = False
+    eventlog: bool = False
+    quiet: bool = False
+
+
+class RunTimes(Flags, frozen=True, kw_only=True):
+    """Times of ``run``.
+
+    until : end the run at this time and report its state.
+    from_ : simulate all jobs, but measure only those submitted from this time on.
+    checkpoint_at : write the state at the start of this instant, and continue; may be repeated.
+    resume : continue from a checkpoint of a run of the same cluster, workload and rules.
+    """
+
+    until: Annotated[str | None, flag("T")] = None
+    from_: Annotated[str | None, flag("T")] = field(name="from", default=None)
+    checkpoint_at: Annotated[tuple[Any, ...], flag(("T", "FILE"), nargs=2, action="append")] = ()
+    resume: Annotated[str | None, flag("FILE")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `run`."""
     run = subparsers.add_parser(
@@ -49,60 +88,14 @@ def register(subparsers: Subparsers) -> None:
         "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (the results so far are then "
         "in DIR.partial).",
     )
-    run.add_argument("cluster", metavar="CLUSTER", nargs="?", help="a cluster file, or a bundled name")
-    run.add_argument("workload", metavar="WORKLOAD", nargs="?", help="a workload file, or a bundled name")
+    add_flags(run, RunFlags)
     add_site(run)
-    run.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        help="run directory to write (default: named after CLUSTER, WORKLOAD and the queue policy)",
-    )
-    run.add_argument(
-        "--again",
-        metavar="RUN",
-        help="repeat the run of this directory, with its inputs and options, into DIR (default RUN-again)",
-    )
     add_rules(run)
     add_reading(run)
-    run.add_argument("--audit", action="store_true", help="check the run with the independent auditor")
-    run.add_argument(
-        "--no-allocations", action="store_true", help="do not write allocations, which is faster"
-    )
-    run.add_argument("--eventlog", action="store_true", help="write the events of every job (RFC 18, 21)")
-    run.add_argument(
-        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
-    )
-    _add_times(run)
+    times = "T is in seconds, a duration such as 3d on the clock of the workload, or a date such as "
+    times += "2024-03-01T08:00 in its time zone"
+    add_flags(run.add_argument_group("times", times), RunTimes)
     run.set_defaults(run=run_run)
-
-
-def _add_times(run: argparse.ArgumentParser) -> None:
-    times = run.add_argument_group(
-        "times",
-        "T is in seconds, a duration such as 3d on the clock of the workload, or a date such as "
-        "2024-03-01T08:00 in its time zone",
-    )
-    times.add_argument("--until", metavar="T", help="end the run at this time and report its state")
-    times.add_argument(
-        "--from",
-        dest="from_",
-        metavar="T",
-        help="simulate all jobs, but measure only those submitted from this time on",
-    )
-    times.add_argument(
-        "--checkpoint-at",
-        nargs=2,
-        metavar=("T", "FILE"),
-        action="append",
-        default=[],
-        help="write the state at the start of this instant, and continue; may be repeated",
-    )
-    times.add_argument(
-        "--resume",
-        metavar="FILE",
-        help="continue from a checkpoint of a run of the same cluster, workload and rules",
-    )
 
 
 @seldom_collected()  # imports, jobs and tables stay

@@ -46,11 +46,26 @@ def schema(args: argparse.Namespace) -> int:
 
 def _declared() -> dict[str, dict[str, Any]]:
     """Return name → schema: the whole configuration, and each of its tables."""
-    from simsched.simulation.options.run_config import RunConfig
+    from simsched.declare.table import is_declared
+    from simsched.schedule.policies.registry import POLICIES, AnyPolicy
+    from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
 
     config = RunConfig.schema()
-    tables = {key: one for key, one in config["properties"].items() if one.get("type") in ("object", "array")}
+    text = {"type": "string"}  # options may be given as on the command line
+    policies = {
+        name: AnyPolicy.schema()["properties"] | maker.schema()["properties"]
+        for name, maker in POLICIES.items()
+        if is_declared(maker)
+    }
+    config["properties"][POLICY_OPTIONS]["properties"] = {
+        name: {
+            "type": "object",
+            "properties": {key: {"anyOf": [one, text]} for key, one in options.items()},
+        }
+        for name, options in policies.items()
+    }
+    tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {name: {**draft, "title": name, **one} for name, one in {"config": config, **tables}.items()}

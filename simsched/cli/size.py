@@ -6,14 +6,13 @@ The module is named after the first of its two verbs, which share nearly all opt
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched import human
-from simsched.cli.options.declared_flags import add_flags
 from simsched.cli.options.search_options import add_output, add_work, answered, check_output, keywords_of
 from simsched.cli.options.site_options import add_site, noted_use, place_site, require
-from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.declare.flags import Flags, add_flags, flag
 from simsched.study.search_values import SizingRequest
 
 if TYPE_CHECKING:
@@ -32,6 +31,46 @@ for some jobs only: 'p95_wait[queue == debug]<=10m', 'max_wait[user == alice]<=1
 """
 
 
+class SizeFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``size``.
+
+    grow : vary this number: nodes (default), the nodes of a group (a property, the common part of names,
+        a hostlist), gpus or cores per node, or a value of a recipe (groups[0].count).
+    min : smallest size to try (default 1).
+    max : largest size to try (default 16 times today's).
+    """
+
+    grow: Annotated[str, flag("WHAT")] = "nodes"
+    min: int | None = None
+    max: int | None = None
+
+
+class LoadFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``headroom``.
+
+    step : precision, as a multiple of the load (default 0.01).
+    min : lowest load to try (default 0.1).
+    max : highest load to try (default 10).
+    """
+
+    step: float | None = None
+    min: float | None = None
+    max: float | None = None
+
+
+class SearchInputs(Flags, frozen=True, kw_only=True):
+    """Inputs of both.
+
+    cluster : a cluster file, or a bundled name.
+    workload : a workload file, the file of a mix, or a bundled name.
+    target : target to meet; may be repeated.
+    """
+
+    cluster: Annotated[str | None, flag("CLUSTER", positional=True, nargs="?")] = None
+    workload: Annotated[str | None, flag("WORKLOAD", positional=True, nargs="?")] = None
+    target: Annotated[tuple[str, ...], flag("T")]
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `size` and `headroom`."""
     import argparse
@@ -44,15 +83,7 @@ def register(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(size)
-    size.add_argument(
-        "--grow",
-        metavar="WHAT",
-        default="nodes",
-        help="vary this number: nodes (default), the nodes of a group (a property, the common part of names, "
-        "a hostlist), gpus or cores per node, or a value of a recipe (groups[0].count)",
-    )
-    size.add_argument("--min", metavar="N", type=whole, help="smallest size to try (default 1)")
-    size.add_argument("--max", metavar="N", type=whole, help="largest size to try (default 16 times today's)")
+    add_flags(size, SizeFlags)
     _add_rest(size)
     size.set_defaults(run=run_size)
 
@@ -65,27 +96,14 @@ def register(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_inputs(headroom)
-    headroom.add_argument(
-        "--step", metavar="F", type=float, help="precision, as a multiple of the load (default 0.01)"
-    )
-    headroom.add_argument("--min", metavar="F", type=float, help="lowest load to try (default 0.1)")
-    headroom.add_argument("--max", metavar="F", type=float, help="highest load to try (default 10)")
+    add_flags(headroom, LoadFlags)
     _add_rest(headroom)
     headroom.set_defaults(run=run_headroom)
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("cluster", metavar="CLUSTER", nargs="?", help="a cluster file, or a bundled name")
-    parser.add_argument(
-        "workload",
-        metavar="WORKLOAD",
-        nargs="?",
-        help="a workload file, the file of a mix, or a bundled name",
-    )
+    add_flags(parser, SearchInputs)
     add_site(parser)
-    parser.add_argument(
-        "--target", metavar="T", action="append", required=True, help="target to meet; may be repeated"
-    )
     add_flags(parser, SizingRequest, "by", "load")
 
 

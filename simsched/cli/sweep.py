@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.cli.options.declared_flags import add_flags, flags_given
-from simsched.cli.options.workloads import whole
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
+from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:
@@ -28,6 +27,27 @@ EXIT_FAILED = 1
 MAX_ROWS = 60
 
 
+class SweepFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``sweep``.
+
+    study : study file.
+    output : directory to write (default: the name of the study).
+    dry_run : print the runs and about how long they take.
+    resume : continue the study in DIR.
+    retries : further attempts of a run whose worker dies (default 2).
+    no_report : do not write report.html.
+    quiet : print no progress, no summary and no notes on the inputs.
+    """
+
+    study: Annotated[str, flag("STUDY.yaml", positional=True)]
+    output: Annotated[str | None, flag("DIR", "-o")] = None
+    dry_run: bool = False
+    resume: bool = False
+    retries: int = 2
+    no_report: bool = False
+    quiet: bool = False
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `sweep`."""
     sweep = subparsers.add_parser(
@@ -38,25 +58,9 @@ def register(subparsers: Subparsers) -> None:
         epilog="Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is "
         "wrong, 130 interrupted (--resume continues).",
     )
-    sweep.add_argument("study", metavar="STUDY.yaml", help="study file")
-    sweep.add_argument(
-        "-o", "--output", metavar="DIR", help="directory to write (default: the name of the study)"
-    )
-    sweep.add_argument("--dry-run", action="store_true", help="print the runs and about how long they take")
-    sweep.add_argument("--resume", action="store_true", help="continue the study in DIR")
+    add_flags(sweep, SweepFlags)
     add_flags(sweep, WorkerPlaces, "workers")
     add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
-    sweep.add_argument(
-        "--retries",
-        type=whole,
-        default=2,
-        metavar="N",
-        help="further attempts of a run whose worker dies (default 2)",
-    )
-    sweep.add_argument("--no-report", action="store_true", help="do not write report.html")
-    sweep.add_argument(
-        "--quiet", action="store_true", help="print no progress, no summary and no notes on the inputs"
-    )
     sweep.set_defaults(run=run_sweep)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import text_of
 from simsched.cli.support.output import print_lines, write
+from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -20,6 +22,25 @@ REQUEST_KINDS = ("jobspec", "v1", "shape", "constraint")
 OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
 
 
+class ValidateFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``validate``.
+
+    files : file to check, or - for standard input.
+    kind : kind of the files (default auto: detect it).
+    format : text (default) or json.
+    lenient : treat a task without a slot, or with an unknown one, as a warning.
+    quiet : print only faults.
+    cluster : resolve host patterns of Job Objects on this cluster.
+    """
+
+    files: Annotated[tuple[str, ...], flag("FILE", positional=True, nargs="*")] = ()
+    kind: Annotated[str, choice(*REQUEST_KINDS, *OTHER_KINDS, "auto")] = field(name="as", default="auto")
+    format: Literal["text", "json"] = "text"
+    lenient: bool = False
+    quiet: Annotated[bool, flag("", "-q")] = False
+    cluster: Annotated[str | None, flag("CLUSTER")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the parser of the verb."""
     parser = subparsers.add_parser(
@@ -28,34 +49,12 @@ def register(subparsers: Subparsers) -> None:
         description="Print every fault of files with file, line, column and JSON path.",
         epilog="Exit status: 0 no fault, 2 some faults.",
     )
-    parser.add_argument("files", nargs="*", metavar="FILE", help="file to check, or - for standard input")
-    kinds = (*REQUEST_KINDS, *OTHER_KINDS, "auto")
-    parser.add_argument(
-        "--as", dest="kind", choices=kinds, default="auto", help="kind of the files (default auto: detect it)"
-    )
-    parser.add_argument(
-        "--print-schema", choices=("v1", "rfc14"), help="print the JSON Schema of jobspecs and exit"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument(
-        "--lenient",
-        action="store_true",
-        help="treat a task without a slot, or with an unknown one, as a warning",
-    )
-    parser.add_argument("--quiet", "-q", action="store_true", help="print only faults")
-    parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="resolve host patterns of Job Objects on this cluster"
-    )
+    add_flags(parser, ValidateFlags)
     parser.set_defaults(run=validate)
 
 
 def validate(args: argparse.Namespace) -> int:
     """Print every fault of every file; return 0 if no file has a fault, else 2."""
-    if args.print_schema:
-        from simsched.formats.text.schemas import schema_text
-
-        write(schema_text(args.print_schema), "json")
-        return 0
     if not args.files:
         raise ConfigError(
             "there is no file to check", where="validate", expected="FILE…, or - for standard input"

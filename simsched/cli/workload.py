@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
+from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
 from simsched.cli.workload_logs import register_fit, register_flurries
+from simsched.declare.flags import Flags, add_flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -16,6 +17,90 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
+
+
+class LublinFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``workload make lublin``.
+
+    machine : processors of the largest job.
+    jobs : number of jobs.
+    span : time in which jobs are submitted, such as 30d.
+    load : offered load, such as 0.8.
+    capacity : processors of the machine (default: --machine).
+    type : typeless (default), batch, interactive or both.
+    run_time_factor : multiply run times by F.
+    estimates : add limits by Tsafrir's model, up to this time.
+    users : number of users (default: no names).
+    map : shape of a job's request (default slot={procs}/core).
+    seed : seed of every random choice (default 0).
+    """
+
+    machine: Annotated[int, flag("P", type=int)]
+    jobs: Annotated[int | None, flag("N", type=int)] = None
+    span: Annotated[str | None, flag("D")] = None
+    load: float | None = None
+    capacity: Annotated[int | None, flag("P", type=int)] = None
+    type: Annotated[str, flag("T")] = "typeless"
+    run_time_factor: Annotated[float, flag("F")] = 1.0
+    estimates: Annotated[str | None, flag("D")] = None
+    users: Annotated[int, flag("N", type=int)] = 0
+    map: Annotated[str | None, flag("TEMPLATE")] = None
+    seed: int = 0
+
+
+class InputFlags(Flags, frozen=True, kw_only=True):
+    """The workload of an action.
+
+    workload : a workload file, - for standard input, or a bundled name.
+    cluster : resolve host patterns of SSS Job Objects on this cluster.
+    seed : seed of every random choice (default 0).
+    """
+
+    workload: Annotated[Any, flag("WORKLOAD", positional=True)]
+    cluster: Annotated[str | None, flag("CLUSTER")] = None
+    seed: int = 0
+
+
+class MixFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``workload make mix``.
+
+    spec : file with gap, jobs or span, and parts (see docs/workloads.md).
+    seed : seed of every random choice (default 0).
+    """
+
+    spec: Annotated[str, flag("MIX.yaml", positional=True)]
+    seed: int = 0
+
+
+class InputsFlags(InputFlags, frozen=True, kw_only=True):
+    """The workloads of an action."""
+
+    workload: Annotated[Any, flag("WORKLOAD", positional=True, nargs="+")]
+
+
+class SummaryFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``workload show``.
+
+    capacity : processors of the machine, from which the load is computed.
+    format : text (default) or json.
+    plot : also draw the summary into a .png, .svg or .pdf file.
+    """
+
+    capacity: Annotated[int | None, flag("P", type=int)] = None
+    format: Literal["text", "json"] = "text"
+    plot: Annotated[str | None, flag("FILE")] = None
+
+
+class JobsFileFlags(Flags, frozen=True, kw_only=True):
+    """The file of a workload.
+
+    output : write to FILE (default: standard output).
+    to : swf, jobs, jsonl, batsim (version 5), batsim4, sacct, flux-fiction or sss (default: by the ending of
+        FILE).
+    """
+
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    to: Annotated[str | None, flag("FORMAT")] = None
 
 
 def register(subparsers: Subparsers) -> None:
@@ -88,12 +173,9 @@ def _register_show(actions: Subparsers) -> None:
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_input(parser)
-    parser.add_argument(
-        "--capacity", type=int, metavar="P", help="processors of the machine, from which the load is computed"
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument("--plot", metavar="FILE", help="also draw the summary into a .png, .svg or .pdf file")
+    add_flags(parser, InputFlags)
+    add_reading(parser)
+    add_flags(parser, SummaryFlags)
     parser.set_defaults(run=show)
 
 
@@ -106,8 +188,9 @@ def _register_convert(actions: Subparsers) -> None:
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    _add_input(parser, several=True)
-    _add_output(parser)
+    add_flags(parser, InputsFlags)
+    add_reading(parser)
+    add_flags(parser, JobsFileFlags)
     parser.set_defaults(run=convert)
 
 
@@ -129,72 +212,16 @@ def _register_make(actions: Subparsers) -> None:
     mix = models.add_parser(
         "mix", help="make the jobs of a mix of templates, or of the model of a log (YAML)"
     )
-    mix.add_argument(
-        "spec", metavar="MIX.yaml", help="file with gap, jobs or span, and parts (see docs/workloads.md)"
-    )
-    _add_seed(mix)
-    _add_output(mix)
+    add_flags(mix, MixFlags)
+    add_flags(mix, JobsFileFlags)
     mix.set_defaults(run=make_mix)
 
 
 def _register_lublin(models: Subparsers) -> None:
     parser = models.add_parser("lublin", help="make jobs by the Lublin-Feitelson model of rigid jobs")
-    parser.add_argument(
-        "--machine", type=int, required=True, metavar="P", help="processors of the largest job"
-    )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of jobs")
-    parser.add_argument("--span", metavar="D", help="time in which jobs are submitted, such as 30d")
-    parser.add_argument("--load", type=float, metavar="L", help="offered load, such as 0.8")
-    parser.add_argument(
-        "--capacity", type=int, metavar="P", help="processors of the machine (default: --machine)"
-    )
-    parser.add_argument(
-        "--type", default="typeless", metavar="T", help="typeless (default), batch, interactive or both"
-    )
-    parser.add_argument(
-        "--run-time-factor", type=float, default=1.0, metavar="F", help="multiply run times by F"
-    )
-    parser.add_argument("--estimates", metavar="D", help="add limits by Tsafrir's model, up to this time")
-    parser.add_argument(
-        "--users", type=int, default=0, metavar="N", help="number of users (default: no names)"
-    )
-    parser.add_argument(
-        "--map", metavar="TEMPLATE", help="shape of a job's request (default slot={procs}/core)"
-    )
-    _add_seed(parser)
-    _add_output(parser)
+    add_flags(parser, LublinFlags)
+    add_flags(parser, JobsFileFlags)
     parser.set_defaults(run=make_lublin)
-
-
-def _add_input(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    many = "+" if several else None
-    parser.add_argument(
-        "workload",
-        metavar="WORKLOAD",
-        nargs=many,
-        help="a workload file, - for standard input, or a bundled name",
-    )
-    parser.add_argument(
-        "--cluster", metavar="CLUSTER", help="resolve host patterns of SSS Job Objects on this cluster"
-    )
-    add_reading(parser)
-    _add_seed(parser)
-
-
-def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="seed of every random choice (default 0)"
-    )
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
-    parser.add_argument(
-        "--to",
-        metavar="FORMAT",
-        help="swf, jobs, jsonl, batsim (version 5), batsim4, sacct, flux-fiction or sss (default: by the "
-        "ending of FILE)",
-    )
 
 
 def show(args: argparse.Namespace) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads, whole
+from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import put, terminal_width
+from simsched.declare.flags import Flags, add_flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +21,40 @@ if TYPE_CHECKING:
     from simsched.workload.transforms.flurries import Flurry
 
 MAX_CLASSES = 64
+
+
+class FitFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``workload fit``.
+
+    workload : a log, - for standard input, or a bundled name.
+    output : write the model (YAML) to FILE.
+    classes : number of classes of jobs, about (default 8).
+    from_end : let the model begin where the log ends, with the growth until then.
+    format : text (default) or json.
+    seed : seed of every random choice (default 0).
+    """
+
+    workload: Annotated[str, flag("LOG", positional=True)]
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    classes: int = 8
+    from_end: bool = False
+    format: Literal["text", "json"] = "text"
+    seed: int = 0
+
+
+class FlurryFlags(Flags, frozen=True, kw_only=True):
+    """Flags of ``workload flurries``.
+
+    workload : a log, - for standard input, or a bundled name.
+    least : jobs of a flurry, in times the median number of jobs of a day, at least (default 7).
+    format : text (default) or json.
+    seed : seed of every random choice (default 0).
+    """
+
+    workload: Annotated[str, flag("LOG", positional=True)]
+    least: float = 7.0
+    format: Literal["text", "json"] = "text"
+    seed: int = 0
 
 
 def register_fit(actions: Subparsers) -> None:
@@ -35,26 +70,9 @@ def register_fit(actions: Subparsers) -> None:
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("workload", metavar="LOG", help="a log, - for standard input, or a bundled name")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the model (YAML) to FILE")
-    parser.add_argument(
-        "--classes", type=whole, metavar="N", default=8, help="number of classes of jobs, about (default 8)"
-    )
-    parser.add_argument(
-        "--from-end",
-        action="store_true",
-        help="let the model begin where the log ends, with the growth until then",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    _add_rest(parser)
-    parser.set_defaults(run=fit)
-
-
-def _add_rest(parser: argparse.ArgumentParser) -> None:
+    add_flags(parser, FitFlags)
     add_reading(parser)
-    parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="seed of every random choice (default 0)"
-    )
+    parser.set_defaults(run=fit)
 
 
 def fit(args: argparse.Namespace) -> int:
@@ -149,16 +167,8 @@ def register_flurries(actions: Subparsers) -> None:
         epilog=TRANSFORMS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("workload", metavar="LOG", help="a log, - for standard input, or a bundled name")
-    parser.add_argument(
-        "--least",
-        type=float,
-        metavar="F",
-        default=7.0,
-        help="jobs of a flurry, in times the median number of jobs of a day, at least (default 7)",
-    )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    _add_rest(parser)
+    add_flags(parser, FlurryFlags)
+    add_reading(parser)
     parser.set_defaults(run=list_flurries)
 
 

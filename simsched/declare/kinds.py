@@ -7,7 +7,7 @@ one that ``Annotated[type, kind]`` names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from numbers import Integral, Real
@@ -20,7 +20,7 @@ MOST = 2**53
 """Numbers of a document are less than this, unless their kind states another bound."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ValueKind:
     """The values that a field accepts.
 
@@ -28,12 +28,14 @@ class ValueKind:
     schema : the JSON Schema of the values of a document.
     write : value → value of a document.
     optional : whether null in a table means that the key is not given.
+    flag : how the value is given on the command line: its ``metavar``, short names, keywords of argparse.
     """
 
     read: Callable[[Any, str], Any]
     schema: Mapping[str, Any] = field(default_factory=dict)
     write: Callable[[Any], Any] = lambda value: value
     optional: bool = False
+    flag: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -184,6 +186,16 @@ def by_name(item: ValueKind, expected: str = "a table of names") -> ValueKind:
         return {name: item.write(one) for name, one in values.items()}
 
     return ValueKind(read, {"type": "object", "additionalProperties": item.schema}, write)
+
+
+def or_null(kind: ValueKind) -> ValueKind:
+    """Return the kind of the same values or null."""
+    return replace(
+        kind,
+        read=lambda value, where: None if value is None else kind.read(value, where),
+        write=lambda value: None if value is None else kind.write(value),
+        schema={"anyOf": [kind.schema, {"type": "null"}]} if kind.schema else {},
+    )
 
 
 _PLAIN = {bool: SWITCH, int: whole(), float: number(), str: text()}

@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from types import NoneType
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeGuard, get_args, get_origin
 
 import msgspec
+from msgspec import field as field  # noqa: PLC0414 (for those that declare)
 
-from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of, quoted
+from simsched.declare.kinds import HIDDEN, ValueKind, in_turn, kind_of, or_null, quoted
 from simsched.errors import ConfigError, did_you_mean
 
 
@@ -89,6 +91,10 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         """Return the value with other values of some fields."""
         return msgspec.structs.replace(self, **changes)
 
+    def asdict(self) -> dict[str, Any]:
+        """Return name → value of all fields, also of hidden ones."""
+        return msgspec.structs.asdict(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the table as a document has it, without the keys that have their defaults."""
         values = [(one, getattr(self, one.name)) for one in fields_of(type(self)).values()]
@@ -119,9 +125,9 @@ def inherited(value: Mapping[str, Any], common: type[Declared], *tables: str) ->
 
 def schema_of(keys: Mapping[str, tuple[ValueKind, str]]) -> dict[str, Any]:
     """Return the JSON Schema of a table of keys with their kinds and meanings."""
-    found = {
-        key: {**kind.schema, **({"description": text} if text else {})} for key, (kind, text) in keys.items()
-    }
+    kinds = {key: or_null(kind) if kind.optional else kind for key, (kind, _) in keys.items()}
+    texts = {key: {"description": text} if text else {} for key, (_, text) in keys.items()}
+    found = {key: {**kind.schema, **texts[key]} for key, kind in kinds.items()}
     return {"type": "object", "properties": found, "additionalProperties": False}
 
 
@@ -168,6 +174,11 @@ def _key(key: object, kinds: Iterable[str]) -> str:
     return name if name in kinds else str(key)
 
 
+def is_declared(maker: object) -> TypeGuard[type[Declared]]:
+    """Whether something is a class of declared tables."""
+    return isinstance(maker, type) and issubclass(maker, Declared)
+
+
 @cache
 def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
     """Return key → field of a declared struct, without the hidden fields."""
@@ -180,10 +191,20 @@ def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
             if one.default_factory is not msgspec.NODEFAULT:
                 default = one.default_factory()
             kind = replace(kind, optional=default is None)
+            if default is not None and NoneType in get_args(types_of(cls)[one.name]):
+                kind = or_null(kind)
             found[one.encode_name] = DeclaredField(
                 one.name, one.encode_name, kind, default, texts.get(one.name, "")
             )
     return found
+
+
+def types_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return name → type of the fields of a struct, without their kinds."""
+    hints = {one.name: one.type for one in msgspec.structs.fields(cls)}
+    return {
+        name: get_args(hint)[0] if get_origin(hint) is Annotated else hint for name, hint in hints.items()
+    }
 
 
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
@@ -193,7 +214,7 @@ def texts_of(cls: type) -> dict[str, str]:
     """Return name → meaning of the entries ``name, name : meaning`` of the docstrings of a class."""
     docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
     return {
-        name: " ".join(text.replace("`", "").split()).removesuffix(".")
+        name: " ".join(text.replace("``", "").split()).removesuffix(".")
         for names, text in _ENTRY.findall(docs)
         for name in names.split(", ")
     }

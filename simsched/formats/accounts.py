@@ -75,6 +75,7 @@ def _name(value: Any, where: str) -> str:
 
 
 NAME = ValueKind(_name, {"type": ["string", "integer"]})
+FINITE = ValueKind(finite, {"type": ["number", "string"]})
 
 
 class AccountRow(Declared, frozen=True):
@@ -95,9 +96,9 @@ class AccountRow(Declared, frozen=True):
     parent: Annotated[str | None, NAME] = None
     user: Annotated[str | None, NAME] = None
     shares: Annotated[float | str, ValueKind(shares_of, {"type": ["number", "string"]})] = 1.0
-    usage: Annotated[float, ValueKind(amount_of, {"type": "number"})] = 0.0
+    usage: Annotated[float, ValueKind(amount_of, {"type": ["number", "string"]})] = 0.0
     default: bool = False
-    priority: Annotated[float | None, ValueKind(finite, {"type": "number"})] = None
+    priority: Annotated[float | None, FINITE] = None
     where: str = ""
     cluster: Annotated[str, HIDDEN] = ""
     partition: Annotated[str, HIDDEN] = ""

@@ -17,6 +17,7 @@ from functools import cache, partial
 from inspect import Parameter, isroutine, signature
 from typing import TYPE_CHECKING, Any
 
+from simsched.declare.table import fields_of, is_declared
 from simsched.errors import ConfigError, did_you_mean
 from simsched.plugins.plugin_errors import (
     called_with,
@@ -167,8 +168,7 @@ class PluginKind:
         value = not isinstance(found, type) and self._is_value(found)
         function = value and is_function_protocol(self.protocol)
         options = {} if value and not function else options_of(found, keyword_only=function)
-        shown = [f"{key.replace('_', '-')}={_default(item)}" for key, item in options.items() if key != "**"]
-        return text or "of an installed package", ", ".join(shown)
+        return text or "of an installed package", options_text(options)
 
     def _is_value(self, found: Any) -> bool:
         """Whether what an entry point names is a value itself, not something that makes one."""
@@ -188,6 +188,8 @@ def _makes_values(function: Any) -> bool:
 
 def options_of(maker: Any, *, keyword_only: bool = False) -> dict[str, Any]:
     """Return the options of a maker with their defaults; ``**`` is among them if it takes any."""
+    if is_declared(maker):
+        return {one.name: one.default for one in fields_of(maker).values()}
     try:
         parameters = signature(maker).parameters.values()
     except (TypeError, ValueError):
@@ -201,6 +203,13 @@ def options_of(maker: Any, *, keyword_only: bool = False) -> dict[str, Any]:
         ):
             found[parameter.name] = parameter.default
     return found
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Return options with their defaults as text."""
+    return ", ".join(
+        f"{key.replace('_', '-')}={_default(item)}" for key, item in options.items() if key != "**"
+    )
 
 
 def _default(value: Any) -> str:

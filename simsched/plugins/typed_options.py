@@ -9,6 +9,7 @@ from operator import or_
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
+from simsched.declare.table import is_declared, types_of
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def typed_options(
 
 
 def _annotations(maker: Callable[..., Any]) -> dict[str, Any]:
+    if is_declared(maker):
+        return types_of(maker)
     return {name: _resolved(p.annotation) for name, p in signature(maker).parameters.items()}
 
 

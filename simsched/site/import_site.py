@@ -117,4 +117,4 @@ def _finer(pool: PoolSpec) -> PoolSpec:
         return pool
     finer = "MiB" if "i" in amount.unit or amount.unit == "B" else "MB"
     size = int(convert(amount.size, amount.unit, finer))  # rounded down: no job gets what is not there
-    return replace(pool, amount=Amount(size, finer)) if size else pool
+    return pool.replace(amount=Amount(size, finer)) if size else pool

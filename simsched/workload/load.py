@@ -172,7 +172,7 @@ def load_workload(
         names=names,
         columns=columns,
         delimiter=_text_option("delimiter", delimiter),
-        on_site=SiteReading.from_dict(on_site),
+        on_site=None if on_site is None else SiteReading.read(on_site, "on_site"),
         time_zone=zone,
         seed=seed,
     )

@@ -22,9 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from simsched.arguments import check, check_real, check_whole, texts, wrong
+import msgspec
+
+from simsched.declare.kinds import by_name, listed, number, text, whole
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -362,12 +365,9 @@ def _split_rule(text: str) -> tuple[str, str]:
     return (queue.strip(), template.strip()) if arrow else ("", text.strip())
 
 
-@dataclass(frozen=True, slots=True)
-class SiteReading:
+class SiteReading(Declared, frozen=True, rename=None):
     """How logs are read on their site.
 
-    Attributes
-    ----------
     maps : in place of the default template, where neither the user nor the file gives a map.
     limits : queue → seconds, the limits of jobs for which the log states none.  A log states the limit
         that a job had, defaults included, so the default of its queue is not that of such a job.
@@ -377,39 +377,11 @@ class SiteReading:
         resource that it is (``mig-1g.5gb``).
     """
 
-    maps: tuple[str, ...] = ()
-    limits: Mapping[str, float] = field(default_factory=dict)
+    maps: Annotated[tuple[str, ...], listed(text("a map"), "a list of maps", one_alone=False)] = ()
+    limits: Annotated[Mapping[str, float], by_name(number(0))] = msgspec.field(default_factory=dict)
     default_queue: str | None = None
-    processors_per_core: int = 1
-    gpu_types: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any] | None) -> SiteReading | None:
-        """Return the reading of plain data with these fields as keys; None for None.
-
-        Raises
-        ------
-        ConfigError
-            For another key, or a value of another type.
-        """
-        if document is None:
-            return None
-        expected = "a mapping with maps, limits, default_queue, processors_per_core and gpu_types"
-        check("on_site", document, Mapping, expected)
-        if not document.keys() <= set(cls.__slots__):
-            raise wrong("on_site", dict(document), expected)
-        limits, default = document.get("limits", {}), document.get("default_queue")
-        check("on_site limits", limits, Mapping, "queue → seconds")
-        for name, seconds in limits.items():
-            check_real(f"on_site limits of {name}", seconds, 0)
-        check("on_site default_queue", default, str | None, "the name of a queue")
-        per_core = document.get("processors_per_core", 1)
-        check_whole("on_site processors_per_core", per_core, 1)
-        types = document.get("gpu_types", {})
-        check("on_site gpu_types", types, Mapping, "type → property or type of resource")
-        texts("on_site gpu_types", list(types.values()))
-        maps = texts("on_site maps", document.get("maps", ()))
-        return cls(maps, dict(limits), default, per_core, dict(types))
+    processors_per_core: Annotated[int, whole(1)] = 1
+    gpu_types: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def limit(self, queue: str | None) -> float | None:
         """Return the limit of a job without one in this queue; None if the queue has none."""

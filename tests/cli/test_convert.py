@@ -185,7 +185,7 @@ def test_as_v1_and_as_constraint(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["v1", "rfc14"])
 def test_the_schemas_are_printed(run, name):
-    status, out, _ = run("validate", "--print-schema", name)
+    status, out, _ = run("schema", name)
     assert status == 0
     assert json.loads(out)["$schema"].startswith("https://json-schema.org")
 

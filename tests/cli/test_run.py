@@ -99,7 +99,7 @@ def test_strict_refuses_bad_records(inputs, capsys):
         (("--match-policy", "frist"), "unknown match policy 'frist'"),
         (("--order", "x"), "unknown job order 'x' (expected fifo,"),
         (("--option", "extra"), "'extra' is not an option"),
-        (("--option", "refresh=never"), "unknown value 'never' of refresh"),
+        (("--option", "refresh=never"), "policy-options.refresh: unknown value 'never'"),
         (("--option", "speed=11"), "queue policy 'easy'"),
         (("--option", "pass=often"), "passes: unknown value 'often'"),
         (("--seed", "-1"), "is not a whole number"),

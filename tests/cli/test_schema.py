@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from simsched.cli import main
-from simsched.simulation.options.run_config import KEYS
+from simsched.simulation.options.run_config import KEYS, from_document
 from tests.cli.test_bad_rules import EVERYTHING
 
 
@@ -42,6 +42,22 @@ def test_a_configuration_that_is_read_is_valid(capsys):
 @pytest.mark.parametrize(
     "document",
     [
+        {"priority": None, "failures": None, "queues": None, "passes": None},
+        {"limits": {"submitted-jobs": 3}},
+        {"reservations": {"name": "r", "nodes": 1, "start": 1, "duration": 3}},
+        {"outages": {"outages": [{"ranks": "0", "start": 1, "end": 2}]}},
+        {"policy-options": {"extra": False, "slurm": {"interval": "2m", "max-job-test": None}}},
+        {"priority": {"factors": {"age": 1, "big": {"kind": "size", "weight": 2}}, "accounts": None}},
+    ],
+)
+def test_one_table_and_null_are_valid_where_the_reader_takes_them(capsys, document):
+    from_document(document)
+    jsonschema.validate(document, schema(capsys, "config"))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
         {"ordr": "fifo"},
         {"seed": -1},
         {"overrun": "never"},
@@ -49,6 +65,9 @@ def test_a_configuration_that_is_read_is_valid(capsys):
         {"queues": {"a": {"policy": {"limits": {"size": 3}}}}},
         {"preemption": {"mode": "stop"}},
         {"reservations": [{"name": "r", "times": 0}]},
+        {"reservations": [{"nodes": 1}]},
+        {"policy-options": {"slurm": {"interval": []}}},
+        {"priority": {"factors": {"age": {"max": "1d"}}}},
     ],
 )
 def test_a_configuration_that_is_refused_is_not(capsys, document):

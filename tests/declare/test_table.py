@@ -141,9 +141,7 @@ def test_the_schema_states_types_bounds_words_and_meanings():
     schema = Crate.schema()
     assert schema["required"] == ["label"]
     assert schema["properties"]["most-kg"] == {
-        "type": "number",
-        "minimum": 0,
-        "maximum": 99,
+        "anyOf": [{"type": "number", "minimum": 0, "maximum": 99}, {"type": "null"}],
         "description": "the most that it holds, and how many there are of it (Freight 1999)",
     }
     assert schema["properties"]["colour"] == {"enum": ["red", "green"]}

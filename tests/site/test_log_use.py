@@ -155,11 +155,11 @@ def test_a_machine_that_counts_memory_in_gigabytes_does_not_get_rounded_requests
 @pytest.mark.parametrize(
     ("on_site", "message"),
     [
-        (5, "on_site is 5"),
-        ({"map": []}, "on_site is {'map'"),
-        ({"maps": "slot={procs}/core"}, "on_site maps"),
-        ({"limits": {"batch": "long"}}, "on_site limits of batch is 'long'"),
-        ({"default_queue": 7}, "on_site default_queue is 7"),
+        (5, "on_site: 5 is not a table (expected maps, limits"),
+        ({"map": []}, "on_site: unknown key 'map'; did you mean maps?"),
+        ({"maps": "slot={procs}/core"}, "on_site.maps: 'slot={procs}/core' is not a list of maps"),
+        ({"limits": {"batch": "long"}}, "on_site.limits.batch: 'long' is not a number"),
+        ({"default_queue": 7}, "on_site.default_queue: 7 is not a name"),
         ({"maps": ["slot={proc}/core"]}, "unknown placeholder"),
     ],
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from simsched.cli.options.requests import REFUSALS
+from simsched.declare.flags import Flags, add_flags, flag
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,17 +21,23 @@ if TYPE_CHECKING:
     QueueQuestion: TypeAlias = Callable[[Matcher, bool], Callable[[Jobspec], Outcome]]
 
 
+class QueueFlags(Flags, frozen=True, kw_only=True):
+    """Queues of requests.
+
+    config : check also the queues of this configuration (TOML, YAML, JSON): constraints, limits,
+        defaults.
+    queue : queue of every request, instead of its own or the default.
+    duration : duration of requests that state none, such as 2h.
+    """
+
+    config: Annotated[str | None, flag("FILE")] = None
+    queue: Annotated[str | None, flag("NAME")] = None
+    duration: Annotated[str | None, flag("D")] = None
+
+
 def add_queue_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--config``, ``--queue`` and ``--duration``."""
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="check also the queues of this configuration (TOML, YAML, JSON): constraints, limits, defaults",
-    )
-    parser.add_argument(
-        "--queue", metavar="NAME", help="queue of every request, instead of its own or the default"
-    )
-    parser.add_argument("--duration", metavar="D", help="duration of requests that state none, such as 2h")
+    add_flags(parser, QueueFlags)
 
 
 def queue_question(args: argparse.Namespace, site: Site | None = None) -> QueueQuestion | None:

@@ -55,7 +55,7 @@ def take_command(args: argparse.Namespace, folder: Path, *others: str) -> dict[s
             "the run does not record its command", where=str(folder), expected="a run of `simsched run`"
         )
     args.cluster, args.workload = command.cluster, command.workload
-    for name, value in command.reading.specified().items():
+    for name, value in command.specified().items():
         setattr(args, name, value)
     _refuse_changed_inputs(args, origin, folder)
     return command.rules

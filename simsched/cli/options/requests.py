@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from simsched.cli.options.site_options import add_site, refuse_words
 from simsched.cli.support.messages import note, warn
+from simsched.declare.flags import Flags, add_flags, flag
 from simsched.errors import ConfigError, FormatError, SimschedError
 
 if TYPE_CHECKING:
@@ -34,24 +35,24 @@ class NamedRequest(NamedTuple):
     jobspec: Jobspec
 
 
+class RequestFlags(Flags, frozen=True, kw_only=True):
+    """Requests.
+
+    words : a cluster (a file or a bundled name), then requests: shapes (RFC 46), files of jobspecs or of
+        shapes (one per line), or - for standard input.
+    constraint : RFC 35 constraint that every request has to meet besides its own.
+    lenient : accept, with a warning, jobspecs whose tasks name no slot or an unknown one.
+    """
+
+    words: Annotated[tuple[str, ...], flag("CLUSTER REQUEST", positional=True, nargs="+")]
+    constraint: Annotated[str | None, flag("C")] = None
+    lenient: bool = False
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of both verbs: the cluster, the requests, a constraint."""
     parser.usage = "%(prog)s [-h] [options] CLUSTER REQUEST [REQUEST ...]"
-    parser.add_argument(
-        "words",
-        metavar="CLUSTER REQUEST",
-        nargs="+",
-        help="a cluster (a file or a bundled name), then requests: shapes (RFC 46), files of jobspecs or of "
-        "shapes (one per line), or - for standard input",
-    )
-    parser.add_argument(
-        "--constraint", metavar="C", help="RFC 35 constraint that every request has to meet besides its own"
-    )
-    parser.add_argument(
-        "--lenient",
-        action="store_true",
-        help="accept, with a warning, jobspecs whose tasks name no slot or an unknown one",
-    )
+    add_flags(parser, RequestFlags)
     add_site(parser, runs=False)
 
 

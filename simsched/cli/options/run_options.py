@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.cli.options.declared_flags import add_flags, flags_given
 from simsched.cli.support.messages import note
+from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.simulation.options.plain_options import PlainOptions
 
 if TYPE_CHECKING:
@@ -18,6 +18,19 @@ COMMAND_LINE = "the command line"
 """The place of options in messages."""
 
 
+class ChangeFlags(Flags, frozen=True, kw_only=True):
+    """Changes of a configuration.
+
+    outages : outages: a list of {ranks or hosts, start, end, kind} in JSON or YAML; times are durations
+        or dates.
+    option : variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the
+        simulation (passes=event, candidates=actual); may be repeated.
+    """
+
+    outages: Annotated[str | None, flag("FILE")] = None
+    option: Annotated[tuple[str, ...], flag("KEY=VALUE")] = ()
+
+
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add the options of a simulation."""
     rules = parser.add_argument_group("options of the simulation")
@@ -25,20 +38,7 @@ def add_rules(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
     )
     add_flags(rules, PlainOptions)
-    rules.add_argument(
-        "--outages",
-        metavar="FILE",
-        help="outages: a list of {ranks or hosts, start, end, kind} in JSON or YAML; times are durations or "
-        "dates",
-    )
-    rules.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="variation of the queue policy (backfill-order=sjf, extra=no, reservation=none …) or of the "
-        "simulation (passes=event, candidates=actual); may be repeated",
-    )
+    add_flags(rules, ChangeFlags)
 
 
 def checked_rules(args: argparse.Namespace, site: Site | None = None) -> dict[str, Any]:

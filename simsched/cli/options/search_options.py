@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simsched.cli.options.declared_flags import add_flags, flags_given
 from simsched.cli.options.run_options import add_rules, rules_document
 from simsched.cli.options.workloads import READING, add_reading
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
+from simsched.declare.flags import add_flags, flags_given
 from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import note, warn
+from simsched.declare.flags import add_flags
+from simsched.workload.reading_options import ReadingOptions
 from simsched.workload.transforms.transform_forms import FORMS
 
 if TYPE_CHECKING:
@@ -27,64 +29,14 @@ TRANSFORMS = (
 )  # fmt: skip
 """The end of the help of verbs that only transform."""
 
-READING = (
-    "as_", "map", "procs_per_node", "constrain", "columns", "delimiter", "limit", "strict", "transform",
-    "on_site", "time_zone", "start_date",
-)  # fmt: skip
+READING = ReadingOptions.__struct_fields__
 """The arguments of `add_reading`; `on_site` has no option, a site sets it."""
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add the options of reading and transforming a workload, except ``--seed``."""
     group = parser.add_argument_group("reading the workload")
-    group.add_argument("--as", dest="as_", metavar="FORMAT", help="read this format instead of detecting it")
-    group.add_argument(
-        "--map",
-        action="append",
-        metavar="TEMPLATE",
-        help="shape of a record's request: 'slot={procs}/core', 'node={nodes}/slot={ppn}/core', or "
-        "'QUEUE -> TEMPLATE' for one queue or partition; may be repeated",
-    )
-    group.add_argument("--procs-per-node", type=whole, metavar="N", help="processors per node, for {nodes}")
-    group.add_argument(
-        "--constrain",
-        action="append",
-        default=[],
-        metavar="FIELD",
-        help="turn the 'features' or the 'partition' of a record into a constraint; may be repeated",
-    )
-    group.add_argument(
-        "--columns",
-        metavar="MAP|PRESET|NAMES",
-        help="column map of a table (CSV, Parquet, JSON): a YAML file, or a preset ('simsched workload "
-        "presets'); or the columns of a Slurm dump without a header, as in sacct -o",
-    )
-    group.add_argument(
-        "--delimiter", metavar="TEXT", help="separator of the columns (default that of the header)"
-    )
-    group.add_argument(
-        "--time-zone",
-        metavar="ZONE",
-        help="time zone of the log's dates, such as Europe/Rome or +01:00 (default that of the log, or UTC)",
-    )
-    group.add_argument(
-        "--start-date", metavar="DATE", help="date of second 0, for a log without dates: 2024-03-01T08:00"
-    )
-    group.add_argument("--limit", type=whole, metavar="N", help="read at most N records")
-    group.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse bad records; `run` also fails if a job can never run",
-    )
-    group.add_argument(
-        "-t",
-        "--transform",
-        action="append",
-        default=[],
-        metavar="STEP",
-        help="apply a transform, such as 'load(1.2)' or 'slice(1d, 8d)'; may be repeated (`simsched policies "
-        "transforms` lists them)",
-    )
+    add_flags(group, ReadingOptions)
     parser.set_defaults(on_site=None)
 
 
@@ -102,25 +54,10 @@ def read_workloads(
         zone_name(args.time_zone, "--time-zone")
     if args.start_date is not None:
         parse_date(args.start_date, "--start-date")
-    parts = [
-        load_workload(
-            name,
-            map=args.map,
-            procs_per_node=args.procs_per_node,
-            strict=args.strict,
-            as_=args.as_,
-            limit=args.limit,
-            constrain=args.constrain,
-            names=None if cluster is None else lambda: names_of(cluster),
-            columns=args.columns,
-            delimiter=args.delimiter,
-            on_site=args.on_site,
-            time_zone=args.time_zone,
-            start_date=args.start_date,
-            seed=getattr(args, "seed", None) or 0,
-        )
-        for name in names
-    ]
+    reading = {name: getattr(args, name) for name in READING if name != "transform"}
+    found = None if cluster is None else lambda: names_of(cluster)
+    seed = getattr(args, "seed", None) or 0
+    parts = [load_workload(name, names=found, seed=seed, **reading) for name in names]
     for part in parts:
         write_notes(part, site, mapped=bool(args.map))
     workload = parts[0]
@@ -185,12 +122,3 @@ def generator(args: argparse.Namespace) -> np.random.Generator:
     import numpy as np
 
     return np.random.default_rng(args.seed)
-
-
-def whole(text: str) -> int:
-    """Read a whole number of 0 or more."""
-    from argparse import ArgumentTypeError
-
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
-    return int(text)

@@ -7,9 +7,14 @@ The keys are described in docs/clusters.md.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
+
+from simsched.declare.kinds import ValueKind, by_name, kind_of, listed, text
+from simsched.declare.table import Declared
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
@@ -18,7 +23,7 @@ from simsched.formats.rfc.units import same_dimension, unit_of
 from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 
 MAX_NODES = 1_000_000
@@ -33,25 +38,69 @@ class Amount:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+def _amount(value: int | str, where: str | None) -> Amount:
+    found = _AMOUNT.fullmatch(str(value))
+    assert found is not None  # the schema has checked it
+    if found[2]:
+        try:
+            unit_of(found[2])
+        except RequestError as error:
+            raise FormatError(error.message, where=where, expected=error.expected) from None
+    return Amount(int(found[1]), found[2])
+
+
+def _plain_amount(amount: Amount) -> int | str:
+    return f"{amount.size} {amount.unit}" if amount.unit else amount.size
+
+
+def _kind(name: str, where: str | None) -> str:
+    """Return the type of a level or pool, which is not that of the nodes or of the whole."""
+    if name in ("node", "cluster"):
+        raise FormatError(
+            f"a level or pool cannot have the type {name}", where=where, expected="another type"
+        )
+    return name
+
+
+def _hosts(hosts: Iterable[str]) -> str:
+    return str(Hostlist.from_hosts(hosts))
+
+
+def _properties(value: Any, where: str) -> tuple[str, ...]:
+    for name in value:
+        check_property(name, where)
+    return tuple(value)
+
+
+def _expanded(value: Any, where: str) -> tuple[str, ...]:
+    return tuple(Hostlist.parse(value, where=where).expand(MAX_NODES))
+
+
+_AMOUNTS = ValueKind(_amount, write=_plain_amount)
+_HOSTS = ValueKind(_expanded, write=_hosts)
+_WORD = ValueKind(_kind)
+
+
+class Level(Declared, frozen=True):
     """A level of the tree: `count` vertices of `type` in each vertex above."""
 
-    type: str
+    type: Annotated[str, _WORD]
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolSpec:
+class PoolSpec(Declared, frozen=True, kw_only=True):
     """`count` pools of one kind, in the node or in each domain of type `within`."""
 
-    type: str
+    type: Annotated[str, _WORD]
     name: str | None = None
-    amount: Amount = Amount(1)
+    amount: Annotated[Amount, _AMOUNTS] = msgspec.field(name="size", default=Amount(1))
     count: int = 1
-    within: str = "node"
-    path: str | None = None
-    properties: tuple[str, ...] = ()
+    within: str = msgspec.field(name="in", default="node")
+    path: Annotated[str | None, text(empty=True)] = None
+    properties: Annotated[tuple[str, ...], ValueKind(_properties, write=list)] = ()
+
+
+_LEVELS, _POOLS = listed(kind_of(Level)), listed(kind_of(PoolSpec))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +125,7 @@ class NodeGroup:
     levels: tuple[Level, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FatTree:
+class FatTree(Declared, frozen=True, kw_only=True, rename=None):
     """Leaf switches with their nodes, in pods or not, below spine switches or one fabric."""
 
     nodes_per_leaf: int
@@ -85,39 +133,37 @@ class FatTree:
     spines: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dragonfly:
+class Dragonfly(Declared, frozen=True, kw_only=True, rename=None):
     """Groups of routers; the nodes divide evenly over the routers."""
 
     groups: int
     routers_per_group: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Switch:
+class Switch(Declared, frozen=True, kw_only=True):
     """A switch with the nodes and the switches below it, by name."""
 
     name: str
-    type: str = "switch"
-    hosts: tuple[str, ...] = ()
-    switches: tuple[str, ...] = ()
+    type: Annotated[str, _WORD] = "switch"
+    hosts: Annotated[tuple[str, ...], _HOSTS] = ()
+    switches: Annotated[tuple[str, ...], _HOSTS] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SwitchTree:
+class SwitchTree(Declared, frozen=True, kw_only=True):
     """A network whose switches are listed one by one, as in Slurm's topology.conf."""
 
     switches: tuple[Switch, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Power:
-    """Power budgets of the cluster, of each vertex of one level, and of each node."""
+NETWORKS: dict[str, Any] = {"fat-tree": FatTree, "dragonfly": Dragonfly, "tree": SwitchTree}
 
-    budget: Amount | None = None
-    per_level: str | None = None
-    per_level_budget: Amount | None = None
-    node: Amount | None = None
+
+class Power(Declared, frozen=True, kw_only=True):
+    """Power budgets of the cluster, of each vertex of one level (level → budget), and of each node."""
+
+    budget: Annotated[Amount | None, _AMOUNTS] = None
+    per: Annotated[Mapping[str, Amount], by_name(_AMOUNTS)] = msgspec.field(default_factory=dict)
+    node: Annotated[Amount | None, _AMOUNTS] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,13 +200,15 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     total = sum(len(group.hosts) for group in groups)
     if total > MAX_NODES:
         raise ClusterError(f"{total:,} nodes are too many", where=where, expected=f"at most {MAX_NODES:,}")
+    network: Any = dict(document.get("network", {}))
+    power = document.get("power")
     return Recipe(
         name=document.get("name"),
         groups=groups,
         levels=_levels(document, where),
-        pools=tuple(_pool(row, where) for row in document.get("pools", ())),
-        network=_network(document.get("network"), _join(where, "network")),
-        power=_power(document.get("power"), _join(where, "power")),
+        pools=_POOLS.read(document.get("pools", []), _join(where, "pools")),
+        network=NETWORKS[network.pop("type")].read(network, _join(where, "network")) if network else None,
+        power=None if power is None else Power.read(power, _join(where, "power")),
     )
 
 
@@ -186,8 +234,6 @@ def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
             raise ClusterError(
                 f"{count} {kind} do not divide over {domains} {locality[-1].type}s", where=f"{where}.{kind}"
             )
-    for name in row.get("properties", ()):
-        check_property(name, f"{where}.properties")
     return NodeGroup(
         name=row["name"],
         hosts=hosts,
@@ -197,7 +243,7 @@ def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
         core_ids=core_ids,
         gpu_ids=gpu_ids,
         pools=_pools_of(row, locality, where),
-        properties=tuple(row.get("properties", ())),
+        properties=_properties(row.get("properties", ()), f"{where}.properties"),
         status=row.get("status", "up"),
         down=_some_hosts(row, "down", hosts, where),
         drained=_some_hosts(row, "drained", hosts, where),
@@ -227,7 +273,7 @@ def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
             raise FormatError("neither count nor hosts is given", where=where, expected="one of them")
         check_host(row["name"], f"{where}.name")
         return tuple(f"{row['name']}{number}" for number in range(count))
-    hosts = tuple(Hostlist.parse(row["hosts"], where=f"{where}.hosts").expand(MAX_NODES))
+    hosts = _expanded(row["hosts"], f"{where}.hosts")
     if count is not None and count != len(hosts):
         raise ClusterError(f"the count is {count}, but there are {len(hosts)} hosts", where=where)
     return hosts
@@ -236,7 +282,7 @@ def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
 def _some_hosts(row: Mapping[str, Any], key: str, hosts: tuple[str, ...], where: str) -> frozenset[str]:
     if key not in row:
         return frozenset()
-    found = frozenset(Hostlist.parse(row[key], where=f"{where}.{key}").expand(MAX_NODES))
+    found = frozenset(_expanded(row[key], f"{where}.{key}"))
     strange = sorted(found.difference(hosts))
     if strange:
         raise ClusterError(f"{strange[0]!r} is not in this group", where=f"{where}.{key}")
@@ -247,9 +293,7 @@ def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
     short = [Level(kind, row[key]) for key, kind in (("sockets", "socket"), ("numa", "numa")) if key in row]
     if short and "locality" in row:
         raise FormatError("locality and sockets or numa are both given", where=where, expected="one of them")
-    return tuple(short) or tuple(
-        Level(_kind(level["type"], where), level["count"]) for level in row.get("locality", ())
-    )
+    return tuple(short) or _LEVELS.read(row.get("locality", []), f"{where}.locality")
 
 
 def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
@@ -257,7 +301,8 @@ def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
         raise FormatError("racks and levels are both given", where=where, expected="one of them")
     if "racks" in row:
         return (Level("rack", row["racks"]),)
-    return tuple(Level(_kind(level["type"], where), level["count"]) for level in row.get("levels", ()))
+    found: tuple[Level, ...] = _LEVELS.read(row.get("levels", []), _join(where, "levels"))
+    return found
 
 
 def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -> tuple[PoolSpec, ...]:
@@ -265,8 +310,8 @@ def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -
     found = (
         [PoolSpec(type="memory", amount=_memory(row["memory"], f"{where}.memory"))] if "memory" in row else []
     )
-    found += [_pool(item, where) for item in row.get("storage", ())]
-    found += [_pool(item, where) for item in row.get("pools", ())]
+    for key in ("storage", "pools"):
+        found += _POOLS.read(row.get(key, []), f"{where}.{key}")
     places = {"node", *(level.type for level in locality)}
     for pool in found:
         if pool.within not in places:
@@ -276,75 +321,11 @@ def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -
     return tuple(found)
 
 
-def _pool(row: Mapping[str, Any], where: str | None) -> PoolSpec:
-    for name in row.get("properties", ()):
-        check_property(name, where)
-    return PoolSpec(
-        type=_kind(row["type"], where),
-        name=row.get("name"),
-        amount=_amount(row.get("size", 1), where),
-        count=row.get("count", 1),
-        within=row.get("in", "node"),
-        path=row.get("path"),
-        properties=tuple(row.get("properties", ())),
-    )
-
-
-def _amount(value: int | str, where: str | None) -> Amount:
-    found = _AMOUNT.fullmatch(str(value))
-    assert found is not None  # the schema has checked it
-    if found[2]:
-        try:
-            unit_of(found[2])
-        except RequestError as error:
-            raise FormatError(error.message, where=where, expected=error.expected) from None
-    return Amount(int(found[1]), found[2])
-
-
 def _memory(value: int | str, where: str) -> Amount:
     amount = _amount(value, where)
     if amount.unit and not same_dimension(amount.unit, "B"):
         raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
     return amount
-
-
-def _kind(name: str, where: str | None) -> str:
-    """Return the type of a level or pool, which is not that of the nodes or of the whole."""
-    if name in ("node", "cluster"):
-        raise FormatError(
-            f"a level or pool cannot have the type {name}", where=where, expected="another type"
-        )
-    return name
-
-
-def _network(row: Mapping[str, Any] | None, where: str) -> FatTree | Dragonfly | SwitchTree | None:
-    if row is None:
-        return None
-    if row["type"] == "tree":
-        return SwitchTree(switches=tuple(_switch(item, where) for item in row["switches"]))
-    words = {key: value for key, value in row.items() if key != "type"}
-    return FatTree(**words) if row["type"] == "fat-tree" else Dragonfly(**words)
-
-
-def _switch(row: Mapping[str, Any], where: str) -> Switch:
-    hosts, switches = (
-        tuple(Hostlist.parse(row.get(key, ""), where=f"{where}.{row['name']}.{key}").expand(MAX_NODES))
-        for key in ("hosts", "switches")
-    )
-    kind = _kind(row.get("type", "switch"), where)
-    return Switch(name=row["name"], type=kind, hosts=hosts, switches=switches)
-
-
-def _power(row: Mapping[str, Any] | None, where: str) -> Power | None:
-    if row is None:
-        return None
-    level, budget = next(iter(row.get("per", {}).items()), (None, None))
-    return Power(
-        budget=_amount(row["budget"], where) if "budget" in row else None,
-        per_level=level,
-        per_level_budget=None if budget is None else _amount(budget, where),
-        node=_amount(row["node"], where) if "node" in row else None,
-    )
 
 
 def format_recipe(document: Mapping[str, Any]) -> str:
@@ -367,11 +348,12 @@ def recipe_document(recipe: Recipe) -> dict[str, Any]:
     document["groups"] = [_plain_group(group) for group in recipe.groups]
     document |= _arrangement(recipe.levels)
     if recipe.pools:
-        document["pools"] = [_plain_pool(pool) for pool in recipe.pools]
+        document["pools"] = _POOLS.write(recipe.pools)
     if recipe.network is not None:
-        document["network"] = _plain_network(recipe.network)
+        kind = next(kind for kind, network in NETWORKS.items() if isinstance(recipe.network, network))
+        document["network"] = {"type": kind, **recipe.network.to_dict()}
     if recipe.power is not None:
-        document["power"] = _plain_power(recipe.power)
+        document["power"] = recipe.power.to_dict()
     return document
 
 
@@ -386,7 +368,7 @@ def _plain_group(group: NodeGroup) -> dict[str, Any]:
     if rest and rest[0] == PoolSpec(type="memory", amount=rest[0].amount):
         row["memory"] = _plain_amount(rest.pop(0).amount)
     if rest:
-        row["pools"] = [_plain_pool(pool) for pool in rest]
+        row["pools"] = _POOLS.write(rest)
     if group.properties:
         row["properties"] = list(group.properties)
     if group.status != "up":
@@ -406,62 +388,14 @@ def _plain_units(kind: str, count: int, ids: Idset | None) -> dict[str, Any]:
     return {f"{kind}s": count} if ids is None else {f"{kind}_ids": str(ids)}
 
 
-def _hosts(hosts: Iterable[str]) -> str:
-    return str(Hostlist.from_hosts(hosts))
-
-
 def _plain_locality(levels: tuple[Level, ...]) -> dict[str, Any]:
     kinds = tuple(level.type for level in levels)
     if kinds in {("socket",), ("numa",), ("socket", "numa")}:
         return {{"socket": "sockets", "numa": "numa"}[level.type]: level.count for level in levels}
-    return {"locality": _plain_levels(levels)} if levels else {}
+    return {"locality": _LEVELS.write(levels)} if levels else {}
 
 
 def _arrangement(levels: tuple[Level, ...]) -> dict[str, Any]:
     if len(levels) == 1 and levels[0].type == "rack":
         return {"racks": levels[0].count}
-    return {"levels": _plain_levels(levels)} if levels else {}
-
-
-def _plain_levels(levels: tuple[Level, ...]) -> list[dict[str, Any]]:
-    return [{"type": level.type, "count": level.count} for level in levels]
-
-
-def _plain_pool(pool: PoolSpec) -> dict[str, Any]:
-    row: dict[str, Any] = {"type": pool.type}
-    if pool.name is not None:
-        row["name"] = pool.name
-    if pool.amount != Amount(1):
-        row["size"] = _plain_amount(pool.amount)
-    if pool.count != 1:
-        row["count"] = pool.count
-    if pool.within != "node":
-        row["in"] = pool.within
-    if pool.path is not None:
-        row["path"] = pool.path
-    return row | ({"properties": list(pool.properties)} if pool.properties else {})
-
-
-def _plain_network(network: FatTree | Dragonfly | SwitchTree) -> dict[str, Any]:
-    if isinstance(network, SwitchTree):
-        return {"type": "tree", "switches": [_plain_switch(switch) for switch in network.switches]}
-    kind = "fat-tree" if isinstance(network, FatTree) else "dragonfly"
-    return {"type": kind, **{key: value for key, value in asdict(network).items() if value}}
-
-
-def _plain_switch(switch: Switch) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": switch.name}
-    if switch.type != "switch":
-        row["type"] = switch.type
-    return row | {key: _hosts(names) for key in ("hosts", "switches") if (names := getattr(switch, key))}
-
-
-def _plain_amount(amount: Amount) -> int | str:
-    return f"{amount.size} {amount.unit}" if amount.unit else amount.size
-
-
-def _plain_power(power: Power) -> dict[str, Any]:
-    row: dict[str, Any] = {} if power.budget is None else {"budget": _plain_amount(power.budget)}
-    if power.per_level is not None and power.per_level_budget is not None:
-        row["per"] = {power.per_level: _plain_amount(power.per_level_budget)}
-    return row if power.node is None else {**row, "node": _plain_amount(power.node)}
+    return {"levels": _LEVELS.write(levels)} if levels else {}

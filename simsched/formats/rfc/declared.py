@@ -22,7 +22,7 @@ def seconds(expected: str | None = None, *, zero: bool = True) -> ValueKind:
         if expected is not None and found == inf:
             raise ConfigError("the time has no end", where=where, expected=expected)
         if not zero and found == 0:
-            raise ConfigError(f"{value!r} is not a time", where=where, expected="a duration above 0")
+            raise ConfigError(f"{value!r} is not a time", where=where, expected="a duration above 0, or inf")
         return found
 
     return ValueKind(read, DURATION)

@@ -203,7 +203,7 @@ class _Builder:
     def _power(self, power: Power) -> None:
         panel = self._vertex(numbered("powerpanel", 0))
         self._budget(panel, power.budget)
-        if power.per_level is None:
+        if not power.per:
             self._join(panel, self.nodes, POWER, SUPPLIES_TO)
         else:
             self._distribution(panel, power)
@@ -212,15 +212,16 @@ class _Builder:
 
     def _distribution(self, panel: str, power: Power) -> None:
         """Add one pdu for each vertex of a level; nodes in none of them are below the panel."""
-        found = self.level_nodes.get(power.per_level or "")
+        level, budget = next(iter(power.per.items()))
+        found = self.level_nodes.get(level)
         if found is None:
             known = " or ".join(self.level_nodes) or "a recipe with levels"
-            raise ClusterError(f"no level {power.per_level!r}", where="power.per", expected=known)
+            raise ClusterError(f"no level {level!r}", where="power.per", expected=known)
         for number, (level, nodes) in enumerate(found.items()):
             pdu = self._vertex(numbered("pdu", number))
             add_contained(self.graph, [(level, pdu)])
             self._join(panel, [pdu], POWER, SUPPLIES_TO)
-            self._budget(pdu, power.per_level_budget)
+            self._budget(pdu, budget)
             self._join(pdu, nodes, POWER, SUPPLIES_TO)
         served = set(chain.from_iterable(found.values()))
         self._join(panel, [node for node in self.nodes if node not in served], POWER, SUPPLIES_TO)

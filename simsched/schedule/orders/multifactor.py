@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simsched.schedule.orders.fair_share import WEEK, UsageLedger, fair_share_rule
-from simsched.schedule.orders.priority_rules import EXPEDITED, NAME
+from simsched.schedule.orders.fair_share import UsageLedger, fair_share_rule
+from simsched.schedule.orders.priority_rules import EXPEDITED, NAME, AgeFactor
 from simsched.schedule.orders.ranking import by_keys
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from simsched.schedule.job_table import JobTable
     from simsched.schedule.orders.fair_share import AccountTree, Shares
-    from simsched.schedule.orders.priority_rules import Factor, PriorityRules
+    from simsched.schedule.orders.priority_rules import PriorityRules
 
     Floats = npt.NDArray[np.float64]
     Integers = npt.NDArray[np.int64]
@@ -67,7 +67,9 @@ class Multifactor:
         )
         self._moved: dict[int, float] = {}
         """The jobs whose age counts from another time than their submission."""
-        self._ages = [_age_line(factor) for factor in rules.factors if factor.kind == "age" and factor.weight]
+        self._ages = [
+            _age_line(factor) for factor in rules.factors if isinstance(factor, AgeFactor) and factor.weight
+        ]
         self._share_factors = [f for f in rules.factors if f.kind == "fair-share" and f.weight]
         self._slack = {"none": 0.0, "down": SLACK, "nearest": 0.5 + SLACK}[rules.rounding]
         self.enroll(0, table.submits[: len(columns.fixed)], columns)
@@ -182,7 +184,7 @@ class Multifactor:
             self._ledger.restore(state["ledger"])
 
 
-def _age_line(factor: Factor) -> tuple[float, float, float]:
+def _age_line(factor: AgeFactor) -> tuple[float, float, float]:
     """Return what a second of waiting counts, and the least and the greatest term of a factor of age."""
     ends = factor.weight * min(1.0, factor.most), factor.weight * max(0.0, factor.least)
-    return factor.weight / factor.option("max", WEEK), min(ends), max(ends)
+    return factor.weight / factor.max, min(ends), max(ends)

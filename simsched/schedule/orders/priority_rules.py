@@ -8,15 +8,17 @@ of the type site_factor. `PRESETS` has the formulas of Slurm and flux-accounting
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from functools import partial
 from math import inf, isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice, in_turn
+from simsched.declare.table import Declared, field, fields_of, read_keys
 from simsched.errors import ConfigError, SimschedError, did_you_mean
-from simsched.formats.accounts import AccountRow, finite, rows_of
-from simsched.formats.rfc.duration import parse_time
+from simsched.formats.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
+from simsched.formats.rfc.declared import DURATION, seconds
 from simsched.plugins.plugin_errors import failed, name_of, number_of, shown
 from simsched.plugins.plugin_kind import PluginKind, options_of
 from simsched.schedule.orders.fair_share import RULES, WEEK, tree_of
@@ -38,20 +40,6 @@ class PriorityFactor(Protocol):
 
 
 PLUGINS = PluginKind("priority factor", "simsched.priority_factors", PriorityFactor)
-
-
-def options_of_factor(name: str) -> dict[str, Any] | None:
-    """Return the options of an installed factor with their defaults; None if it is not installed."""
-    found = PLUGINS.found(name)
-    if found is None:
-        return None
-    return options_of(found, keyword_only=not isinstance(found, type))
-
-
-def installed_factor(name: str, options: Mapping[str, Any]) -> PriorityFactor:
-    """Return an installed factor with its options; errors as `PluginKind.installed`."""
-    found: PriorityFactor = PLUGINS.made(name, PLUGINS.found(name), options)
-    return found
 
 
 def values_of(
@@ -77,198 +65,7 @@ HELD, EXPEDITED = 0, 31
 """The urgencies of RFC 21 that stand for the least and the greatest priority."""
 
 
-def _number(value: Any, where: str) -> float:
-    return finite(value, where)
-
-
-def _seconds(value: Any, where: str) -> float:
-    found = parse_time(value, where=where)
-    if not found > 0:
-        raise ConfigError(f"{value!r} is not a time", where=where, expected="a duration above 0, or inf")
-    return found
-
-
-def _period(value: Any, where: str) -> float:
-    found = parse_time(value, where=where)
-    if found == inf:
-        raise ConfigError("the period is infinite", where=where, expected="a duration, 0s for each pass")
-    return found
-
-
-def _flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(f"{value!r} is not a truth value", where=where, expected="true or false")
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{value!r} is not a name", where=where, expected="a text")
-    return value
-
-
-def _among(*known: str) -> Callable[[Any, str], str]:
-    def read(value: Any, where: str) -> str:
-        if value not in known:
-            raise ConfigError(f"unknown value {value!r}", where=where, expected=", ".join(known))
-        return str(value)
-
-    return read
-
-
-def _numbers(value: Any, where: str) -> tuple[tuple[str, float], ...]:
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{value!r} is not a table", where=where, expected="name → number")
-    return tuple((str(name), finite(number, f"{where}.{name}")) for name, number in value.items())
-
-
-class FactorKind(NamedTuple):
-    """One kind of factor: its options (name → reader), a sentence, and the source."""
-
-    options: Mapping[str, Callable[[Any, str], Any]]
-    text: str
-    source: str
-
-
-_BY_NAME = {"values": _numbers, "default": _number, "normalise": _flag}
-_UNITS = FactorKind(
-    {"of": _among("machine", "queue", "nothing")},
-    "units that the job requests over those of its queue or of the machine",
-    "Slurm, PriorityWeightTRES",
-)
-FACTORS: dict[str, FactorKind] = {
-    "age": FactorKind({"max": _seconds}, "time since the job is eligible over `max` (7 d), at most 1",
-                      "Slurm, PriorityWeightAge"),
-    "size": FactorKind(
-        {"favour": _among("large", "small"), "relative-to-time": _flag},
-        "the mean of the parts of all nodes and of all cores that the job requests",
-        "Slurm, PriorityWeightJobSize",
-    ),
-    "queue": FactorKind(_BY_NAME, "a number per queue", "Slurm, PriorityWeightPartition; flux-accounting"),
-    "qos": FactorKind(_BY_NAME, "a number per QOS", "Slurm, PriorityWeightQOS"),
-    "account": FactorKind(
-        _BY_NAME, "a number per account (bank)", "flux-accounting; Slurm, PriorityWeightAssoc"
-    ),
-    "user": FactorKind(_BY_NAME, "a number per user", "Maui, CREDWEIGHT"),
-    "urgency": FactorKind({"origin": _number}, "the urgency less `origin` (16)", "flux-accounting"),
-    "fair-share": FactorKind({}, "the fair-share factor of the job's user, from 0 to 1",
-                             "Slurm, PriorityWeightFairshare; flux-accounting"),
-    "nodes": _UNITS,
-    "cores": _UNITS,
-    "gpus": _UNITS,
-    "memory": _UNITS,
-    "duration": FactorKind(
-        {"max": _seconds, "favour": _among("long", "short")},
-        "the requested time over `max` (1 d), at most 1",
-        "Maui, RESWEIGHT",
-    ),
-    "attribute": FactorKind(
-        {"key": _text, **_BY_NAME}, "an attribute of the job: a number, or a name with a number", "simsched"
-    ),
-    "constant": FactorKind({}, "1 for every job", "simsched"),
-}  # fmt: skip
-"""Kind of factor → its options, meaning and source."""
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """One factor: `weight` × a value of the job, which lies from 0 to 1 unless the kind says otherwise.
-
-    least, most : bounds of the value before it is weighted.
-    options : those of its kind (`FACTORS`), as pairs.
-    compute : the factor of another package; None for our own kinds.
-    """
-
-    name: str
-    kind: str
-    weight: float
-    least: float = -inf
-    most: float = inf
-    options: tuple[tuple[str, Any], ...] = ()
-    compute: PriorityFactor | None = field(default=None, compare=False, repr=False)
-
-    def option(self, name: str, usual: Any) -> Any:
-        """Return an option, or the usual value."""
-        return dict(self.options).get(name, usual)
-
-
-@dataclass(frozen=True, slots=True)
-class FairShareRules:
-    """How usage becomes the factor ``fair-share``.
-
-    Attributes
-    ----------
-    method : a key of `RULES`.
-    half_life : seconds after which usage counts half; inf: it does not decay.
-    reset : usage is set to 0 at each multiple of these seconds.
-    dampening : of the classic factor.
-    charged : whether jobs are charged ``while-running`` or ``at-end``.
-    usage : use of a job per second: units of these resources times the numbers.
-    qos_usage : QOS → a factor of the usage of its jobs.
-    unknown : whether a user without an account is refused (``refuse``) or gets one share (``add``).
-    """
-
-    method: str = "fair-tree"
-    half_life: float = WEEK
-    reset: float = inf
-    dampening: float = 1.0
-    charged: str = "while-running"
-    usage: tuple[tuple[str, float], ...] = (("cores", 1.0),)
-    qos_usage: tuple[tuple[str, float], ...] = ()
-    unknown: str = "refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class PriorityRules:
-    """The priority of a job: the sum of its factors.
-
-    Attributes
-    ----------
-    period : priorities are those of the last multiple of these seconds; 0: of each pass.
-    rounding : to whole numbers ``down``, to the ``nearest``, or ``none``.
-    least, most : bounds of the sum.
-    age_from : whether age counts from the time that a job is ``eligible`` or from its ``submit``.
-    expedite : whether jobs of urgency 31 have the greatest priority.
-    accounts : the accounts and users; None: those of the jobs, with one share each.
-    """
-
-    factors: tuple[Factor, ...]
-    fair_share: FairShareRules = field(default_factory=FairShareRules)
-    period: float = 0.0
-    rounding: str = "none"
-    least: float = -inf
-    most: float = inf
-    age_from: str = "eligible"
-    expedite: bool = False
-    accounts: tuple[AccountRow, ...] | None = None
-
-    def uses(self, kind: str) -> bool:
-        """Whether a factor of this kind has a weight."""
-        return any(factor.kind == kind and factor.weight for factor in self.factors)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rules as plain data, for ``run.json``."""
-        plain = asdict(self)
-        for factor in plain["factors"]:
-            del factor["compute"]
-        if self.accounts is not None:
-            names = AccountRow.__struct_fields__
-            plain["accounts"] = [{name: getattr(row, name) for name in names} for row in self.accounts]
-        return plain
-
-
-# -- reading ------------------------------------------------------------------------------------------
-
-
-def _usage(value: Any, where: str) -> tuple[tuple[str, float], ...]:
-    found = _numbers(value, where)
-    for name, number in found:
-        if name not in ("nodes", "cores", "gpus", "memory") or number < 0:
-            raise ConfigError(
-                f"{name} = {number:g} is not a part of usage", where=where,
-                expected="nodes, cores, gpus or memory → a number of 0 or more",
-            )  # fmt: skip
-    return found
+_ABOVE_ZERO = seconds(zero=False)
 
 
 def _half_life(value: Any, where: str) -> float:
@@ -278,7 +75,8 @@ def _half_life(value: Any, where: str) -> float:
         negative = isinstance(value, str) and value.strip().startswith("-")
     if negative:
         raise ConfigError(f"a half-life of {value}", where=where, expected="a duration above 0, or inf")
-    return _seconds(value, where)
+    found: float = _ABOVE_ZERO.read(value, where)
+    return found
 
 
 def _positive(value: Any, where: str) -> float:
@@ -288,78 +86,194 @@ def _positive(value: Any, where: str) -> float:
     return found
 
 
-_FAIR_SHARE: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
-    "method": ("method", _among(*RULES)),
-    "half-life": ("half_life", _half_life),
-    "reset": ("reset", _seconds),
-    "dampening": ("dampening", _positive),
-    "charged": ("charged", _among("while-running", "at-end")),
-    "usage": ("usage", _usage),
-    "qos-usage": ("qos_usage", _numbers),
-    "unknown-users": ("unknown", _among("refuse", "add")),
-}
-_PLAIN: dict[str, tuple[str, Callable[[Any, str], Any]]] = {
-    "period": ("period", _period),
-    "rounding": ("rounding", _among("none", "down", "nearest")),
-    "least": ("least", _number),
-    "most": ("most", _number),
-    "age-from": ("age_from", _among("eligible", "submit")),
-    "expedite": ("expedite", _flag),
-}
-_COMMON = {"weight": _number, "least": _number, "most": _number, "kind": _text}
-KEYS = (*_PLAIN, "factors", "fair-share", "accounts", "preset", "lines")
-
-
-def read_rules(value: Any, where: str = "priority") -> PriorityRules | None:
-    """Return the rules of a document (docs/priorities.md); a preset in it is expanded first.
-
-    Raises
-    ------
-    ConfigError, FormatError
-        For a key that does not exist, a value that it does not take, or accounts that are no tree.
-    """
-    if value is None or isinstance(value, PriorityRules):
-        return value
-    document = _mapping(value, where, KEYS)
-    if "preset" in document:
-        document = _mapping(expanded(document, where), where, KEYS)
-    elif "lines" in document:
-        raise ConfigError("lines without a preset", where=where, expected="preset = slurm or flux-accounting")
-    found = _fields({key: item for key, item in document.items() if key in _PLAIN}, _PLAIN, where)
-    factors = _factors(document.get("factors", {}), f"{where}.factors")
-    fair = _mapping(document.get("fair-share", {}), f"{where}.fair-share", _FAIR_SHARE)
-    accounts = document.get("accounts")
-    rules = PriorityRules(
-        factors,
-        FairShareRules(**_fields(fair, _FAIR_SHARE, f"{where}.fair-share")),
-        accounts=None if accounts is None else _accounts(accounts, f"{where}.accounts"),
-        **found,
-    )
-    if rules.least > rules.most:
-        text = f"the least priority {rules.least:g} is above the greatest {rules.most:g}"
-        raise ConfigError(text, where=where, expected="least <= most")
-    if rules.accounts is not None:
-        tree_of(rules.accounts, f"{where}.accounts")
-    return rules
-
-
-def _mapping(value: Any, where: str, known: Any) -> dict[str, Any]:
-    """Return a table whose keys are known, spelt with ``-``."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(f"{value!r} is not a table", where=where, expected=", ".join(known))
-    found = {str(key).replace("_", "-"): item for key, item in value.items()}
-    for key in found:
-        if key not in known:
-            raise ConfigError(
-                f"unknown key {key!r}{did_you_mean(key, known)}", where=where, expected=", ".join(known)
-            )
+def _usage(value: Any, where: str) -> dict[str, float]:
+    found: dict[str, float] = by_name(FINITE, "name → number").read(value, where)
+    for name, number in found.items():
+        if name not in ("nodes", "cores", "gpus", "memory") or number < 0:
+            expected = "nodes, cores, gpus or memory → a number of 0 or more"
+            raise ConfigError(f"{name} = {number:g} is not a part of usage", where=where, expected=expected)
     return found
 
 
-def _fields(
-    document: Mapping[str, Any], table: Mapping[str, tuple[str, Callable[[Any, str], Any]]], where: str
-) -> dict[str, Any]:
-    return {table[key][0]: table[key][1](item, f"{where}.{key}") for key, item in document.items()}
+Finite = Annotated[float, FINITE]
+Numbers = Annotated[Mapping[str, float], by_name(FINITE, "name → number")]
+Positive = Annotated[float, _ABOVE_ZERO]
+
+
+class Factor(Declared, frozen=True, kw_only=True):
+    """One factor: `weight` × a value of the job, which lies from 0 to 1 unless the kind says otherwise.
+
+    weight : a number.
+    least : the least value before it is weighted.
+    most : the greatest value before it is weighted.
+    kind : a kind of factor, by default the name.
+    name : its key among the factors.
+    options : those of another package's factor.
+    compute : the factor of another package; None for our own kinds.
+    """
+
+    weight: Finite
+    least: Finite = -inf
+    most: Finite = inf
+    kind: str = ""
+    name: Annotated[str, HIDDEN] = ""
+    options: Annotated[Mapping[str, Any], HIDDEN] = field(default_factory=dict)
+    compute: Annotated[PriorityFactor | None, HIDDEN] = None
+
+    def checked(self, where: str) -> Self:
+        """Refuse bounds without a value between them."""
+        if self.least > self.most:
+            text = f"the least value {self.least:g} is above the greatest {self.most:g}"
+            raise ConfigError(text, where=where, expected="least <= most")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the factor as plain data, with the options that do not have their defaults."""
+        common = {name: getattr(self, name) for name in ("name", "kind", "weight", "least", "most")}
+        own = {key: item for key, item in super().to_dict().items() if key not in fields_of(Factor)}
+        pairs = {key: list(item.items()) if key == "values" else item for key, item in own.items()}
+        return {**common, "options": list({**pairs, **self.options}.items())}
+
+
+class AgeFactor(Factor, frozen=True, kw_only=True):
+    """The time for which a job waits.
+
+    max : the time from which on the value is 1.
+    """
+
+    max: Positive = WEEK
+
+
+class SizeFactor(Factor, frozen=True, kw_only=True):
+    """The size of a job.
+
+    favour : ``large`` or ``small`` jobs.
+    relative_to_time : whether the size is that per minute of the requested time.
+    """
+
+    favour: Literal["large", "small"] = "large"
+    relative_to_time: bool = False
+
+
+class NamedNumbers(Factor, frozen=True, kw_only=True):
+    """A number for each name.
+
+    values : name → number.
+    default : the number of other names.
+    normalise : whether numbers are divided by the greatest.
+    """
+
+    values: Numbers | None = None
+    default: Finite = 0.0
+    normalise: bool = False
+
+
+class AttributeFactor(NamedNumbers, frozen=True, kw_only=True):
+    """A number of an attribute.
+
+    key : the name of an attribute.
+    """
+
+    key: str
+
+
+class UrgencyFactor(Factor, frozen=True, kw_only=True):
+    """The urgency of a job.
+
+    origin : the urgency of the value 0.
+    """
+
+    origin: Finite = 16.0
+
+
+class UnitFactor(Factor, frozen=True, kw_only=True):
+    """Units that a job requests.
+
+    of : the units by which they are divided.
+    """
+
+    of: Literal["machine", "queue", "nothing"] = "machine"
+
+
+class DurationFactor(Factor, frozen=True, kw_only=True):
+    """The requested time.
+
+    max : the time from which on the value is 1.
+    favour : ``long`` or ``short`` jobs.
+    """
+
+    max: Positive = 86400.0
+    favour: Literal["long", "short"] = "long"
+
+
+class FactorKind(NamedTuple):
+    """One kind of factor: its table in a document, a sentence, and the source."""
+
+    table: type[Factor]
+    text: str
+    source: str
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The keys that only this kind has."""
+        return tuple(key for key in fields_of(self.table) if key not in fields_of(Factor))
+
+
+_UNITS = FactorKind(
+    UnitFactor, "units that the job requests over those of its queue or of the machine",
+    "Slurm, PriorityWeightTRES",
+)  # fmt: skip
+FACTORS: dict[str, FactorKind] = {
+    "age": FactorKind(AgeFactor, "time since the job is eligible over `max` (7 d), at most 1",
+                      "Slurm, PriorityWeightAge"),
+    "size": FactorKind(SizeFactor,
+                       "the mean of the parts of all nodes and of all cores that the job requests",
+                       "Slurm, PriorityWeightJobSize"),
+    "queue": FactorKind(NamedNumbers, "a number per queue",
+                        "Slurm, PriorityWeightPartition; flux-accounting"),
+    "qos": FactorKind(NamedNumbers, "a number per QOS", "Slurm, PriorityWeightQOS"),
+    "account": FactorKind(NamedNumbers, "a number per account (bank)",
+                          "flux-accounting; Slurm, PriorityWeightAssoc"),
+    "user": FactorKind(NamedNumbers, "a number per user", "Maui, CREDWEIGHT"),
+    "urgency": FactorKind(UrgencyFactor, "the urgency less `origin` (16)", "flux-accounting"),
+    "fair-share": FactorKind(Factor, "the fair-share factor of the job's user, from 0 to 1",
+                             "Slurm, PriorityWeightFairshare; flux-accounting"),
+    "nodes": _UNITS,
+    "cores": _UNITS,
+    "gpus": _UNITS,
+    "memory": _UNITS,
+    "duration": FactorKind(DurationFactor, "the requested time over `max` (1 d), at most 1",
+                           "Maui, RESWEIGHT"),
+    "attribute": FactorKind(AttributeFactor, "an attribute of the job: a number, or a name with a number",
+                            "simsched"),
+    "constant": FactorKind(Factor, "1 for every job", "simsched"),
+}  # fmt: skip
+"""Kind of factor → its table, meaning and source."""
+
+
+class FairShareRules(Declared, frozen=True, kw_only=True):
+    """How usage becomes the factor ``fair-share``.
+
+    method : how shares and usage become the factor.
+    half_life : time after which usage counts half; inf: it does not decay.
+    reset : usage is set to 0 at each multiple of this time.
+    dampening : of the classic factor.
+    charged : whether jobs are charged ``while-running`` or ``at-end``.
+    usage : use of a job per second: units of these resources times the numbers.
+    qos_usage : QOS → a factor of the usage of its jobs.
+    unknown : whether a user without an account is refused (``refuse``) or gets one share (``add``).
+    """
+
+    method: Annotated[str, choice(*RULES)] = "fair-tree"
+    half_life: Annotated[float, ValueKind(_half_life, DURATION)] = WEEK
+    reset: Positive = inf
+    dampening: Annotated[float, ValueKind(_positive, FINITE.schema)] = 1.0
+    charged: Literal["while-running", "at-end"] = "while-running"
+    usage: Annotated[Mapping[str, float], ValueKind(_usage, by_name(FINITE).schema)] = field(
+        default_factory=lambda: {"cores": 1.0}
+    )
+    qos_usage: Numbers = field(default_factory=dict)
+    unknown: Literal["refuse", "add"] = field(name="unknown-users", default="refuse")
 
 
 def _factors(value: Any, where: str) -> tuple[Factor, ...]:
@@ -368,56 +282,36 @@ def _factors(value: Any, where: str) -> tuple[Factor, ...]:
             "there are no factors" if isinstance(value, Mapping) else f"{value!r} is not a table",
             where=where, expected="name → weight, such as age = 1000; or {weight, …}",
         )  # fmt: skip
-    return tuple(
-        _factor(str(name).replace("_", "-"), item, f"{where}.{name}") for name, item in value.items()
-    )
+    each = [
+        partial(_factor, str(name).replace("_", "-"), item, f"{where}.{name}") for name, item in value.items()
+    ]
+    return tuple(in_turn(each))
 
 
 def _factor(name: str, value: Any, where: str) -> Factor:
     given = dict(value) if isinstance(value, Mapping) else {"weight": value}
-    kind = given.get("kind", name)
-    compute = None
+    kind, compute, own = given.pop("kind", name), None, {}
     if not isinstance(kind, str):
         if not PLUGINS.fits(kind):
             raise ConfigError(f"kind is {kind!r}", where=where, expected="a kind, or a priority factor")
         compute, kind = PLUGINS.checked(kind), name_of(kind)
     elif kind not in FACTORS:  # names of factors may be spelt with either sign
         kind = next((known for known in PLUGINS.names() if known.replace("_", "-") == kind), kind)
-    readers = {**_COMMON, **_options_of_kind(kind, where, given=compute is not None)}
-    given = _mapping({**given, "kind": kind}, where, readers)
-    if "weight" not in given:
-        raise ConfigError("the factor has no weight", where=where, expected="weight = a number")
-    if kind == "attribute" and "key" not in given:
-        raise ConfigError(
-            "the factor names no attribute", where=where, expected="key = the name of an attribute"
-        )
-    read = {key: readers[key](item, f"{where}.{key}") for key, item in given.items()}
-    options = tuple((key, item) for key, item in read.items() if key not in _COMMON)
-    if kind not in FACTORS and compute is None:
-        compute = installed_factor(kind, {key.replace("-", "_"): item for key, item in options})
-    least, most = read.get("least", -inf), read.get("most", inf)
-    if least > most:
-        text = f"the least value {least:g} is above the greatest {most:g}"
-        raise ConfigError(text, where=where, expected="least <= most")
-    return Factor(name, kind, read["weight"], least, most, options, compute)
-
-
-def _options_of_kind(kind: str, where: str, *, given: bool) -> Mapping[str, Callable[[Any, str], Any]]:
-    """Return the readers of the options of a kind; the options of plug-ins are read when these are made."""
-    if given:
-        return {}
-    if kind in FACTORS:
-        return FACTORS[kind].options
-    options = options_of_factor(kind)
-    if options is None:
-        known = [*FACTORS, *PLUGINS.names()]
-        hint = did_you_mean(kind, known)
-        raise ConfigError(f"unknown factor {kind!r}{hint}", where=where, expected=", ".join(known))
-    return {name.replace("_", "-"): _as_given for name in options}
-
-
-def _as_given(value: Any, _where: str) -> Any:
-    return value
+        found = PLUGINS.found(kind)
+        if found is None:
+            known = [*FACTORS, *PLUGINS.names()]
+            text = f"unknown factor {kind!r}{did_you_mean(kind, known)}"
+            raise ConfigError(text, where=where, expected=", ".join(known))
+        options = options_of(found, keyword_only=not isinstance(found, type))
+        kinds = {key: one.kind for key, one in fields_of(Factor).items()}
+        kinds |= {option.replace("_", "-"): ANYTHING for option in options}
+        own = {
+            key: item for key, item in read_keys(given, where, kinds).items() if key not in fields_of(Factor)
+        }
+        given = {key: item for key, item in given.items() if str(key).replace("_", "-") not in own}
+        compute = PLUGINS.made(kind, found, {key.replace("-", "_"): item for key, item in own.items()})
+    table = FACTORS[kind].table if compute is None else Factor
+    return table.read(given, where).replace(name=name, kind=kind, options=own, compute=compute)
 
 
 def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
@@ -425,23 +319,91 @@ def _accounts(value: Any, where: str) -> tuple[AccountRow, ...]:
     if isinstance(value, list | tuple) and not all(isinstance(item, str) for item in value):
         return rows_of(value, where)
     if isinstance(value, str) or (isinstance(value, list | tuple) and value):
-        from simsched.formats.accounts import read_accounts
-
         return read_accounts(value if isinstance(value, str) else list(value))
     raise ConfigError(
         f"{value!r} is not a list of accounts", where=where, expected="rows, or the name of a file"
     )
 
 
+_FACTOR_TABLES = {
+    "type": "object",
+    "minProperties": 1,
+    "properties": {name: {"anyOf": [FINITE.schema, kind.table.schema()]} for name, kind in FACTORS.items()},
+    "additionalProperties": {"type": ["number", "string", "object"]},
+}
+_TEXT = {"type": "string"}
+_ACCOUNTS = {"anyOf": [_TEXT, {"type": "array", "items": {"anyOf": [_TEXT, AccountRow.schema()]}}]}
+
+
+class PriorityRules(Declared, frozen=True, kw_only=True):
+    """The priority of a job: the sum of its factors (docs/priorities.md).
+
+    period : priorities are those of the last multiple of this time; 0: of each pass.
+    rounding : to whole numbers ``down``, to the ``nearest``, or ``none``.
+    least : the least priority.
+    most : the greatest priority.
+    age_from : whether age counts from the time that a job is ``eligible`` or from its ``submit``.
+    expedite : whether jobs of urgency 31 have the greatest priority.
+    factors : name → weight, such as age = 1000; or {weight, …}.
+    fair_share : how usage becomes the factor fair-share.
+    accounts : the accounts and users; None: those of the jobs, with one share each.
+    preset : formula whose keys count unless they are given.
+    lines : lines of a site for the preset.
+    """
+
+    period: Annotated[float, seconds("a duration, 0s for each pass")] = 0.0
+    rounding: Literal["none", "down", "nearest"] = "none"
+    least: Finite = -inf
+    most: Finite = inf
+    age_from: Literal["eligible", "submit"] = "eligible"
+    expedite: bool = False
+    factors: Annotated[tuple[Factor, ...], ValueKind(_factors, _FACTOR_TABLES)] = ()
+    fair_share: FairShareRules = FairShareRules()
+    accounts: Annotated[tuple[AccountRow, ...] | None, ValueKind(_accounts, _ACCOUNTS)] = None
+    preset: Annotated[Any, ValueKind(lambda value, _: value, {"enum": ["slurm", "flux-accounting"]})] = None
+    lines: Annotated[Any, ValueKind(lambda value, _: value, {"type": "object"})] = None
+
+    @classmethod
+    def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
+        """Return the rules of a document; a preset in it is expanded first.  Errors as `Declared.read`."""
+        if isinstance(value, Mapping):
+            value = {str(key).replace("_", "-"): item for key, item in value.items()}
+            if "preset" in value:
+                value = expanded(value, where)
+            elif "lines" in value:
+                expected = "preset = slurm or flux-accounting"
+                raise ConfigError("lines without a preset", where=where, expected=expected)
+            value = {"factors": {}, **value}
+        return super().read(value, where, base)
+
+    def checked(self, where: str) -> Self:
+        """Refuse bounds without a number between them, and accounts that are not a tree."""
+        if self.least > self.most:
+            text = f"the least priority {self.least:g} is above the greatest {self.most:g}"
+            raise ConfigError(text, where=where, expected="least <= most")
+        if self.accounts is not None:
+            tree_of(self.accounts, f"{where}.accounts")
+        return self
+
+    def uses(self, kind: str) -> bool:
+        """Whether a factor of this kind has a weight."""
+        return any(factor.kind == kind and factor.weight for factor in self.factors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rules as plain data, for ``run.json``."""
+        fair = self.fair_share.asdict()
+        fair |= {name: list(fair[name].items()) for name in ("usage", "qos_usage")}
+        accounts = None if self.accounts is None else [row.asdict() for row in self.accounts]
+        plain = {key: item for key, item in self.asdict().items() if key not in ("preset", "lines")}
+        factors = [factor.to_dict() for factor in self.factors]
+        first = {"factors": factors, "fair_share": fair}
+        return {**first, **plain, **first, "accounts": accounts}
+
+
 # -- presets -------------------------------------------------------------------------------------------
 
 # A document with ``preset`` and ``lines`` becomes one without; the keys beside them count before the preset.
 
-#: The weights of flux-accounting (job-priorities.rst); the factor of the bank counts nothing.
-FLUX_WEIGHTS = {"fairshare": 100_000, "queue": 10_000, "bank": 0, "urgency": 1_000}
-_FLUX_FACTORS = {"fairshare": "fair-share", "queue": "queue", "bank": "account", "urgency": "urgency"}
-_FLUX_KEYS = (*FLUX_WEIGHTS, "priority_decay_half_life", "priority_usage_reset_period", "decay_factor",
-              "node_weight", "core_weight", "gpu_weight", "queues", "banks")  # fmt: skip
 MOST = 2**32 - 1
 """The greatest priority of Slurm, and of Flux (FLUX_JOB_PRIORITY_MAX)."""
 
@@ -493,28 +455,39 @@ def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
     return found
 
 
-def _flux(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
-    for key in lines:
-        if key not in _FLUX_KEYS:
-            hint = did_you_mean(str(key), _FLUX_KEYS)
-            raise ConfigError(f"unknown line {key!r}{hint}", where=where, expected=", ".join(_FLUX_KEYS))
-    factors: dict[str, Any] = {}
-    for key, name in _FLUX_FACTORS.items():
-        factors[name] = {"weight": finite(lines.get(key, FLUX_WEIGHTS[key]), f"{where}.{key}")}
-    for key, name in (("queues", "queue"), ("banks", "account")):
-        if key in lines:
-            factors[name]["values"] = lines[key]
-    decay = finite(lines.get("decay_factor", 0.5), f"{where}.decay_factor", "0.5")
-    if decay != 0.5:
-        expected = "0.5: use the half-life for a faster or slower decay"
-        raise ConfigError(f"a decay factor of {decay:g}", where=f"{where}.decay_factor", expected=expected)
-    weights = {
-        f"{name}s": finite(lines.get(f"{name}_weight", usual), f"{where}.{name}_weight")
-        for name, usual in (("node", 1.0), ("core", 0.0), ("gpu", 0.0))
+class FluxLines(Declared, frozen=True, kw_only=True, rename=None):
+    """The weights of flux-accounting (job-priorities.rst); the factor of the bank counts nothing."""
+
+    fairshare: Finite = 100_000
+    queue: Finite = 10_000
+    bank: Finite = 0
+    urgency: Finite = 1_000
+    priority_decay_half_life: Annotated[Any, ANYTHING] = "7d"
+    priority_usage_reset_period: Annotated[Any, ANYTHING] = None
+    decay_factor: Finite = 0.5
+    node_weight: Finite = 1.0
+    core_weight: Finite = 0.0
+    gpu_weight: Finite = 0.0
+    queues: Annotated[Any, ANYTHING] = None
+    banks: Annotated[Any, ANYTHING] = None
+
+
+def _flux(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    lines = FluxLines.read(given, where)
+    factors: dict[str, Any] = {
+        "fair-share": {"weight": lines.fairshare},
+        "queue": {"weight": lines.queue, "values": lines.queues},
+        "account": {"weight": lines.bank, "values": lines.banks},
+        "urgency": {"weight": lines.urgency},
     }
+    if lines.decay_factor != 0.5:
+        expected = "0.5: use the half-life for a faster or slower decay"
+        text = f"a decay factor of {lines.decay_factor:g}"
+        raise ConfigError(text, where=f"{where}.decay_factor", expected=expected)
+    weights = {"nodes": lines.node_weight, "cores": lines.core_weight, "gpus": lines.gpu_weight}
     fair = {
         "method": "weighted-tree",
-        "half-life": lines.get("priority_decay_half_life", "7d"),
+        "half-life": lines.priority_decay_half_life,
         "charged": "at-end",
         "usage": {name: weight for name, weight in weights.items() if weight},
     }

@@ -12,9 +12,12 @@ The first job starts at the shadow time or earlier, if jobs end early. The other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+from simsched.declare.kinds import HIDDEN
+from simsched.declare.table import Declared
+from simsched.errors import ConfigError
+from simsched.formats.rfc.declared import seconds
 from simsched.schedule.orders.order import candidate_order
 from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
@@ -31,31 +34,47 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
 
-REFRESH = ("always", "when-blocked")
-RESERVATION = ("hard", "none")
 
+class EasyOptions(Declared, frozen=True, kw_only=True):
+    """In order; then later jobs that do not delay the first that does not fit (Lifka 1995).
 
-@dataclass(frozen=True, slots=True)
-class EasyOptions:
-    """The known variations of EASY.
-
-    Attributes
-    ----------
-    extra : whether a job that ends after the shadow time may use resources that are left over then.
+    extra : whether a job that ends after the shadow time may use resources that are left over then (Lifka
+        1995).
     refresh : when the shadow time is computed: ``always`` in each pass, or once, ``when-blocked``, and kept
-        until the job starts.
-    reservation : ``hard`` binds; ``none`` lets every job start that fits.
-    backfill_order : the order in which later jobs are tried, by name; None: the order of the queue. With
-        ``sjf`` the policy is EASY-SJBF (Tsafrir, Etsion & Feitelson 2007).
-    starvation : once the first job has waited longer than this time (seconds), no other job passes it;
-        None: never.
+        until the job starts (simsched).
+    reservation : ``hard`` binds; ``none`` lets every job start that fits (simsched).
+    backfill_order : the order of the jobs behind the first, by name; sjf is EASY-SJBF (Tsafrir et al. 2007).
+    starvation : no job passes the first once that has waited longer (PBS, max_starve).
     """
 
     extra: bool = True
-    refresh: str = "always"
-    reservation: str = "hard"
+    refresh: Literal["always", "when-blocked"] = "always"
+    reservation: Literal["hard", "none"] = "hard"
     backfill_order: str | None = None
-    starvation: float | None = None
+    starvation: Annotated[float | None, seconds()] = None
+
+    def checked(self, where: str) -> Self:
+        """Refuse an age from which the first job has its reservation, if there are no reservations."""
+        if self.reservation == "none" and self.starvation is not None:
+            expected = "a reservation that binds"
+            raise ConfigError("starvation with reservation=none", where=where, expected=expected)
+        return self
+
+    def policy(self) -> Easy:
+        """Return the policy."""
+        return Easy(self)
+
+
+class EasyPlus(EasyOptions, frozen=True, kw_only=True):
+    """EASY on predictions that are corrected (Tsafrir, Etsion & Feitelson 2007)."""
+
+    reservation: Annotated[Literal["hard", "none"], HIDDEN] = "hard"
+
+
+class EasyPlusPlus(EasyPlus, frozen=True, kw_only=True):
+    """EASY on predictions, with the shortest candidates first (Tsafrir, Etsion & Feitelson 2007)."""
+
+    backfill_order: str | None = "sjf"
 
 
 class Easy:

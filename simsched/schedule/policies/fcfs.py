@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Fcfs:
-    """Start jobs in order; no job passes another."""
+    """In order, up to the first job that does not fit (Schwiegelshohn and Yahyapour 1998)."""
 
     def run_pass(self, context: PassContext) -> None:
         """Start jobs in order until one does not fit."""

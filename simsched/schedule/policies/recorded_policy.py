@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Recorded:
-    """The policy; `elsewhere` are the jobs that started on other nodes than the log names."""
+    """Each job starts when the log says: the recorded schedule (simsched).
+
+    elsewhere : the jobs that started on other nodes than the log names.
+    """
 
     def __init__(self) -> None:
         self.elsewhere: list[int] = []

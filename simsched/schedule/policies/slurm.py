@@ -18,12 +18,14 @@ between a plan that is continued after an interruption and one that is not (``bf
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from simsched.declare.kinds import whole
+from simsched.declare.table import Declared
+from simsched.formats.rfc.declared import seconds
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.policies.replanning import Reach, Replanning
 from simsched.schedule.profile import end_of
@@ -42,33 +44,40 @@ if TYPE_CHECKING:
     Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class SlurmOptions:
-    """The options of both schedulers; times in seconds; None does not bound.
+Finite = Annotated[float, seconds("seconds, or a finite duration")]
+Least1 = Annotated[int | None, whole(1, expected="a whole number of 1 or more, or none")]
 
-    Attributes
-    ----------
-    interval : the least time between two backfill passes (bf_interval).
-    sched_interval : the least time between two passes of the main scheduler; 0: it runs after each event.
-    window : how far ahead reservations begin at most (bf_window).
-    resolution : the ends of reservations are rounded up to multiples of it (bf_resolution).
-    max_job_test, max_job_start : the most jobs that a backfill pass tests and starts.
-    max_job_user, max_job_part : the most jobs per user and per partition that it tests.
-    min_age_reserve : a job that has waited for less gets no reservation and blocks no other job
-        (bf_min_age_reserve).
-    reservation_depth : the most reservations of a pass.
+
+class SlurmOptions(Declared, frozen=True, kw_only=True):
+    """Slurm's main scheduler in priority order at events, and its backfill at intervals (slurm.conf).
+
+    interval : the least time between two backfill passes (Slurm, bf_interval).
+    sched_interval : the least time between two passes in order; 0: after each event (Slurm, sched_interval).
+    window : how far ahead reservations begin at most (Slurm, bf_window).
+    resolution : the ends of reservations are rounded up to multiples of it (Slurm, bf_resolution).
+    max_job_test : the most jobs that a backfill pass tests (Slurm, bf_max_job_test).
+    max_job_start : the most jobs that a backfill pass starts (Slurm, bf_max_job_start).
+    max_job_user : the most jobs per user that a backfill pass tests (Slurm, bf_max_job_user).
+    max_job_part : the most jobs per partition that a backfill pass tests (Slurm, bf_max_job_part).
+    min_age_reserve : a job that has waited for less has no reservation and blocks no other job (Slurm,
+        bf_min_age_reserve).
+    reservation_depth : the most reservations of a backfill pass (Slurm).
     """
 
-    interval: float = 30
-    sched_interval: float = 0
-    window: float = 86_400
-    resolution: float = 60
-    max_job_test: int | None = 500
-    max_job_start: int | None = None
-    max_job_user: int | None = None
-    max_job_part: int | None = None
-    min_age_reserve: float = 0
-    reservation_depth: int | None = None
+    interval: Finite = 30
+    sched_interval: Finite = 0
+    window: Annotated[float, seconds()] = 86_400
+    resolution: Finite = 60
+    max_job_test: Least1 = 500
+    max_job_start: Least1 = None
+    max_job_user: Least1 = None
+    max_job_part: Least1 = None
+    min_age_reserve: Finite = 0
+    reservation_depth: Annotated[int | None, whole(expected="a whole number of 0 or more, or none")] = None
+
+    def policy(self) -> Slurm:
+        """Return the policy."""
+        return Slurm(self)
 
 
 class Slurm:

@@ -10,7 +10,7 @@ from simsched.errors import ConfigError
 from simsched.formats.accounts import AccountRow
 from simsched.schedule.orders.fair_share import AccountTree, tree_of
 from simsched.schedule.orders.multifactor import PriorityColumns
-from simsched.schedule.orders.priority_rules import EXPEDITED, HELD, values_of
+from simsched.schedule.orders.priority_rules import EXPEDITED, HELD, AttributeFactor, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.schedule.job_table import JobTable
-    from simsched.schedule.orders.priority_rules import Factor, PriorityRules
+    from simsched.schedule.orders.priority_rules import (
+        DurationFactor,
+        Factor,
+        NamedNumbers,
+        PriorityRules,
+        SizeFactor,
+        UnitFactor,
+        UrgencyFactor,
+    )
     from simsched.simulation.jobs.sizes import Sizes
     from simsched.simulation.queues import Queues
     from simsched.workload.job import Job
@@ -75,7 +83,7 @@ def refuse_job(job: Job, rules: PriorityRules, accounts: AccountTree | None) -> 
     if accounts is not None:
         _nodes(accounts, rules, (job,))
     for factor in rules.factors:
-        if factor.kind == "attribute" and factor.weight:
+        if isinstance(factor, AttributeFactor) and factor.weight:
             _attribute(factor, (job,))
 
 
@@ -144,12 +152,12 @@ class _JobFacts:
 # -- the values of factors ------------------------------------------------------------------------
 
 
-def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _size(factor: SizeFactor, facts: _JobFacts, _: PriorityRules) -> Floats:
     """Return Slurm's job size factor (`set_priority_factors` of priority/multifactor)."""
     nodes, cores = np.maximum(facts.units("nodes"), 1.0), facts.units("cores")
     all_nodes, all_cores = max(facts.total("nodes"), 1.0), max(facts.total("cores"), 1.0)
-    small = factor.option("favour", "large") == "small"
-    if factor.option("relative-to-time", False):
+    small = factor.favour == "small"
+    if factor.relative_to_time:
         asked = np.maximum(nodes * all_cores / all_nodes, cores)
         part = asked / (facts.durations / 60.0) / all_cores
         found = 1.0 - part if small else part
@@ -161,24 +169,24 @@ def _size(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
     return bounded
 
 
-def _units(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
-    totals = facts.totals(factor.kind, factor.option("of", "machine"))
+def _units(factor: UnitFactor, facts: _JobFacts, _: PriorityRules) -> Floats:
+    totals = facts.totals(factor.kind, factor.of)
     asked = facts.units(factor.kind)
     found: Floats = np.divide(asked, totals, out=np.zeros(len(asked)), where=totals > 0)
     return found
 
 
-def _duration(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
-    part = np.minimum(facts.durations / factor.option("max", 86400.0), 1.0)
-    found: Floats = 1.0 - part if factor.option("favour", "long") == "short" else part
+def _duration(factor: DurationFactor, facts: _JobFacts, _: PriorityRules) -> Floats:
+    part = np.minimum(facts.durations / factor.max, 1.0)
+    found: Floats = 1.0 - part if factor.favour == "short" else part
     return found
 
 
-def _urgency(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
+def _urgency(factor: UrgencyFactor, facts: _JobFacts, rules: PriorityRules) -> Floats:
     urgencies = facts.urgencies.astype(np.float64)
     if rules.expedite:  # these two stand for the least and the greatest priority, not for a term
         urgencies = np.where((urgencies <= HELD) | (urgencies >= EXPEDITED), 16.0, urgencies)
-    found: Floats = urgencies - factor.option("origin", 16.0)
+    found: Floats = urgencies - factor.origin
     return found
 
 
@@ -186,30 +194,32 @@ def _constant(_: Factor, facts: _JobFacts, __: PriorityRules) -> Floats:
     return np.ones(len(facts.jobs))
 
 
-def _named(names: Sequence[str | None], factor: Factor, values: Mapping[str, float] | None = None) -> Floats:
+def _named(
+    names: Sequence[str | None], factor: NamedNumbers, values: Mapping[str, float] | None = None
+) -> Floats:
     """Return the number of each name, over the greatest number if they are normalised."""
-    known = dict(factor.option("values", ())) if values is None else dict(values)
-    usual = factor.option("default", 0.0)
+    known: dict[Any, float] = dict(factor.values or {} if values is None else values)
+    usual = factor.default
     greatest = max((abs(number) for number in known.values()), default=0.0)
-    scale = greatest if factor.option("normalise", False) and greatest else 1.0
+    scale = greatest if factor.normalise and greatest else 1.0
     return np.array([known.get(name, usual) for name in names], dtype=np.float64) / scale
 
 
-def _queue(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _queue(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
     return _named([job.queue if job.queue is not None else job.jobspec.queue for job in facts.jobs], factor)
 
 
-def _qos(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _qos(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
     return _named([qos_of(job) for job in facts.jobs], factor)
 
 
-def _user(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _user(factor: NamedNumbers, facts: _JobFacts, _: PriorityRules) -> Floats:
     return _named([job.user for job in facts.jobs], factor)
 
 
-def _account(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
+def _account(factor: NamedNumbers, facts: _JobFacts, rules: PriorityRules) -> Floats:
     """Return the numbers of the configuration, else the priorities of the rows of the accounts."""
-    if factor.option("values", None) is not None or rules.accounts is None:
+    if factor.values is not None or rules.accounts is None:
         return _named([job.bank for job in facts.jobs], factor)
     tree = tree_of(rules.accounts)
     numbers: dict[str, float] = {}
@@ -222,17 +232,17 @@ def _account(factor: Factor, facts: _JobFacts, rules: PriorityRules) -> Floats:
     return _named([None if node is None else str(node) for node in nodes], factor, numbers)
 
 
-def _attribute_factor(factor: Factor, facts: _JobFacts, _: PriorityRules) -> Floats:
+def _attribute_factor(factor: AttributeFactor, facts: _JobFacts, _: PriorityRules) -> Floats:
     return _attribute(factor, facts.jobs)
 
 
-def _attribute(factor: Factor, jobs: Sequence[Job]) -> Floats:
+def _attribute(factor: AttributeFactor, jobs: Sequence[Job]) -> Floats:
     """Return a field of the job, or an attribute of its jobspec (``system.…``, ``user.…``)."""
-    key, values = factor.option("key", ""), factor.option("values", None)
+    key, values = factor.key, factor.values
     found = [_attribute_of(job, key) for job in jobs]
     if values is not None:
         return _named([None if value is None else str(value) for value in found], factor)
-    usual = factor.option("default", 0.0)
+    usual = factor.default
     numbers = np.full(len(found), usual)
     for at, value in enumerate(found):
         if value is None:
@@ -261,7 +271,7 @@ def qos_of(job: Job) -> str | None:
     return found
 
 
-_VALUES: dict[str, Callable[[Factor, _JobFacts, Any], Floats]] = {
+_VALUES: dict[str, Callable[[Any, _JobFacts, Any], Floats]] = {
     "size": _size,
     "queue": _queue,
     "qos": _qos,
@@ -339,10 +349,10 @@ def _rates(rules: PriorityRules, facts: _JobFacts) -> Floats:
     found = np.zeros(len(facts.jobs))
     if not rules.uses("fair-share"):
         return found
-    for name, weight in rules.fair_share.usage:
+    for name, weight in rules.fair_share.usage.items():
         units = facts.units(name)
         found += weight * (np.maximum(units, 1.0) if name == "nodes" else units)
-    times = dict(rules.fair_share.qos_usage)
+    times = rules.fair_share.qos_usage
     if times:
         found *= np.array([times.get(qos_of(job) or "", 1.0) for job in facts.jobs])
     return found

@@ -50,7 +50,9 @@ def _failures(value: Any, where: str) -> Failures:
 NAME = ValueKind(text().read, {"type": "string"}, name_of)
 """The kind of a policy, by name; a program may give an object of its own, of which records have the name."""
 Epilog = ValueKind(read_epilog, {"type": ["string", "number", "array"]})
-FailureText = ValueKind(_failures, {"type": "string"}, lambda found: found and found.to_dict())
+FailureText = ValueKind(
+    _failures, {"type": "string"}, lambda found: found and found.to_dict(), flag={"metavar": "TEXT"}
+)
 Grace = Annotated[float, seconds("a time such as 5m")]
 
 

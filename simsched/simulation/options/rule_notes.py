@@ -8,6 +8,7 @@ from simsched.errors import did_you_mean, nearest
 from simsched.formats.rfc.constraint import gpu_type_of
 from simsched.match.explain.suggestions import notes_on_sharing
 from simsched.match.policies.policy import find_policy
+from simsched.schedule.orders.priority_rules import NamedNumbers
 from simsched.simulation.limits.limit_rules import GPU_TYPE
 from simsched.simulation.options.run_config import make_config, options_note
 
@@ -100,6 +101,7 @@ def _known(config: RunConfig, workload: Workload) -> dict[str, set[str]]:
         for row in config.priority.accounts or ():
             known["account"].add(row.account)
             known["user"].update([row.user] if row.user else [])
-        qos = [factor for factor in config.priority.factors if factor.kind == "qos"]
-        known["qos"].update(name for factor in qos for name, _ in factor.option("values", ()))
+        for factor in config.priority.factors:
+            if factor.kind == "qos" and isinstance(factor, NamedNumbers):
+                known["qos"].update(factor.values or ())
     return known

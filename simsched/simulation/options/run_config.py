@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from simsched.declare.kinds import ANYTHING, ValueKind, by_name
+from simsched.declare.kinds import ANYTHING, ValueKind, by_name, kind_of, listed
 from simsched.declare.table import fields_of, read_keys, table_of
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.duration import MAX_SECONDS
@@ -21,7 +21,7 @@ from simsched.formats.rfc.idset import Idset
 from simsched.match.named_targets import targets_of
 from simsched.plugins.plugin_errors import name_of
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
-from simsched.schedule.orders.priority_rules import PriorityRules, read_rules
+from simsched.schedule.orders.priority_rules import PriorityRules
 from simsched.simulation.licences.licence_pools import Licences, read_licences
 from simsched.simulation.limits.limit_rules import KEYS as LIMIT_KEYS
 from simsched.simulation.limits.limit_rules import LimitRule, read_limits, refuse_closed
@@ -71,12 +71,9 @@ def _queues(value: Any, where: str) -> Queues:
     return value if isinstance(value, Queues) else Queues.from_dict(value, where=where)
 
 
-def _plain(value: Any) -> Any:
-    return None if value is None else value.to_dict()
-
-
-def _list(read: Any, item: Mapping[str, Any]) -> ValueKind:
-    schema = {"type": "array", "items": item}
+def _list(read: Any, item: Mapping[str, Any], alone: Mapping[str, Any]) -> ValueKind:
+    """Return the kind of a list of tables, in place of which there may be one table `alone`."""
+    schema = {"anyOf": [{"type": "array", "items": item}, alone]}
     return ValueKind(read, schema, lambda rules: [rule.to_dict() for rule in rules])
 
 
@@ -84,8 +81,11 @@ PolicyOptions = ValueKind(_policy_options, {"type": "object"}, dict)
 NamedQueues = ValueKind(
     _queues, by_name(QUEUE).schema, lambda queues: queues and list(map(str, queues.queues))
 )
-Priority = ValueKind(read_rules, {"type": "object"}, _plain)
-LicenceTable = ValueKind(read_licences, {"type": ["object", "string"]}, _plain)
+LicenceTable = ValueKind(
+    read_licences, {"type": ["object", "string"]}, lambda found: found and found.to_dict()
+)
+_LIMIT = table_of(LIMIT_KEYS).schema
+_OUTAGES = table_of({"outages": listed(kind_of(Outage))}).schema
 IF_USED = {
     *("predictor", "kill_grace", "limits", "priority", "preemption", "job_checkpoints", "licenses"),
     "reservations",
@@ -114,14 +114,14 @@ class RunConfig(PlainOptions, frozen=True, kw_only=True):
         name=POLICY_OPTIONS, default_factory=dict
     )
     queues: Annotated[Queues | None, NamedQueues] = None
-    outages: Annotated[tuple[Outage, ...], _list(read_outages, Outage.schema())] = ()
-    limits: Annotated[tuple[LimitRule, ...], _list(read_limits, table_of(LIMIT_KEYS).schema)] = ()
-    priority: Annotated[PriorityRules | None, Priority] = None
+    outages: Annotated[tuple[Outage, ...], _list(read_outages, Outage.schema(), _OUTAGES)] = ()
+    limits: Annotated[tuple[LimitRule, ...], _list(read_limits, _LIMIT, _LIMIT)] = ()
+    priority: PriorityRules | None = None
     preemption: PreemptionRules | None = None
     job_checkpoints: CheckpointRules | None = None
     licenses: Annotated[Licences | None, LicenceTable] = None
     reservations: Annotated[
-        tuple[AdvanceReservation, ...], _list(read_reservations, AdvanceReservation.schema())
+        tuple[AdvanceReservation, ...], _list(read_reservations, *[AdvanceReservation.schema()] * 2)
     ] = ()
 
     def __post_init__(self) -> None:

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from simsched.declare.table import types_of
 from simsched.errors import RunError
 from simsched.formats.text.documents import read_bytes
 from simsched.formats.text.json_text import decode_json_bulk, told
 from simsched.simulation.record.file_digests import changed_inputs
 from simsched.simulation.record.run_directory import check_format
+from simsched.workload.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,25 +29,12 @@ if TYPE_CHECKING:
 ROLES = ("cluster", "workload")
 
 
-class WorkloadArguments(msgspec.Struct, forbid_unknown_fields=True):
-    """The arguments by which the workload was read; None: not specified."""
-
-    as_: str | None = None
-    map: list[str] | None = None
-    procs_per_node: int | None = None
-    constrain: list[str] | None = None
-    limit: int | None = None
-    strict: bool | None = None
-    transform: list[str] | None = None
-    columns: str | None = None
-    delimiter: str | None = None
-    on_site: dict[str, Any] | None = None
-    time_zone: str | None = None
-    start_date: str | None = None
-
-    def specified(self) -> dict[str, Any]:
-        """Return the arguments that are not None, by name."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+WorkloadArguments = msgspec.defstruct(
+    "WorkloadArguments",
+    [(name, hint | None, None) for name, hint in types_of(ReadingOptions).items()],
+    forbid_unknown_fields=True,
+)
+"""The arguments by which the workload was read; None: not specified."""
 
 
 class Command(msgspec.Struct):
@@ -54,7 +43,11 @@ class Command(msgspec.Struct):
     cluster: str
     workload: str
     rules: dict[str, Any]
-    reading: WorkloadArguments
+    reading: WorkloadArguments  # type: ignore[valid-type]
+
+    def specified(self) -> dict[str, Any]:
+        """Return the arguments of reading that are not None, by name."""
+        return {name: value for name, value in msgspec.to_builtins(self.reading).items() if value is not None}
 
 
 class InputFile(msgspec.Struct):
@@ -172,7 +165,7 @@ def recorded_inputs(command: Mapping[str, Any]) -> tuple[Cluster, Workload]:
         raise RunError(str(error), where="run.json: command") from None
     options = from_document(known.rules, "run.json")
     cluster = load_cluster(known.cluster)
-    reading = known.reading.specified()
+    reading = known.specified()
     steps = reading.pop("transform", [])
     workload = load_workload(
         known.workload,

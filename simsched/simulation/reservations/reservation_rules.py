@@ -164,7 +164,7 @@ class AdvanceReservation(Declared, frozen=True, kw_only=True):
     clock : the clock of the run, to know the days.
     """
 
-    name: str = ""
+    name: str
     start: Annotated[When | None, ValueKind(_start, WHEN, TIME_OF_RUN.write)] = None
     duration: Seconds = inf
     announced: Time = 0
@@ -282,8 +282,6 @@ class AdvanceReservation(Declared, frozen=True, kw_only=True):
 
     def checked(self, where: str) -> Self:
         """Return the reservation; ConfigError for keys that contradict each other, or that no run follows."""
-        if not self.name:
-            raise ConfigError("the reservation has no name", where=where, expected="name = a text")
         one = self
         if isinstance(self.start, Ahead):
             fixed = 0 if self.duration == inf else self.duration

@@ -173,7 +173,7 @@ def _task_of(run: RunTables) -> RunTask:
             raise RunError(fault, where=run.name, expected="the inputs of the run")
     command = read_origin(run.path / "run.json").command
     assert command is not None
-    reading = command.reading.specified()
+    reading = command.specified()
     steps = tuple(reading.pop("transform", ()))
     options = {name: value for name, value in command.rules.items() if name != "seed"}
     inputs = cluster_input(command.cluster), workload_input(command.workload, reading)

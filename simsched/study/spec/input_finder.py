@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.bundled import bundled
+from simsched.declare.table import fields_of
 from simsched.errors import ConfigError, SimschedError
 from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json
+from simsched.workload.reading_options import ReadingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,18 +19,7 @@ if TYPE_CHECKING:
     from simsched.formats.text.excerpts import Path as Steps
 
 #: key of a workload in a study file → keyword of `load_workload`
-READING = {
-    "map": "map",
-    "procs-per-node": "procs_per_node",
-    "as": "as_",
-    "limit": "limit",
-    "constrain": "constrain",
-    "columns": "columns",
-    "delimiter": "delimiter",
-    "strict": "strict",
-    "time-zone": "time_zone",
-    "start-date": "start_date",
-}
+READING = {key: one.name for key, one in fields_of(ReadingOptions).items() if key != "transform"}
 MODELS = ("lublin", "mix")
 
 

@@ -84,10 +84,13 @@ def test_recipes_are_written_as_yaml_that_reads_back():
         ({}, "f.yaml: the key 'groups' is missing"),
         ({"groups": []}, "groups"),
         (group(memory="10 kW"), r"groups\[0\].memory: kW is not a unit of memory .expected B, GB"),
-        (group(pools=[{"type": "node"}]), r"groups\[0\]: a level or pool cannot have the type node"),
+        (
+            group(pools=[{"type": "node"}]),
+            r"groups\[0\].pools\[0\].type: a level or pool cannot have the type",
+        ),
         (
             {**group(), "levels": [{"type": "node", "count": 2}]},
-            "f.yaml: a level or pool cannot have the type node",
+            r"f.yaml: levels\[0\].type: a level or pool cannot have the type node",
         ),
         (group(locality=[{"type": "cluster", "count": 2}]), "a level or pool cannot have the type cluster"),
         (

@@ -5,13 +5,21 @@ from __future__ import annotations
 import pytest
 
 from simsched.errors import SimschedError
-from simsched.schedule.orders.priority_rules import read_rules
+from simsched.schedule.orders.priority_rules import PriorityRules
 
 AGE = {"age": 1000}
 
 
+def read(document):
+    return PriorityRules.read(document, "priority")
+
+
+def options_of(factor):
+    return dict(factor.to_dict()["options"])
+
+
 def test_a_factor_is_a_weight_or_a_table():
-    rules = read_rules({"factors": {"age": 10, "big": {"kind": "size", "weight": -2, "favour": "large"}}})
+    rules = read({"factors": {"age": 10, "big": {"kind": "size", "weight": -2, "favour": "large"}}})
     assert [(factor.name, factor.kind, factor.weight) for factor in rules.factors] == [
         ("age", "age", 10.0),
         ("big", "size", -2.0),
@@ -25,11 +33,11 @@ def test_the_lines_of_slurm():
         "PriorityCalcPeriod": 2, "PriorityFlags": "NO_FAIR_TREE,ACCRUE_ALWAYS", "FairShareDampeningFactor": 3,
         "PriorityUsageResetPeriod": "WEEKLY", "PriorityWeightTRES": "CPU=10,Mem=20",
     }  # fmt: skip
-    rules = read_rules({"preset": "slurm", "lines": lines})
+    rules = read({"preset": "slurm", "lines": lines})
     fair = rules.fair_share
     assert (fair.method, fair.half_life, fair.dampening, fair.reset) == ("classic", 14 * 86400, 3, 7 * 86400)
     assert (rules.period, rules.rounding, rules.least, rules.age_from) == (120, "down", 1, "submit")
-    assert {factor.name: (factor.weight, dict(factor.options)) for factor in rules.factors} == {
+    assert {factor.name: (factor.weight, options_of(factor)) for factor in rules.factors} == {
         "age": (1000, {"max": 86400}),
         "fair-share": (10000, {}),
         "size": (5, {"favour": "small"}),
@@ -40,7 +48,7 @@ def test_the_lines_of_slurm():
 
 def test_the_formula_of_flux_accounting():
     """The weights of its job-priorities.rst; a line changes one of them."""
-    rules = read_rules({"preset": "flux-accounting", "lines": {"bank": 10, "banks": {"A": 300}}})
+    rules = read({"preset": "flux-accounting", "lines": {"bank": 10, "banks": {"A": 300}}})
     weights = {factor.name: factor.weight for factor in rules.factors}
     assert weights == {"fair-share": 100_000, "queue": 10_000, "account": 10, "urgency": 1_000}
     assert (rules.rounding, rules.least, rules.expedite) == ("nearest", 0, True)
@@ -48,7 +56,7 @@ def test_the_formula_of_flux_accounting():
 
 
 def test_keys_beside_a_preset_count_before_it():
-    rules = read_rules(
+    rules = read(
         {"preset": "slurm", "lines": {"PriorityWeightAge": 1}, "period": "0s", "factors": {"size": 2}}
     )
     assert rules.period == 0
@@ -71,9 +79,9 @@ def test_keys_beside_a_preset_count_before_it():
         ({"factors": {"age": True}}, "priority.factors.age.weight: True is not a finite number"),
         ({"factors": {"agee": 1}}, "priority.factors.agee: unknown factor 'agee'; did you mean age"),
         ({"factors": {}}, "priority.factors: there are no factors"),
-        ({"factors": {"age": {"max": "1d"}}}, "priority.factors.age: the factor has no weight"),
+        ({"factors": {"age": {"max": "1d"}}}, "priority.factors.age: the key 'weight' is missing"),
         ({"factors": {"age": {"weight": 1, "maxx": 1}}}, "priority.factors.age: unknown key 'maxx'"),
-        ({"factors": {"attribute": 1}}, "priority.factors.attribute: the factor names no attribute"),
+        ({"factors": {"attribute": 1}}, "priority.factors.attribute: the key 'key' is missing"),
         (
             {"factors": AGE, "fair-share": {"half-life": "-1d"}},
             "priority.fair-share.half-life: a half-life of -1d",
@@ -130,6 +138,6 @@ def test_keys_beside_a_preset_count_before_it():
 )
 def test_faults_have_their_place(document, message):
     with pytest.raises(SimschedError) as error:
-        read_rules(document)
+        read(document)
     assert str(error.value).startswith(message)
     assert "expected" in str(error.value) or "did you mean" in str(error.value)

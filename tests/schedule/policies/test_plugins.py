@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
+from typing import Annotated
 
 import numpy as np
 import pytest
 
 import simsched as ss
 import simsched.schedule.policies.registry as policies
+from simsched.declare.kinds import whole
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError, PluginError
 from simsched.match.policies.policy import MatchPolicy
 from simsched.schedule.orders.order import job_order
@@ -29,6 +32,18 @@ class Lazy:
                 context.start(job, selection)
 
 
+class LazyOptions(Declared, frozen=True, kw_only=True):
+    """A policy that starts a few jobs a pass.
+
+    limit : the most jobs that a pass starts.
+    """
+
+    limit: Annotated[int, whole(1, 5)] = 2
+
+    def policy(self):
+        return Lazy(self.limit)
+
+
 LAST_FIRST = Order("last-first", lambda table, jobs, now: -table.submits[jobs])
 
 
@@ -42,7 +57,11 @@ class Entry:
 
 @pytest.fixture
 def installed(monkeypatch):
-    table = {("simsched.queue_policies", "lazy"): Lazy, ("simsched.job_orders", "last-first"): LAST_FIRST}
+    table = {
+        ("simsched.queue_policies", "lazy"): Lazy,
+        ("simsched.queue_policies", "declared"): LazyOptions,
+        ("simsched.job_orders", "last-first"): LAST_FIRST,
+    }
 
     def entry_points(*, group):
         return [Entry(name, target) for (kind, name), target in table.items() if kind == group]
@@ -57,6 +76,16 @@ def test_an_installed_policy_is_found_with_its_options(installed):
     with pytest.raises(ConfigError, match="unknown queue policy 'lazier'"):
         queue_policy("lazier")
     assert "lazy" not in policies.POLICIES
+
+
+def test_an_installed_policy_may_declare_its_options(installed):
+    assert queue_policy("declared").limit == 2
+    assert queue_policy("declared", {"limit": "3"}).limit == 3
+    with pytest.raises(ConfigError, match=r"policy-options.limit: 9 is out of range .expected"):
+        queue_policy("declared", {"limit": 9})
+    with pytest.raises(ConfigError, match="'declared' has no option 'limitt'; did you mean limit"):
+        queue_policy("declared", {"limitt": 1})
+    assert policies.KIND.described("declared") == ("A policy that starts a few jobs a pass", "limit=2")
 
 
 def test_an_installed_order_is_found(installed):

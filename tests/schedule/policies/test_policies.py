@@ -23,9 +23,13 @@ def test_every_policy_is_made_without_options(name):
         ),
         ("easy", {"depth": 3}, "'easy' has no option 'depth'; did you mean queue-depth"),
         ("fcfs", {"extra": False}, "'fcfs' has no option 'extra' .expected none"),
-        ("easy", {"extra": "maybe"}, "unknown value 'maybe' of extra .expected yes or no"),
-        ("easy", {"refresh": ""}, "unknown value '' of refresh .expected always, when-blocked"),
-        ("hybrid", {"depth": -1}, "depth is -1"),
+        ("easy", {"extra": "maybe"}, "policy-options.extra: 'maybe' is not true or false"),
+        (
+            "easy",
+            {"refresh": ""},
+            "refresh: unknown value '' .expected always or when-blocked",
+        ),
+        ("hybrid", {"depth": -1}, "policy-options.depth: -1 is out of range"),
     ],
 )
 def test_what_does_not_exist_is_named_with_what_does(name, options, says):

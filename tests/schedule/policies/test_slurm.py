@@ -179,10 +179,16 @@ def test_passes_stop_when_nothing_changes():
     ("options", "says"),
     [
         ({"interval": -1}, "interval"),
-        ({"interval": "inf"}, "interval is infinite"),
+        (
+            {"interval": "inf"},
+            "interval: the time has no end .expected seconds, or a finite duration",
+        ),
         ({"resolution": "x"}, "resolution"),
-        ({"max_job_user": 0}, "max-job-user is 0"),
-        ({"reservation_depth": -1}, "reservation-depth is -1"),
+        (
+            {"max_job_user": 0},
+            "user: 0 is out of range .expected a whole number of 1 or more, or none",
+        ),
+        ({"reservation_depth": -1}, "policy-options.reservation-depth: -1 is out of range"),
         ({"max_job_usr": 1}, "did you mean max-job-user"),
     ],
 )

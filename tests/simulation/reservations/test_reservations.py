@@ -263,7 +263,10 @@ def test_the_audit_finds_a_job_on_reserved_nodes(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("start = 1", "reservations[0]: the reservation has no name"),
+        (
+            "start = 1",
+            "reservations[0]: the key 'name' is missing (expected the name by which jobs",
+        ),
         ("name = 'r'\nstart = 1\nnodes = 2", "reservations[0].duration: the reservation has no duration"),
         ("name = 'r'\nduration = 5\nstart = 1", "reservations[0]: the reservation has no nodes"),
         ("name = 'r'\nduration = 5\nnodes = 2\nhosts = 'n0'", "nodes and hosts of one reservation"),
