@@ -189,7 +189,7 @@ def _wrong_work(
     recorded: RecordedRun, job: Job, row: Mapping[str, Any], before: Sequence[float]
 ) -> Iterator[str]:
     """Yield the faults in the work that a job kept and lost, and in its suspensions and checkpoints."""
-    # The lines of R of a job that was suspended in the instant of its start are those of one that started twice.
+    # A job that was suspended in the instant of its start has the lines of R of one that started twice.
     instants = before.count(0) if "suspend" in recorded.modes else 0
     if not len(before) - instants <= row["interruptions"] <= len(before):
         yield f"was interrupted {len(before)} times, the table has {row['interruptions']}"

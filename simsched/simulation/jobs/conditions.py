@@ -216,11 +216,11 @@ class Conditions:
         self._open: dict[int, int] = {}
         self._timers: list[tuple[float, int]] = []
         self.coming: Collection[str] = ()
-        """The ids of jobs and arrays of which more will arrive; until then links have the id for a number."""
+        """The names (`names_of`) of jobs that will arrive; until then links have the name for a number."""
         self._number: dict[str, int] = {}
         self._arrays = ArrayProgress()
-        self._producers: dict[tuple[str, str, str], list[int]] = {}
-        """(Scheme, scope, value) → the jobs that produce it, in submit order."""
+        self._producers: dict[str, list[int]] = {}
+        """Symbol → the jobs that produce it, in submit order."""
         self._namesakes: dict[tuple[str | None, str | None], Namesakes] = {}
         """(User, name) → all their jobs, if there is a singleton of them."""
         self.conditional: set[int] = set()
@@ -248,6 +248,8 @@ class Conditions:
             self._add(number, job)
             array = self._arrays.of(number)
             names |= {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
+            for symbol in _produced(job):
+                names.setdefault(symbol, number)
         waited = self._links.keys() & names.keys()
         for name in waited:
             self._links.setdefault(names[str(name)], []).extend(self._links.pop(name))
@@ -264,9 +266,8 @@ class Conditions:
         self._arrays.add(number, job)
         if self.concern(job):
             self.conditional.add(number)
-        for dependency in job.dependencies:
-            if dependency.scheme in SYMBOLIC and dependency.params.get("type", "in") != "in":
-                self._producers.setdefault(_symbol(dependency, job), []).append(number)
+        for symbol in _produced(job):
+            self._producers.setdefault(symbol, []).append(number)
         if (key := (job.user, job.name)) in self._namesakes:
             self._namesakes[key].add(number)
 
@@ -356,7 +357,7 @@ class Conditions:
         return self._one_less(job)
 
     def withdrawn(self, names: Iterable[str], now: float) -> list[Met]:
-        """Return the jobs that no longer wait since a job with these ids was withdrawn before it came."""
+        """Return the jobs that no longer wait since a job with these names was withdrawn before it came."""
         found: list[Met] = []
         for name in names:
             if name in self.coming:
@@ -366,7 +367,8 @@ class Conditions:
                 found += self._settle(array, now)
             for link in self._links.pop(name, ()):
                 if self._open.pop(link.job, None) is not None:
-                    found.append(Met(link.job, f"dependency {link.text} does not name a job of the workload"))
+                    fault = "is produced by no" if "\n" in name else "does not name a"
+                    found.append(Met(link.job, f"dependency {link.text} {fault} job of the workload"))
         return found
 
     def forget(self, job: int) -> None:
@@ -424,7 +426,8 @@ class Conditions:
             elif dependency.scheme != "begin-time":
                 yield f"dependency {text} has an unknown scheme"
         if self._think and mine.preceding is not None:
-            before = self._number.get(str(mine.preceding))
+            name = str(mine.preceding)
+            before: int | str | None = self._number.get(name, name if name in self.coming else None)
             if before is not None and before != job:
                 yield before, Link(job, THINK, f"{THINK}:{mine.preceding}", mine.think_time or 0)
 
@@ -459,10 +462,13 @@ class Conditions:
             return array
         return self._number.get(value, self._arrays.named_task(value))
 
-    def _symbolic(self, job: int, dependency: Dependency, text: str) -> Iterator[tuple[int, Link] | str]:
+    def _symbolic(
+        self, job: int, dependency: Dependency, text: str
+    ) -> Iterator[tuple[int | str, Link] | str]:
         if dependency.params.get("type", "in") == "out":
             return
-        producers = self._producers.get(_symbol(dependency, self._jobs[job]), [])
+        symbol = _symbol(dependency, self._jobs[job])
+        producers = self._producers.get(symbol, [])
         before, after = bisect_left(producers, job), bisect_right(producers, job)
         if before:
             yield producers[before - 1], Link(job, "afterok", text)
@@ -470,6 +476,8 @@ class Conditions:
             return  # the first job with ``inout``
         elif after < len(producers):
             yield producers[after], Link(job, "afterok", text)
+        elif symbol in self.coming:
+            yield symbol, Link(job, "afterok", text)
         else:
             yield f"dependency {text} is produced by no job of the workload"
 
@@ -553,7 +561,18 @@ def _is_singleton(job: Job) -> bool:
     return any(item.scheme == SINGLETON for item in job.dependencies)
 
 
-def _symbol(dependency: Dependency, job: Job) -> tuple[str, str, str]:
-    """Return the key that symbolic dependencies on the same value share."""
+def names_of(job: Job) -> list[str]:
+    """Return what dependencies name a job by: its id, that of its array, and the symbols that it produces."""
+    return [str(job.id), *([] if job.array_task is None else [job.array_task.array]), *_produced(job)]
+
+
+def _produced(job: Job) -> list[str]:
+    """Return the symbols that a job produces."""
+    given = job.dependencies
+    return [_symbol(d, job) for d in given if d.scheme in SYMBOLIC and d.params.get("type", "in") != "in"]
+
+
+def _symbol(dependency: Dependency, job: Job) -> str:
+    """Return the key that symbolic dependencies on the same value share: scheme, scope and value."""
     scope = dependency.params.get("scope", "user")
-    return dependency.scheme, "" if scope == "global" else str(job.user), dependency.value
+    return "\n".join((dependency.scheme, "" if scope == "global" else str(job.user), dependency.value))

@@ -40,6 +40,7 @@ from simsched.simulation.admission import Admission
 from simsched.simulation.checkpoint.checkpoint import DAMAGE, read_checkpoint
 from simsched.simulation.environment import SUBMISSION
 from simsched.simulation.features import add_features_of_jobs
+from simsched.simulation.jobs.conditions import names_of
 from simsched.simulation.jobs.prepare import UNLIMITED, Counted, Prepared
 from simsched.simulation.jobs.priority_columns import refuse_job
 from simsched.simulation.licences.licence_pools import with_requests
@@ -67,7 +68,7 @@ class Arrivals(Listener):
 
     Attributes
     ----------
-    ids : the ids of the jobs that are to come, and of the arrays that they are tasks of, each so often.
+    ids : the names of the jobs that are to come (`conditions.names_of`), each so often.
     endless : whether more jobs may be handed in for all that is known, so that failures go on.
     """
 
@@ -190,11 +191,6 @@ class Arrivals(Listener):
         self._heap, self._counted = list(other._heap), other._counted
         self._withdrawn = set(other._withdrawn)
         self.ids.update(other.ids)
-
-
-def names_of(job: Job) -> list[str]:
-    """Return the ids by which dependencies name a job: its own, and that of its array."""
-    return [str(job.id), *([] if job.array_task is None else [job.array_task.array])]
 
 
 def _when(entry: tuple[float, int, Job]) -> tuple[float, int]:

@@ -46,12 +46,12 @@ from simsched.simulation.environment import (
     came_through_a_run,
     is_within_a_run,
 )
+from simsched.simulation.jobs.conditions import names_of
 from simsched.simulation.live.grown_run import check_growth, grow
 from simsched.simulation.live.growth import (
     Arrivals,
     Growth,
     OpenCheckpoint,
-    names_of,
     plain_jobs,
     refuse_closed,
 )
