@@ -207,9 +207,9 @@ def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
     """
     from simsched.simulation import simulate
 
-    original = simulate.prepare
+    original = simulate.Prepared
     monkeypatch.setattr(
-        simulate, "prepare", lambda *args, **given: original(*args, **given | {"counts_decide": False})
+        simulate, "Prepared", lambda *args, **given: original(*args, **given | {"counts_decide": False})
     )
     cluster = cluster_of([(1, 0)] * 8 if case in SLURM else [(8, 0)])  # Slurm reserves whole nodes
     for seed in range(6):
