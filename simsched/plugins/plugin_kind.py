@@ -189,7 +189,9 @@ def _makes_values(function: Any) -> bool:
 def options_of(maker: Any, *, keyword_only: bool = False) -> dict[str, Any]:
     """Return the options of a maker with their defaults; ``**`` is among them if it takes any."""
     if is_declared(maker):
-        return {one.name: one.default for one in fields_of(maker).values()}
+        return {
+            one.name: Parameter.empty if one.required else one.default for one in fields_of(maker).values()
+        }
     try:
         parameters = signature(maker).parameters.values()
     except (TypeError, ValueError):

@@ -370,8 +370,12 @@ class Reports(Listener):
 
     def passed(self, now: float) -> None:
         """Report, and end the run after this pass if it is to stop."""
-        stops = self._stop is not None and self._stop.is_set()
-        if self.report is not None and (stops or self._engine.progress.passes % REPORT_EVERY == 1):
+        if self._engine.progress.passes % REPORT_EVERY != 1 and not self._stops():
+            return
+        if self.report is not None:
             self.report(self._engine)
-        if stops or (self._stop is not None and self._stop.is_set()):  # the report may have set it
+        if self._stops():  # the report may have asked for it
             self._engine.end_early()
+
+    def _stops(self) -> bool:
+        return self._stop is not None and self._stop.is_set()

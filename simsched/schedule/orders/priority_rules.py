@@ -370,7 +370,7 @@ class PriorityRules(Declared, frozen=True, kw_only=True):
             value = {str(key).replace("_", "-"): item for key, item in value.items()}
             if "preset" in value:
                 value = expanded(value, where)
-            elif "lines" in value:
+            elif "lines" in value and value.keys() <= fields_of(cls).keys():  # else the key may be misspelt
                 expected = "preset = slurm or flux-accounting"
                 raise ConfigError("lines without a preset", where=where, expected=expected)
             value = {"factors": {}, **value}

@@ -12,13 +12,13 @@ The first job starts at the shadow time or earlier, if jobs end early. The other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from simsched.declare.kinds import HIDDEN
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
 from simsched.formats.rfc.declared import seconds
-from simsched.schedule.orders.order import candidate_order
+from simsched.schedule.orders.order import CANDIDATE_ORDER, candidate_order
 from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
@@ -50,7 +50,7 @@ class EasyOptions(Declared, frozen=True, kw_only=True):
     extra: bool = True
     refresh: Literal["always", "when-blocked"] = "always"
     reservation: Literal["hard", "none"] = "hard"
-    backfill_order: str | None = None
+    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
     starvation: Annotated[float | None, seconds()] = None
 
     def checked(self, where: str) -> Self:
@@ -74,7 +74,7 @@ class EasyPlus(EasyOptions, frozen=True, kw_only=True):
 class EasyPlusPlus(EasyPlus, frozen=True, kw_only=True):
     """EASY on predictions, with the shortest candidates first (Tsafrir, Etsion & Feitelson 2007)."""
 
-    backfill_order: str | None = "sjf"
+    backfill_order: Annotated[Any, CANDIDATE_ORDER] = "sjf"
 
 
 class Easy:

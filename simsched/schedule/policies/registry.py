@@ -12,6 +12,7 @@ from simsched.errors import ConfigError, did_you_mean
 from simsched.plugins.plugin_errors import failed, is_ours, name_of
 from simsched.plugins.plugin_kind import PluginKind, options_of
 from simsched.plugins.typed_options import typed_options
+from simsched.schedule.orders.order import CANDIDATE_ORDER
 from simsched.schedule.pass_context import QueuePolicy
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.easy import EasyOptions, EasyPlus, EasyPlusPlus
@@ -71,7 +72,7 @@ class HybridOptions(Reserving, frozen=True, kw_only=True):
     """
 
     depth: int = 8
-    backfill_order: str | None = None
+    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
 
     def checked(self, where: str) -> Self:
         """Refuse an order of candidates for reservations that are made anew at each pass."""
@@ -97,7 +98,7 @@ class SelectiveOptions(Compressing, frozen=True, kw_only=True):
     """
 
     threshold: Annotated[float, number(1)] = 2.0
-    backfill_order: str | None = None
+    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
 
     def policy(self) -> QueuePolicy:
         """Return the policy."""
@@ -162,7 +163,7 @@ def queue_policy(given: str | QueuePolicy, options: Mapping[str, Any] | None = N
     try:
         with naming_policy(given):
             made: Any = maker.read(mine, OPTIONS) if is_declared(maker) else maker(**mine)
-            policy: QueuePolicy = made.policy() if is_declared(maker) else made
+            policy: QueuePolicy = made.policy() if hasattr(made, "policy") and is_declared(maker) else made
     except TypeError as error:
         raise ConfigError(f"queue policy {name_of(given)!r}: {error}") from error
     if not is_ours(policy):

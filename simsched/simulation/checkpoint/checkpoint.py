@@ -477,7 +477,7 @@ def read_checkpoint(path: str | Path, *, of_open: bool = False) -> Head:
     if of_open:
         what, by = "a checkpoint of an open simulation", "Simulation.checkpoint"
     other = FormatError(f"not {what}", where=where, expected=f"a file that {by} wrote")
-    if kind != KIND:
+    if kind not in (KIND, "simsched open checkpoint"):  # the second one up to format 6
         raise other
     if form != FORMAT:
         raise FormatError(f"a checkpoint of format {form!r}", where=where, expected=f"format {FORMAT}")

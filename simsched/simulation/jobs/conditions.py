@@ -366,7 +366,9 @@ class Conditions:
             if array is not None:
                 found += self._settle(array, now)
             for link in self._links.pop(name, ()):
-                if self._open.pop(link.job, None) is not None:
+                if link.scheme == THINK:  # nobody's end is waited for, as of a job that is not there
+                    found += self._one_less(link.job)
+                elif self._open.pop(link.job, None) is not None:
                     fault = "is produced by no" if "\n" in name else "does not name a"
                     found.append(Met(link.job, f"dependency {link.text} {fault} job of the workload"))
         return found
@@ -398,8 +400,7 @@ class Conditions:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Put the conditions into a state."""
-        started = state["started"]  # of older versions: without the times
-        self._started = started if isinstance(started, dict) else dict.fromkeys(started, 0)
+        self._started = state["started"]
         self._ended = state["ended"]
         self._count_tasks()
         self._open = state["open"]

@@ -351,5 +351,5 @@ def test_the_audit_finds_promises_that_were_broken_or_never_made(compress, promi
 @pytest.mark.parametrize("policy", ["conservative", "hybrid"])
 @pytest.mark.parametrize("compress", ["never", True, 3])
 def test_rules_that_do_not_exist(policy, compress):
-    with pytest.raises(ConfigError, match=r"of compress .expected queue, start, none, replan"):
+    with pytest.raises(ConfigError, match=r"policy-options\.compress: .*expected queue, start, none, replan"):
         kept(machine(1), policy=policy, compress=compress)
