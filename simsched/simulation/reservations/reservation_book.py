@@ -477,7 +477,7 @@ class ReservationBook(Listener):
         """Raise a `ConfigError` for a reservation that this run could not follow."""
         engine = self._engine
         if one.magnetic and (engine.queues.limits is not None or "preemption" in engine.parts):
-            text = "magnetic with limits or preemption, or in an open simulation, is not simulated"
+            text = "magnetic with limits or preemption is not simulated"
             raise ConfigError(text, where=f"{one.where}.magnetic", expected="jobs that name the reservation")
         if one.cores is not None:
             engine.plan.keeps_ids, engine.plan.counts_only = True, False

@@ -15,7 +15,7 @@ from simsched.simulation.live.open_simulation import OpenSimulation
 from simsched.workload.job import Job
 from tests.simulation.reservations.test_reservation_options import dated, nodes_of
 from tests.simulation.reservations.test_reservations import POLICIES, lines, reasons, within
-from tests.simulation.simworld import job, machine, results, run, starts
+from tests.simulation.simworld import job, machine, results, run, starts, workload
 
 
 def licensed(made, number):
@@ -305,7 +305,13 @@ def test_the_audit_finds_jobs_on_reserved_cores_and_licences(tmp_path):
     assert "leaves 1 of the licence 'm' at 0, of which 2 are reserved" in text
 
 
-def test_an_open_simulation_refuses_magnetic_reservations():
-    rule = {"name": "r", "start": 5, "duration": 9, "hosts": "n0", "magnetic": True}
-    with pytest.raises(SimschedError, match="or in an open simulation, is not simulated"):
-        OpenSimulation(machine(2), "easy", reservations=rule)
+def test_a_magnetic_reservation_of_an_open_simulation():
+    """Of three jobs that do not name it, the one that may use it is drawn to its node, as in `simulate`."""
+    rule = {"name": "r", "start": 5, "duration": 9, "hosts": "n0", "magnetic": True, "users": ["ann"]}
+    users = {"A": "bob", "B": "bob", "C": "ann"}
+    jobs = [job(name, 1, "slot=1/node", 8, 8, user=user) for name, user in users.items()]
+    live = OpenSimulation(machine(2), "easy", reservations=rule)
+    live.submit_all(workload(*jobs))
+    live.run()
+    assert starts(live.result()) == starts(run(machine(2), *jobs, reservations=rule))
+    assert starts(live.result())["C"] == 5
