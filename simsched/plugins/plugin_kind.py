@@ -17,6 +17,7 @@ from functools import cache, partial
 from inspect import Parameter, isroutine, signature
 from typing import TYPE_CHECKING, Any
 
+from simsched.declare.kinds import ValueKind, text
 from simsched.declare.table import fields_of, is_declared
 from simsched.errors import ConfigError, did_you_mean
 from simsched.plugins.plugin_errors import (
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from importlib.metadata import EntryPoint
+
+
+def _named(value: Any, where: str) -> Any:
+    plain = isinstance(value, str | bool | int | float | list | dict)
+    return text().read(value, where) if plain else value
+
+
+NAMED = ValueKind(_named, {"type": "string", "minLength": 1}, name_of)
+"""The kind of a policy or an order, by name; a program may give an object, of which records have the name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from simsched.text_table import clip_end, markdown_table
 from simsched.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from simsched.simulation.queues import Queue, Window
     from simsched.site.site import Site
@@ -266,17 +266,11 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
         yield markdown_table(QUEUES, queues)
     else:
         yield "The files describe no queues, so `queues.toml` is empty."
-    limits = limit_rows(site)
-    if limits:
-        yield "## Limits"
-        yield "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
-        yield markdown_table(LIMITS, limits)
-    yield from _kept_for_some(site)
-    rows = priority_rows(site)
-    if rows:
-        yield "## Priority"
-        yield "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
-        yield markdown_table(FACTORS, rows)
+    for heading, says, columns, found_rows in _tables(site):
+        if found_rows:
+            yield f"## {heading}"
+            yield says
+            yield markdown_table(columns, found_rows)
     found = notes_by_kind(site)
     for heading, notes in found.items():
         yield f"## {heading}"
@@ -287,15 +281,14 @@ def _parts(site: Site, cluster: str, folder: str) -> Iterator[str]:
     yield USE.format(folder=shlex.quote(folder), cluster=cluster, log=log)
 
 
-def _kept_for_some(site: Site) -> Iterator[str]:
-    """Yield the sections on preemption and advance reservations, where the site has them."""
-    rows = preemption_rows(site)
-    if rows:
-        yield "## Preemption"
-        yield "The table `preemption` of `queues.toml` says which jobs preempt which."
-        yield markdown_table(PREEMPTION, rows)
-    rows = reservation_rows(site)
-    if rows:
-        yield "## Reservations"
-        yield "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
-        yield markdown_table(RESERVATIONS, [tuple(clip_end(cell, HOSTS) for cell in row) for row in rows])
+def _tables(site: Site) -> Iterator[tuple[str, str, Sequence[str], Sequence[Sequence[Any]]]]:
+    """Yield the heading, a sentence, the columns and the rows of each section that a site may have."""
+    says = "The tables `[[limits]]` of `queues.toml` hold or reject jobs that are over a limit."
+    yield "Limits", says, LIMITS, limit_rows(site)
+    says = "The table `preemption` of `queues.toml` says which jobs preempt which."
+    yield "Preemption", says, PREEMPTION, preemption_rows(site)
+    rows = [tuple(clip_end(cell, HOSTS) for cell in row) for row in reservation_rows(site)]
+    says = "The tables `[[reservations]]` of `queues.toml` keep nodes. A job names its reservation."
+    yield "Reservations", says, RESERVATIONS, rows
+    says = "Jobs are ordered by `multifactor`; the table `priority` of `queues.toml` has its factors."
+    yield "Priority", says, FACTORS, priority_rows(site)

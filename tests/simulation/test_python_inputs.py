@@ -254,3 +254,14 @@ def test_a_seed_is_a_whole_number_of_any_kind():
 def test_a_wrong_value_says_which_is_meant():
     with pytest.raises(ss.ConfigError, match="overrun: unknown value 'allw'; did you mean allow"):
         ss.simulate("tiny", TWO, overrun="allw")
+
+
+@pytest.mark.parametrize("policy", ["easy", "easy++", "hybrid", "selective"])
+def test_an_order_of_candidates_may_be_an_object(policy):
+    order = ss.Order("mine", lambda table, jobs, now: table.durations_array[jobs])
+    said = [
+        ss.simulate("tiny", "first-steps", queue_policy=policy, queue_options={"backfill_order": given})
+        for given in (order, "sjf")
+    ]
+    starts = [run.jobs["start"].dropna().tolist() for run in said]
+    assert starts[0] == starts[1]

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.arguments import wrong
-from simsched.declare.kinds import ValueKind, text
 from simsched.errors import ConfigError
 from simsched.formats.rfc.calls import parse_call
 from simsched.formats.rfc.duration import parse_time
-from simsched.plugins.plugin_errors import name_of
 from simsched.plugins.plugin_kind import PluginKind
 from simsched.schedule.orders.fair_share import FairShare
 from simsched.schedule.orders.multifactor import Multifactor
@@ -91,15 +89,6 @@ def _starving(text: str, name: str, time: str) -> Order:
     return Order(text, keys, static=False)
 
 
-def _given_order(value: Any, where: str) -> Any:
-    plain = isinstance(value, str | bool | int | float | list | dict)
-    return text().read(value, where) if plain else value
-
-
-CANDIDATE_ORDER = ValueKind(_given_order, {"type": ["string", "null"], "minLength": 1}, name_of)
-"""The kind of an order of candidates: a name, None, or in Python an `Order`."""
-
-
 def candidate_order(given: str | Order | None) -> Order | None:
     """Return the order of backfill candidates of this name; None: the order of the queue.
 
@@ -119,8 +108,8 @@ def candidate_order(given: str | Order | None) -> Order | None:
         return None
     order = job_order(given)
     if not isinstance(order, Order) or given == Multifactor.name:
-        fault = f"backfill-order is {given!r}, which only the queue can have"
-        raise ConfigError(fault, expected=f"an order by a key, such as {', '.join(ORDERS)}")
+        text = f"backfill-order is {given!r}, which only the queue can have"
+        raise ConfigError(text, expected=f"an order by a key, such as {', '.join(ORDERS)}")
     return order
 
 

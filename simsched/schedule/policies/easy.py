@@ -18,7 +18,8 @@ from simsched.declare.kinds import HIDDEN
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
 from simsched.formats.rfc.declared import seconds
-from simsched.schedule.orders.order import CANDIDATE_ORDER, candidate_order
+from simsched.plugins.plugin_kind import NAMED
+from simsched.schedule.orders.order import candidate_order
 from simsched.schedule.orders.ranking import ranked
 from simsched.schedule.policies.fcfs import start_in_order
 from simsched.schedule.supply import NoShadow
@@ -50,7 +51,7 @@ class EasyOptions(Declared, frozen=True, kw_only=True):
     extra: bool = True
     refresh: Literal["always", "when-blocked"] = "always"
     reservation: Literal["hard", "none"] = "hard"
-    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
+    backfill_order: Annotated[Any | None, NAMED] = None
     starvation: Annotated[float | None, seconds()] = None
 
     def checked(self, where: str) -> Self:
@@ -74,7 +75,7 @@ class EasyPlus(EasyOptions, frozen=True, kw_only=True):
 class EasyPlusPlus(EasyPlus, frozen=True, kw_only=True):
     """EASY on predictions, with the shortest candidates first (Tsafrir, Etsion & Feitelson 2007)."""
 
-    backfill_order: Annotated[Any, CANDIDATE_ORDER] = "sjf"
+    backfill_order: Annotated[Any | None, NAMED] = "sjf"
 
 
 class Easy:

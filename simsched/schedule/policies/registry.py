@@ -10,9 +10,8 @@ from simsched.declare.kinds import number, whole
 from simsched.declare.table import Declared, is_declared
 from simsched.errors import ConfigError, did_you_mean
 from simsched.plugins.plugin_errors import failed, is_ours, name_of
-from simsched.plugins.plugin_kind import PluginKind, options_of
+from simsched.plugins.plugin_kind import NAMED, PluginKind, options_of
 from simsched.plugins.typed_options import typed_options
-from simsched.schedule.orders.order import CANDIDATE_ORDER
 from simsched.schedule.pass_context import QueuePolicy
 from simsched.schedule.policies.conservative import Conservative
 from simsched.schedule.policies.easy import EasyOptions, EasyPlus, EasyPlusPlus
@@ -72,7 +71,7 @@ class HybridOptions(Reserving, frozen=True, kw_only=True):
     """
 
     depth: int = 8
-    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
+    backfill_order: Annotated[Any | None, NAMED] = None
 
     def checked(self, where: str) -> Self:
         """Refuse an order of candidates for reservations that are made anew at each pass."""
@@ -98,7 +97,7 @@ class SelectiveOptions(Compressing, frozen=True, kw_only=True):
     """
 
     threshold: Annotated[float, number(1)] = 2.0
-    backfill_order: Annotated[Any, CANDIDATE_ORDER] = None
+    backfill_order: Annotated[Any | None, NAMED] = None
 
     def policy(self) -> QueuePolicy:
         """Return the policy."""

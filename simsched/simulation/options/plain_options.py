@@ -9,12 +9,12 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Annotated, Any, Literal
 
-from simsched.declare.kinds import ValueKind, text, whole
+from simsched.declare.kinds import ValueKind, whole
 from simsched.declare.table import Declared
 from simsched.errors import ConfigError
 from simsched.formats.rfc.declared import seconds
 from simsched.formats.rfc.duration import parse_time
-from simsched.plugins.plugin_errors import name_of
+from simsched.plugins.plugin_kind import NAMED
 from simsched.simulation.outages.outages import Failures
 
 
@@ -47,8 +47,6 @@ def _failures(value: Any, where: str) -> Failures:
     return Failures.parse(value)
 
 
-NAME = ValueKind(text().read, {"type": "string"}, name_of)
-"""The kind of a policy, by name; a program may give an object of its own, of which records have the name."""
 Epilog = ValueKind(read_epilog, {"type": ["string", "number", "array"]})
 FailureText = ValueKind(
     _failures, {"type": "string"}, lambda found: found and found.to_dict(), flag={"metavar": "TEXT"}
@@ -86,10 +84,10 @@ class PlainOptions(Declared, frozen=True, kw_only=True):
         ones, which no scheduler can know (default ``requested``).
     """
 
-    queue_policy: Annotated[Any, NAME] = "easy"
-    match_policy: Annotated[Any, NAME] = "first"
-    order: Annotated[Any, NAME] = "fifo"
-    predictor: Annotated[Any, NAME] = "limit"
+    queue_policy: Annotated[Any, NAMED] = "easy"
+    match_policy: Annotated[Any, NAMED] = "first"
+    order: Annotated[Any, NAMED] = "fifo"
+    predictor: Annotated[Any, NAMED] = "limit"
     seed: Annotated[int, whole()] = 0
     overrun: Literal["timeout", "allow"] | None = None
     kill_grace: Grace = 0
