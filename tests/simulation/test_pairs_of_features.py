@@ -160,7 +160,7 @@ def entries(seed, features, rules):
 
 
 def told(run, folder):
-    """Return what a run says of its jobs, in order of their ids, and its allocations."""
+    """Return the times, results and reasons of the jobs of a run by their ids, and its allocations."""
     path = run.save(folder)
     columns = run.jobs
     rows = zip(*(columns[name].tolist() for name in ("id", "start", "end", "result", "reason")), strict=True)

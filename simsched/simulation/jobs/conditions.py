@@ -245,11 +245,8 @@ class Conditions:
                 self._namesakes[job.user, job.name].add(number)
         names: dict[str, int] = {}
         for number, job in enumerate(jobs, first):
-            self._add(number, job)
-            array = self._arrays.of(number)
-            names |= {str(job.id): number} | ({} if array is None else {self._arrays.name(array): array})
-            for symbol in _produced(job):
-                names.setdefault(symbol, number)
+            for own, place in self._add(number, job).items():
+                names.setdefault(own, place)
         waited = self._links.keys() & names.keys()
         for name in waited:
             self._links.setdefault(names[str(name)], []).extend(self._links.pop(name))
@@ -259,17 +256,23 @@ class Conditions:
             self._cycles = self._find_cycles()
             self._broken += [Met(one, text) for one, text in self._cycles.items() if one in self._open]
 
-    def _add(self, number: int, job: Job) -> None:
-        """Note who a job is, and what it produces."""
+    def _add(self, number: int, job: Job) -> dict[str, int]:
+        """Add a job, and return the names of `names_of` with the job or the array that each means."""
         self._jobs.append(job)
         self._number[str(job.id)] = number
         self._arrays.add(number, job)
         if self.concern(job):
             self.conditional.add(number)
-        for symbol in _produced(job):
+        symbols = _produced(job)
+        for symbol in symbols:
             self._producers.setdefault(symbol, []).append(number)
         if (key := (job.user, job.name)) in self._namesakes:
             self._namesakes[key].add(number)
+        names = {str(job.id): number, **dict.fromkeys(symbols, number)}
+        array = self._arrays.of(number)
+        if array is not None:
+            names[self._arrays.name(array)] = array
+        return names
 
     def _find_cycles(self) -> dict[int, str]:
         """Return each job in a cycle of dependencies → the reason, which names the jobs of the cycle."""
@@ -366,7 +369,7 @@ class Conditions:
             if array is not None:
                 found += self._settle(array, now)
             for link in self._links.pop(name, ()):
-                if link.scheme == THINK:  # nobody's end is waited for, as of a job that is not there
+                if link.scheme == THINK:  # there is no end to wait for, as if the preceding job were unknown
                     found += self._one_less(link.job)
                 elif self._open.pop(link.job, None) is not None:
                     fault = "is produced by no" if "\n" in name else "does not name a"

@@ -63,7 +63,7 @@ class Page:
         return driver
 
     def go(self, address: str) -> None:
-        """Navigate; a renderer that does not answer at all is the browser's fault: another is tried, once."""
+        """Open an address. If the renderer does not answer, a new browser is started, once."""
         from selenium.common.exceptions import TimeoutException
 
         try:

@@ -126,8 +126,8 @@ def test_what_waits_for_a_job_that_is_withdrawn_goes_on_or_ends():
     assert after_alone.reason == "dependency afterok:alone does not name a job of the workload"
 
 
-def test_what_a_withdrawn_job_would_have_let_go():
-    """A think time after it is over: nobody's end is waited for. A symbol that it produces never comes."""
+def test_think_times_and_symbols_of_a_withdrawn_job():
+    """A think time after a withdrawn job is over. A symbol that only it would produce never arrives."""
     sim = ss.Simulation(machine(8), think_times="honour")
     out, waits = ("string:m?type=out", "string:m?type=in")
     withdrawn = sim.submit("slot=1/core", 10, id="z", at=200, dependencies=out)
