@@ -208,7 +208,7 @@ def test_a_signal_at_any_moment_is_one_line_and_its_status(inputs, verb, whole_g
 
 #: sends SIGTERM to itself between the steps by which a worker starts
 HALFWAY = """
-import os, signal, sys
+import os, signal, sys, threading, time
 from multiprocessing import popen_spawn_posix as spawn
 from simsched.cli import main
 
@@ -218,9 +218,11 @@ def start_and_signal(path, arguments, passed):
     pid = start(path, arguments, passed)
     if any("spawn_main" in str(argument) for argument in arguments):
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)  # a thread that took the signal passes it on when this one waits
     return pid
 
 spawn.util.spawnv_passfds = start_and_signal
+threading.Thread(target=threading.Event().wait, daemon=True).start()  # as of libraries: it holds no signal
 sys.exit(main())
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext, SpawnProcess
@@ -15,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from multiprocessing.process import BaseProcess
 
 
@@ -48,11 +49,31 @@ def signals_held() -> Iterator[None]:
         yield
         return
     resource_tracker.ensure_running()  # it would let SIGINT and SIGTERM through when it starts
+    came: list[int] = []
+    handlers = _handlers()
+    for number in handlers:
+        signal.signal(number, lambda number, _frame: came.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+def _handlers() -> dict[int, Callable[..., Any]]:
+    """Return the functions that take the signals here, if this is the main thread.
+
+    The system gives a signal that this thread holds to any other, which has Python call the function
+    in the main thread all the same: holding alone is not enough.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    found = {number: signal.getsignal(number) for number in HELD}
+    return {number: handler for number, handler in found.items() if callable(handler)}
 
 
 class _Process(SpawnProcess):
