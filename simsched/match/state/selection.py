@@ -133,7 +133,10 @@ _Value = TypeVar("_Value", Draw, Hold, Selection)
 
 def changed(value: _Value, **changes: Any) -> _Value:
     """Return the same draw, hold or selection with some fields changed."""
-    return msgspec.structs.replace(value, **changes)
+    given: Any = value
+    full: Any = with_arrays(given)
+    made: _Value = msgspec.structs.replace(full, **changes)
+    return made
 
 
 class SplitSelection(NamedTuple):

@@ -238,7 +238,7 @@ class Plan:
     def release_part(self, job: int, targets: Ints) -> Selection:
         """Release and return the part of a job's claim on some targets; without any left, the job ends."""
         available = self.available
-        parts = split(with_arrays(self.held[job]), targets, self.index)
+        parts = split(self.held[job], targets, self.index)
         if parts.kept is None:
             self.release(job)
             return parts.given
