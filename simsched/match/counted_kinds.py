@@ -9,7 +9,7 @@ on targets, or whole targets, and nothing else. All other requests are for the g
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search.counts import MANY
 from simsched.match.search.on_targets import recipe_of, vertices_on
 from simsched.match.state.draws import ids_ascend, with_masks
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.masks import word_tables
+from simsched.match.state.placed import Placed, PlacedKind
+from simsched.match.state.selection import Hold, changed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from simsched.match.requests.request import Content, Request
     from simsched.match.search.on_targets import TargetRecipe
     from simsched.match.state.availability import Availability
+    from simsched.match.state.selection import Selection
 
     Bools = npt.NDArray[np.bool_]
 
@@ -108,6 +111,7 @@ class CountedKinds:
                     continue
             kinds.append((-1, 0))
         self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
+        tables = word_tables(index)
         among = fixed_order(policy, index.target_type, available) if policy.static else None
         contents = [each.content for each in self._demands]
         self._draws = [self._drawn(content) for content in contents]
@@ -123,6 +127,7 @@ class CountedKinds:
             np.arange(len(index)) if among is None else among,
             kinds,
             available.arrays(),
+            tables.word,
             last=policy.highest,
             written=partial(_written, available.places, index.target_type),
         )
@@ -146,7 +151,7 @@ class CountedKinds:
         self._kinds = kinds
         self._of_kind = np.array([demand for demand, _ in kinds], dtype=np.int64)
         self._amount = np.array([amount for _, amount in kinds], dtype=np.int64)
-        self._recipes: dict[int, TargetRecipe] = {}
+        self._recipes: dict[int, tuple[TargetRecipe, PlacedKind]] = {}
         self._numbers = {each.content: at for at, each in enumerate(self._demands) if not each.once}
 
     @cached_property
@@ -159,11 +164,9 @@ class CountedKinds:
         return found[self._of_kind]
 
     def _drawn(self, content: Content) -> list[tuple[str, int]]:
-        """Return the types that a copy draws, and the units of each; 0 where it takes all that there is."""
-        if _takes_all(content):
-            least = dict(content.flat or ())
-            return [(name, least.get(name, 0)) for name in self._types]
-        return list(content.flat or ())
+        """Return the types that a copy draws, by name, and the units of each; 0: all that there is."""
+        least = dict(content.flat or ())
+        return [(name, least.get(name, 0)) for name in sorted(self._types if _takes_all(content) else least)]
 
     def may(self, back: Ints = _NONE) -> npt.NDArray[np.uint8]:
         """Return for each demand and target whether the target is up (or will be `back`) and may serve it."""
@@ -246,36 +249,44 @@ class CountedKinds:
     def selection(self, kind: int, _job: int = -1) -> Selection:
         """Return the last placement of the kernel, which is of this kind (and has no random choices)."""
         kernel, available = self.kernel, self._available
-        request = self._requests[kind]
-        assert request is not None
-        recipe = self._recipes.get(kind)
-        if recipe is None:
-            assert request.simple is not None
-            recipe = self._recipes[kind] = recipe_of(request, request.simple, available.index)
-        targets, cells, units = kernel.placement()
-        parts, draws = kernel.parts.tolist(), []
-        for at, (name, each) in enumerate(self._draws[self._kinds[kind][0]]):
-            low, high = parts[at], parts[at + 1]
-            if low < high:
-                taken = units[low:high]
-                amount = int(np.add.reduce(taken)) if recipe.inner is not None else each * recipe.wanted
-                draws.append(Draw(name, cells[low:high] - available.places[name], taken, amount))
+        found = self._recipes.get(kind)
+        if found is None:
+            found = self._recipes[kind] = self._recipe(kind)
+        recipe, placed = found
+        claim, bits, targets = kernel.placement()
         holds: tuple[Hold, ...] = ()
-        target_type = available.index.target_type
         if recipe.inner is not None:
             inner = vertices_on(targets, recipe.inner, available.index)
-            holds = (Hold(target_type, targets, exclusive=True), *inner)
+            holds = (Hold(available.index.target_type, targets, exclusive=True), *inner)
         elif recipe.shares:
-            holds = (Hold(target_type, targets, exclusive=False),)
-        held = with_masks(draws, available, highest=self._policy.highest)
+            holds = (Hold(available.index.target_type, targets, exclusive=False),)
         counted = available.partial is None
-        made = Selection(request, targets, held, held, holds, (), request.slots, counted=counted)
+        draws = len(placed.draws)
+        parts, sums = kernel.parts[: draws + 1].tolist(), kernel.sums[:draws].tolist()
+        made: Any = Placed(placed, claim, bits, parts, sums, targets, holds, counted)
+        if any(pool.named and not width for pool, _, width in placed.draws):
+            held = with_masks(list(made.held), available, highest=self._policy.highest)
+            made = changed(made.full(), held=held, named=held)
         kernel.draft = made
-        return made
+        return cast("Selection", made)  # a `Placed` has what policies look at
+
+    def _recipe(self, kind: int) -> tuple[TargetRecipe, PlacedKind]:
+        """Return how a kind that the kernel places is claimed, and what its placements have in common."""
+        request, available = self._requests[kind], self._available
+        assert request is not None
+        assert request.simple is not None
+        tables, pools = word_tables(available.index).places, available.index.pool_types
+        draws = [
+            (pools[name], available.places[name], tables[name][2] if name in tables else 0)
+            for name, _ in self._draws[self._kinds[kind][0]]
+        ]
+        return recipe_of(request, request.simple, available.index), PlacedKind(request, draws)
 
 
-def _written(places: Mapping[str, int], target_type: str, selection: Selection) -> Ints:
+def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Ints:
     """Return the claim of a selection as the kernel has it."""
+    if isinstance(selection, Placed):
+        return selection.claim
     held = [hold for hold in selection.holds if hold.type == target_type and hold.exclusive]
     whole = np.concatenate([np.zeros(0, np.int64), *(hold.ordinals for hold in held)])
     cells = [draw.pools + places[draw.type] for draw in selection.held]

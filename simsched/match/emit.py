@@ -198,7 +198,7 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
         for i, leaf in enumerate(draw.pools.tolist()):
             if pool.target[leaf] < 0 or not pool.named:
-                mask = int(draw.masks[i]) if draw.masks is not None else -1
+                mask = listed(draw.masks[i : i + 1])[0] if draw.masks is not None else -1
                 path = path_of(index, pool.keys[leaf][0])
                 found[path] = str(ids_of(pool, leaf, mask)) if pool.named else units[i]
     return found

@@ -11,6 +11,7 @@ from simsched.graph.inspect.view import tree_lines
 from simsched.graph.resource_graph import ResourceGraph, pool_of
 from simsched.graph.write.jgf import to_jgf
 from simsched.match.emit import ids_of
+from simsched.match.state.masks import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +76,7 @@ def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
     units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
     for at, leaf in enumerate(draw.pools.tolist()):
         if draw.masks is not None:
-            mask = int(draw.masks[at])
+            mask = listed(draw.masks[at : at + 1])[0]
         elif pool.named:
             mask = pool.full[leaf]
         else:

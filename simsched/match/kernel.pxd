@@ -3,6 +3,26 @@ cimport cython
 
 cdef int NOW, THEN, REST, HEAD
 
+@cython.locals(count=cython.longlong)
+cdef long long ones(unsigned long long word) noexcept
+cdef unsigned long long without_lowest(unsigned long long word, long long count) noexcept
+@cython.locals(
+    skipped=cython.longlong, at=cython.longlong, rest=cython.ulonglong, have=cython.longlong, few=cython.longlong
+)
+cdef void choose(
+    unsigned long long[::1] words, long long low, long long high, long long units, bint last,
+    unsigned long long[::1] bits, long long to,
+) noexcept
+@cython.locals(i=cython.longlong)
+cpdef choose_rows(unsigned long long[::1] words, long long width, const long long[:] numbers, bint last)
+@cython.locals(
+    whole=cython.longlong, cells=cython.longlong, pools=cython.longlong, named=cython.bint, at=cython.longlong,
+    i=cython.longlong, cell=cython.longlong, w=cython.longlong, alone=cython.longlong, n=cython.longlong,
+)
+cpdef long long change(
+    long long[::1] units, long long[::1] use, unsigned long long[::1] words, const long long[::1] word,
+    const long long[::1] claim, const unsigned long long[::1] bits, long long sign,
+)
 @cython.locals(i=cython.Py_ssize_t)
 cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:] amounts, long long sign)
 
@@ -17,7 +37,11 @@ cdef class Kernel:
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
-    cdef readonly object table, totals
+    cdef readonly object table, totals, sums, all_bits
+    cdef unsigned long long[::1] words, bits
+    cdef readonly long long[::1] word
+    cdef long long[::1] sum
+    cdef readonly long long chosen
     cdef long long[::1] number, given
     cdef readonly object parts, all_claims
     cdef long long[::1] part
@@ -60,12 +84,12 @@ cdef class Kernel:
     cpdef bint place_on(self, long long kind, const long long[:] targets, const long long[:] numbers)
     @cython.locals(top=cython.longlong, to=cython.longlong, i=cython.longlong)
     cdef void _finish(self, long long d, long long count, int state) noexcept
-    @cython.locals(stop=cython.longlong, pools=cython.longlong)
     cpdef placement(self)
     @cython.locals(
         first=cython.longlong, i=cython.longlong, t=cython.longlong, per=cython.longlong, place=cython.longlong,
         base=cython.longlong, low=cython.longlong, high=cython.longlong, left=cython.longlong, at=cython.longlong,
-        cell=cython.longlong, have=cython.longlong, units=cython.longlong, to=cython.longlong,
+        cell=cython.longlong, have=cython.longlong, units=cython.longlong, to=cython.longlong, drawn=cython.longlong,
+        low_word=cython.longlong, high_word=cython.longlong,
     )
     cdef long long _draw(self, long long d, long long count, long long begin, int state) noexcept
     @cython.locals(old=cython.longlong[::1], at=cython.longlong)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Integers = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
+    Words = npt.NDArray[np.uint64]
 
 UP, OPEN, IDLE = 0, 1, 2
 """Gates: targets that are up, that are not claimed whole, that no claim touches."""
@@ -59,14 +60,16 @@ class Kernel:
     written : selection → its claim as numbers, for a selection that was not placed here.
     owned : whether the state belongs to the kernel: claims change it here, and not elsewhere before.
     kinds : for each kind its demand (-1: it is not counted here) and the copies.
-    units, use, held : the state: free units of each leaf pool, claims that touch each target, and whether one
-        takes it whole.
+    units, use, held, words : the state: free units of each leaf pool, claims that touch each target, whether
+        one takes it whole, and the masks of units that no claim has (`masks.WordTables`).
+    word : the first word of each leaf pool, and behind the last one their number.
 
     Attributes
     ----------
     table : demand and target → copies that it can host now.
     totals : the sum of the copies of each demand.
-    parts : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on.
+    parts, sums : of the last placement, the leaf pools of draw i of its demand are those from `parts[i]` on,
+        and `sums[i]` units of them are drawn.
     """
 
     def __init__(
@@ -78,7 +81,8 @@ class Kernel:
         may: Bytes,
         order: Integers,
         kinds: Sequence[tuple[int, int]],
-        state: tuple[Integers, Integers, Bytes],
+        state: tuple[Integers, Integers, Bytes, Words],
+        word: Integers,
         *,
         last: bool,
         written: Callable[[Any], Integers],
@@ -101,8 +105,12 @@ class Kernel:
         self.demands = len(demands)
         self.demand = integers([demand for demand, _ in kinds])
         self.amount = integers([amount for _, amount in kinds])
-        units, use, held = state
+        units, use, held, words = state
         self.units, self.use, self.held = view(units), view(use), view(held)
+        self.words, self.word = view(words), integers(word)
+        self.all_bits, self.chosen = np.zeros(len(words), dtype=np.uint64), 0
+        self.bits = view(self.all_bits)
+        """The units of the last placement, as masks: the first `chosen` words, leaf pool by leaf pool."""
         self.number, self.given = zeros(self.targets), zeros(self.targets * self.width)
         self.table = np.zeros((self.demands, self.targets), dtype=np.int64)
         self.copies = view(self.table.reshape(-1))
@@ -111,6 +119,8 @@ class Kernel:
         self.total = view(self.totals)
         self.parts = np.zeros(len(columns) + 1, dtype=np.int64)
         self.part = view(self.parts)
+        self.sums = np.zeros(len(columns), dtype=np.int64)
+        self.sum = view(self.sums)
         self.claims: dict[int, int] = {}
         """Running job → the place of its claim in `store`; -1: it shares units, which no numbers describe."""
         self.all_claims, self.top = np.zeros(1024, dtype=np.int64), 0
@@ -283,16 +293,10 @@ class Kernel:
             self.store[to + count + i] = self.given[i]
         self.store[top] = to + 2 * count - top
 
-    def placement(self) -> tuple[Integers, Integers, Integers]:
-        """Return the targets of the last placement, its leaf pools, and the units of each."""
+    def placement(self) -> tuple[Integers, Words, Integers]:
+        """Return the claim of the last placement in numbers, its units as masks, and its targets."""
         claim = self.all_claims[self.top : self.top + self.store[self.top]].copy()
-        stop = HEAD + self.store[self.top + 1]
-        pools = self.store[self.top + 3]
-        return (
-            claim[HEAD:stop],
-            claim[len(claim) - 2 * pools : len(claim) - pools],
-            claim[len(claim) - pools :],
-        )
+        return claim, self.all_bits[: self.chosen].copy(), claim[HEAD : HEAD + self.store[self.top + 1]]
 
     def _draw(self, d: int, count: int, begin: int, state: int) -> int:
         """Draw the units of a placement on `count` targets; return the number of leaf pools.
@@ -300,10 +304,12 @@ class Kernel:
         They are written to `store` from a place on, and the units of each to `given`.
         """
         to = 0
+        self.chosen = 0
         first = self.begin[d]
         for i in range(first, self.begin[d + 1]):
             t, per = self.type[i], self.per[i]
             self.part[i - first] = to
+            drawn = 0
             for place in range(count):
                 base = self.store[self.top + HEAD + place] * self.width
                 low, high = base + self.column[t], base + self.column[t + 1]
@@ -323,8 +329,14 @@ class Kernel:
                     if units > 0:
                         self.store[begin + to], self.given[to] = cell, units
                         to += 1
+                        drawn += units
+                        if state != THEN and self.word[cell] < self.word[cell + 1]:
+                            low_word, high_word = self.word[cell], self.word[cell + 1]
+                            choose(self.words, low_word, high_word, units, self.last, self.bits, self.chosen)
+                            self.chosen += high_word - low_word
                     if not self.last:
                         left -= have
+            self.sum[i - first] = drawn
         self.part[self.begin[d + 1] - first] = to
         return to
 
@@ -541,6 +553,81 @@ class Kernel:
                 break
             at += 1
         return at
+
+
+def ones(word: int) -> int:
+    """Return how many bits of a word are set."""
+    count = 0
+    while word:
+        word &= word - 1
+        count += 1
+    return count
+
+
+def without_lowest(word: int, count: int) -> int:
+    """Return a word without its lowest `count` set bits."""
+    while count:
+        word &= word - 1
+        count -= 1
+    return word
+
+
+def choose(words: Any, low: int, high: int, units: int, last: bool, bits: Any, to: int) -> None:
+    """Write the lowest (`last`: the highest) units of a leaf pool to `bits`, from a place on.
+
+    Its free units are the words from `low` to `high`.
+    """
+    skipped = 0
+    if last:
+        skipped = -units
+        for at in range(low, high):
+            skipped += ones(words[at])
+    for at in range(low, high):
+        rest = words[at]
+        have = ones(rest)
+        few = min(have, skipped)
+        skipped -= few
+        have -= few
+        rest = without_lowest(rest, few)
+        few = min(have, units)
+        units -= few
+        bits[to] = rest if few == have else rest ^ without_lowest(rest, few)
+        to += 1
+
+
+def choose_rows(words: Any, width: int, numbers: Any, last: bool) -> None:
+    """Leave the lowest (`last`: the highest) units of some leaf pools, so many of each; in place."""
+    for i in range(len(numbers)):
+        choose(words, i * width, (i + 1) * width, numbers[i], last, words, i * width)
+
+
+def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, sign: int) -> int:
+    """Make (-1) or release (1) a claim in a state; return how many of its targets have no other one.
+
+    `word` and `bits` are as in `Kernel`; a state without words only counts units.
+    """
+    whole = HEAD + claim[1]
+    cells = whole + claim[2]
+    pools = claim[3]
+    named = len(words) > 0
+    at = 0
+    for i in range(cells, cells + pools):
+        cell = claim[i]
+        units[cell] += sign * claim[i + pools]
+        if named:
+            for w in range(word[cell], word[cell + 1]):
+                if sign > 0:
+                    words[w] |= bits[at]
+                else:
+                    words[w] &= ~bits[at]
+                at += 1
+    alone = 0
+    for i in range(HEAD, whole):
+        n = claim[i]
+        use[n] -= sign
+        if use[n] == (1 if sign < 0 else 0):
+            alone += 1
+    return alone
 
 
 def shift(numbers: Any, places: Any, amounts: Any, sign: int) -> None:

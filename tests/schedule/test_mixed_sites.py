@@ -23,6 +23,7 @@ from simsched.match.search.counts import capacity
 from simsched.match.search.descend import Descent
 from simsched.match.search.select import could_fit, select
 from simsched.match.state.availability import Availability
+from simsched.match.state.masks import listed
 from simsched.schedule import graph_supply
 from simsched.simulation.audit.auditor import audit_run
 from simsched.simulation.outages.outages import KINDS, Outage
@@ -300,7 +301,7 @@ def units_of(draws):
             draw.pools.tolist(),
             np.broadcast_to(draw.units, len(draw.pools)).tolist(),
             draw.amount,
-            None if draw.masks is None else tuple(map(int, draw.masks)),
+            None if draw.masks is None else listed(draw.masks),
         )
         for draw in draws
     ]

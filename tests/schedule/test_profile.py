@@ -75,7 +75,8 @@ class Case:
             np.array([d.may for d in self.demands], dtype=np.uint8),
             self.order,
             self.kinds,
-            (free, self.use, self.held),
+            (free, self.use, self.held, np.zeros(0, np.uint64)),
+            np.zeros(n * width + 1, np.int64),  # no leaf pool has words: units are counted
             last=bool(r.random() < 0.5),
             written=None,  # every claim is placed here
         )
@@ -108,7 +109,8 @@ class Case:
 
     def claim(self, kind, end):
         """Claim the last placement of the kernel for a job."""
-        targets, cells, units = (np.array(row) for row in self.kernel.placement())
+        claim, _, targets = self.kernel.placement()
+        cells, units = claim[len(claim) - 2 * claim[3] :].reshape(2, -1)
         d = self.demands[self.kinds[kind][0]]
         self.free[cells] -= units
         self.use[targets] += 1
@@ -252,8 +254,7 @@ class Case:
                 targets, copies = profile.placement()
                 assert self.kernel.place_on(kind, targets, copies)
                 took = dict(zip(targets.tolist(), copies.tolist(), strict=True))
-                on = np.array(self.kernel.placement()[0]).tolist()
-                assert on == targets.tolist()
+                assert self.kernel.placement()[2].tolist() == targets.tolist()
                 job = self.claim(kind, plain.now + seconds)
                 if not self.demands[d].whole:
                     need = np.array([took.get(n, 0) for n in self.order])

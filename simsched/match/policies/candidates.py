@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -147,8 +148,8 @@ def _alike(pool: PoolType, targets: Ints, avail: Availability) -> tuple[Ints, In
     )
     # Targets with the same free units (mask) of the same ids, pool by pool, get the same number.
     number = np.zeros(len(targets), dtype=np.int64)
-    for column in pools.T:
-        free = np.where(avail.free[pool.name][column] > 0, store[column], np.uint64(0))
+    for column, word in product(pools.T, range(store.shape[1])):
+        free = np.where(avail.free[pool.name][column] > 0, store[column, word], np.uint64(0))
         state = np.unique(free, return_inverse=True)[1]
         kinds = _id_kinds(pool, index)
         state = state * (int(kinds.max()) + 1) + kinds[column]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
-from simsched.match.kernel import shift
-from simsched.match.state.masks import everything, give, listed, mask_at, take
+from simsched.match.kernel import change, shift
+from simsched.match.state.masks import give, listed, mask_at, take, word_tables
+from simsched.match.state.placed import Placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.kernel import Kernel
     from simsched.match.requests.request import Content, Need, Request
-    from simsched.match.state.masks import Store
+    from simsched.match.state.masks import Store, Words
     from simsched.match.state.selection import Draw, Hold, Selection
 
 
@@ -66,6 +67,7 @@ class KernelKinds(Protocol):
 
 
 _NOTHING: Ints = np.empty(0, np.int64)
+_NO_WORDS: Words = np.empty(0, np.uint64)
 
 FEW = 8
 """Up to this many numbers of an array are changed one by one, which is faster then."""
@@ -90,7 +92,8 @@ class Availability:
     use : claims that touch each target.
     up : which targets are up.
     held, shared : vertex type → which vertices are claimed exclusively; how many claims share each.
-    partial : pool type → which units are free, as masks; None if this state only counts units.
+    partial : pool type → which units no claim has, as masks; None if this state only counts units.
+    words : the masks of types with tables of words (see `masks`), of which `partial` has views; or None.
     sharers : (pool type, leaf pool, unit) → how many claims share it; a shared unit is not free.
     hidden : pool type → units that are neither free nor claimed, because their target is down.
     idle : which targets are up and unclaimed; computed on first use (`idle_targets`).
@@ -118,6 +121,7 @@ class Availability:
         "units",
         "up",
         "use",
+        "words",
     )
 
     def __init__(self, index: Index, *, ignore_status: bool = False) -> None:
@@ -127,7 +131,7 @@ class Availability:
         free = [pool.size if ignore_status else np.where(pool.up, pool.size, 0) for pool in pools.values()]
         self.set_units(np.concatenate([_NOTHING, *free]))
         self.total: dict[str, int] = {name: int(free.sum()) for name, free in self.free.items()}
-        self.partial: dict[str, Store] | None = {n: everything(p) for n, p in pools.items() if p.named}
+        self.set_words(word_tables(index).full.copy(), {})
         self.use: Ints = np.zeros(len(index), dtype=np.int64)
         self.up: Bools = np.ones(len(index), dtype=np.bool_) if ignore_status else index.up.copy()
         self.held: dict[str, Bools] = {n: np.zeros(len(v), np.bool_) for n, v in index.vertex_types.items()}
@@ -151,9 +155,27 @@ class Availability:
             self.free[name] = units[begin : begin + len(pool)]
             begin += len(pool)
 
-    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8]]:
-        """Return `units`, `use` and which targets are claimed whole; they are changed in place."""
-        return self.units, self.use, self.held[self.index.target_type].view(np.uint8)
+    def set_words(self, words: Words | None, others: dict[str, dict[int, int]]) -> None:
+        """Set which units no claim has: the words of all tables, and the masks of the other types."""
+        self.words: Words | None = words
+        self.partial: dict[str, Store] | None = None
+        if words is not None:
+            stores = word_tables(self.index).views(words)
+            named = [name for name, pool in self.index.pool_types.items() if pool.named]
+            self.partial = {name: stores[name] if name in stores else others.get(name, {}) for name in named}
+
+    def count_only(self) -> None:
+        """Forget which units are free: from now on this state only counts them."""
+        self.set_words(None, {})
+
+    def _others(self) -> dict[str, dict[int, int]]:
+        """Return the masks of the types without a table of words."""
+        return {name: store for name, store in (self.partial or {}).items() if isinstance(store, dict)}
+
+    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8], Words]:
+        """Return `units`, `use`, which targets are claimed whole, and `words`; they are changed in place."""
+        whole = self.held[self.index.target_type].view(np.uint8)
+        return self.units, self.use, whole, _NO_WORDS if self.words is None else self.words
 
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy, without the derived counts.
@@ -166,9 +188,8 @@ class Availability:
         twin.ignores_status = self.ignores_status
         twin.set_units(self.units.copy())
         twin.total = self.total.copy()
-        twin.partial = None
-        if not counts_only and self.partial is not None:
-            twin.partial = {name: masks.copy() for name, masks in self.partial.items()}
+        words = None if counts_only or self.words is None else self.words.copy()
+        twin.set_words(words, {name: store.copy() for name, store in self._others().items()})
         twin.use = self.use.copy()
         twin.up = self.up.copy()
         twin.held = {name: row.copy() for name, row in self.held.items()}
@@ -188,7 +209,8 @@ class Availability:
             "ignores_status": self.ignores_status,
             "free": self.free,
             "total": self.total,
-            "partial": self.partial,
+            "words": self.words,
+            "masks": self._others(),
             "use": self.use,
             "up": self.up,
             "held": self.held,
@@ -203,7 +225,7 @@ class Availability:
         made = cls(index, ignore_status=state["ignores_status"])
         made.set_units(np.concatenate([_NOTHING, *(state["free"][name] for name in index.pool_types)]))
         made.total = state["total"]
-        made.partial = state["partial"]
+        made.set_words(state["words"], state["masks"])
         made.use = state["use"]
         made.up = state["up"]
         made.held = state["held"]
@@ -305,24 +327,12 @@ class Availability:
         Returns how many of its targets have no other claim.  `alone` promises that none of them has
         one, which saves the look.
         """
-        pools = self.index.pool_types
-        for draw in selection.held:
-            units, free, at = draw.units, self.free[draw.type], draw.pools
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
-                free[at] = 0
-            elif len(at) <= FEW:
-                _add_to_few(free, at, units, -1)
-            else:
-                free[at] -= units
-            self.total[draw.type] -= draw.amount
-            if draw.masks is not None and self.partial is not None:
-                take(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
+        untouched = self._change(selection, -1, alone=alone)
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
             self._hold(hold, 1)
         targets = selection.targets
-        untouched = self._touch(selection, 1, alone=alone)
         if self.idle is not None:
             self.idle[targets] = False
         self._note(targets)
@@ -334,24 +344,12 @@ class Availability:
 
     def release(self, selection: Selection, *, alone: bool = False) -> int:
         """Release a selection; return how many of its targets have no claim any more."""
-        pools = self.index.pool_types
-        for draw in selection.held:
-            units, free, at = draw.units, self.free[draw.type], draw.pools
-            if isinstance(units, int) and units == pools[draw.type].uniform:  # whole leaf pools
-                free[at] = units
-            elif len(at) <= FEW:
-                _add_to_few(free, at, units, 1)
-            else:
-                free[at] += units
-            self.total[draw.type] += draw.amount
-            if draw.masks is not None and self.partial is not None:
-                give(self.partial[draw.type], pools[draw.type], draw.pools, draw.masks)
+        untouched = self._change(selection, 1, alone=alone)
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
             self._hold(hold, -1)
         targets = selection.targets
-        untouched = self._touch(selection, -1, alone=alone)
         if self.idle is not None:
             self._note_idle(selection, alone=alone)
         if self.hidden:
@@ -363,6 +361,27 @@ class Availability:
                 self._move_pools(beyond[self.up[beyond]], reveal=True)
                 self._note(beyond)
         return untouched
+
+    def _change(self, selection: Selection | Placed, sign: int, *, alone: bool) -> int:
+        """Claim (-1) or release (1) units and targets; return how many targets have no other claim."""
+        total, pools, stores = self.total, self.index.pool_types, self.partial or {}
+        if isinstance(selection, Placed):
+            for (pool, _, _), amount in zip(selection.kind.draws, selection.sums, strict=True):
+                total[pool.name] += sign * amount
+            words, word = _NO_WORDS if self.words is None else self.words, word_tables(self.index).word
+            return change(self.units, self.use, words, word, selection.claim, selection.bits, sign)
+        for draw in selection.held:
+            units, free, at, pool = draw.units, self.free[draw.type], draw.pools, pools[draw.type]
+            if isinstance(units, int) and units == pool.uniform:  # whole leaf pools
+                free[at] = units if sign > 0 else 0
+            elif len(at) <= FEW:
+                _add_to_few(free, at, units, sign)
+            else:
+                free[at] += sign * units
+            total[draw.type] += sign * draw.amount
+            if draw.type in stores:
+                (give if sign > 0 else take)(stores[draw.type], pool, at, draw.masks)
+        return self._touch(selection, -sign, alone=alone)
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; claims on them stay.
@@ -520,7 +539,8 @@ class Availability:
             store = self.partial.get(name) if self.partial is not None else None
             if store is not None:
                 for leaf, units in enumerate(visible.tolist()):
-                    assert not units or mask_at(store, pool, leaf).bit_count() == units, (name, leaf)
+                    known = units or not isinstance(store, dict)
+                    assert not known or mask_at(store, pool, leaf).bit_count() == units, (name, leaf)
         assert (self.use >= 0).all()
         if self.idle is not None:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]

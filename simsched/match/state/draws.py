@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simsched.match.state.masks import Pick, chosen, highest_bits, listed, lowest_bits, set_units
+from simsched.match.state.masks import chosen, listed, set_units
 from simsched.match.state.selection import Draw, Selection, changed
 
 if TYPE_CHECKING:
@@ -19,40 +19,41 @@ if TYPE_CHECKING:
 def finished(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
     """Return one draw per pool type, each leaf pool once, with the lowest (or highest) free units chosen."""
     if len(draws) > 1:
-        draws = _merged(draws, avail, highest_bits if highest else lowest_bits)
+        draws = _merged(draws, avail, highest=highest)
     return with_masks(draws, avail, highest=highest)
 
 
 def with_masks(draws: list[Draw], avail: Availability, *, highest: bool = False) -> tuple[Draw, ...]:
     """Return draws, one per type, with the lowest (or highest) free units, unless the state only counts."""
     if avail.partial is not None:
-        pick, pools = highest_bits if highest else lowest_bits, avail.index.pool_types
+        pools = avail.index.pool_types
         for at, draw in enumerate(draws):
             if draw.masks is None and pools[draw.type].named:
-                draws[at] = _chosen(draw, avail, pick)
+                draws[at] = _chosen(draw, avail, highest=highest)
     return tuple(draws)
 
 
 def with_units(selection: Selection, avail: Availability, *, highest: bool = False) -> Selection:
     """Return a selection that was made on counts alone, with its units chosen among the free ones."""
-    pick = highest_bits if highest else lowest_bits
-    held = tuple(_chosen(draw, avail, pick) for draw in selection.held)
+    held = tuple(_chosen(draw, avail, highest=highest) for draw in selection.held)
     same = selection.named is selection.held
-    named = held if same else tuple(_chosen(draw, avail, pick) for draw in selection.named)
+    named = held if same else tuple(_chosen(draw, avail, highest=highest) for draw in selection.named)
     return changed(selection, held=held, named=named, counted=False)
 
 
-def _merged(draws: list[Draw], avail: Availability, pick: Pick) -> list[Draw]:
+def _merged(draws: list[Draw], avail: Availability, *, highest: bool) -> list[Draw]:
     by_type: dict[str, list[Draw]] = {}
     for draw in draws:
         by_type.setdefault(draw.type, []).append(draw)
-    return [parts[0] if len(parts) == 1 else _merge(parts, avail, pick) for parts in by_type.values()]
+    return [
+        parts[0] if len(parts) == 1 else _merge(parts, avail, highest=highest) for parts in by_type.values()
+    ]
 
 
-def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
+def _merge(parts: list[Draw], avail: Availability, *, highest: bool) -> Draw:
     """Add up draws of one type; a unit that is named twice counts once."""
     if any(part.masks is not None for part in parts):
-        return _merge_masks(parts, avail, pick)
+        return _merge_masks(parts, avail, highest=highest)
     pools = np.concatenate([part.pools for part in parts])
     units = np.concatenate([np.broadcast_to(part.units, len(part.pools)) for part in parts])
     once, where = np.unique(pools, return_inverse=True)
@@ -63,11 +64,11 @@ def _merge(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     return Draw(parts[0].type, once, numbers, int(numbers.sum()))
 
 
-def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
+def _merge_masks(parts: list[Draw], avail: Availability, *, highest: bool) -> Draw:
     masks: dict[int, int] = {}
     for part in parts:
         if part.masks is None:
-            part = _chosen(part, avail, pick, always=True)  # noqa: PLW2901 - the same draw, its units chosen
+            part = _chosen(part, avail, highest=highest, always=True)  # noqa: PLW2901 - the same draw, its units chosen
         assert part.masks is not None
         for leaf, mask in zip(part.pools.tolist(), listed(part.masks), strict=True):
             masks[leaf] = masks.get(leaf, 0) | mask
@@ -77,17 +78,18 @@ def _merge_masks(parts: list[Draw], avail: Availability, pick: Pick) -> Draw:
     return Draw(parts[0].type, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), units)
 
 
-def _chosen(draw: Draw, avail: Availability, pick: Pick, *, always: bool = False) -> Draw:
+def _chosen(draw: Draw, avail: Availability, *, highest: bool, always: bool = False) -> Draw:
     """Return the draw with units chosen from each leaf pool; whole pools need masks only if `always`."""
     pool = avail.index.pool_types[draw.type]
-    if not pool.named or (not always and _takes_whole_pools(draw, pool)):
+    if not pool.named or (not always and takes_whole_pools(draw, pool)):
         return draw
     assert avail.partial is not None, "this state only counts units"
-    masks = chosen(avail.partial[draw.type], pool, (draw.pools, draw.units), avail.free[draw.type], pick)
+    masks = chosen(avail.partial[draw.type], pool, draw.pools, draw.units, highest=highest)
     return Draw(draw.type, draw.pools, draw.units, draw.amount, masks)
 
 
-def _takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
+def takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
+    """Whether a draw takes all units of each of its leaf pools."""
     if pool.uniform is not None:
         return draw.amount == pool.uniform * len(draw.pools)
     return bool((pool.size[draw.pools] == draw.units).all())

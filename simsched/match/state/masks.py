@@ -1,16 +1,17 @@
-"""The free units of each leaf pool: bit masks over unit ordinals, one store per pool type.
+"""Which units of each leaf pool no claim has: bit masks over unit ordinals, one store per pool type.
 
-If no leaf pool has more than 64 units, the masks are machine words in one array (`Words`).
-Larger leaf pools have Python integers, kept for pools that are neither full nor empty.  A leaf pool that
-is taken whole without a mask keeps its old mask: a mask counts only while the pool has free units.
+Up to `MAX_WIDTH` machine words for a leaf pool, the masks of a type are a table of words with a row for each
+leaf pool, and the tables of all types are one array (`WordTables`). The kernel works on them. Types with
+larger leaf pools have Python integers, kept for pools that are neither whole nor empty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
+
+from simsched.match.kernel import choose_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,80 +19,125 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from simsched.formats.rfc.idset import Idset
+    from simsched.graph.index.index import Index
     from simsched.graph.index.types import Ints, PoolType
 
     Words: TypeAlias = npt.NDArray[np.uint64]
     Masks: TypeAlias = list[int] | Words
-    """Units of some leaf pools, one mask per leaf pool."""
+    """Units of some leaf pools: one mask per leaf pool, or a row of words."""
     Store: TypeAlias = dict[int, int] | Words
-    """The free units of all leaf pools of a pool type."""
+    """The units of all leaf pools of a pool type that no claim has."""
 
 WORD = 64
 """Bits of a machine word."""
 
-Pick: TypeAlias = Callable[[int, int], int]
-"""(free units as a mask, number) → the units that are taken."""
+MAX_WIDTH = 16
+"""Words in a row at most: a table has a row for every leaf pool, also for those that are never touched."""
 
 
-def everything(pool: PoolType) -> Store:
-    """Return the masks of a pool type with all units free."""
-    if not len(pool) or int(pool.size.max()) > WORD:
-        return {}
-    ones = np.full(len(pool), ~np.uint64(0))
-    return np.where(pool.size > 0, ones >> (WORD - np.maximum(pool.size, 1)).astype(np.uint64), np.uint64(0))
+class WordTables(NamedTuple):
+    """The tables of words of a cluster, one behind the other.
+
+    Attributes
+    ----------
+    full : the words while nothing is claimed.
+    places : pool type → where its table begins and ends, and the words in a row.
+    word : leaf pool (in the order of `Availability.units`) → its first word; the last entry is their number.
+    """
+
+    full: Words
+    places: dict[str, tuple[int, int, int]]
+    word: Ints
+
+    def views(self, words: Words) -> dict[str, Store]:
+        """Return the tables of an array of all words."""
+        return {
+            name: words[begin:end].reshape(-1, width) for name, (begin, end, width) in self.places.items()
+        }
+
+
+def word_tables(index: Index) -> WordTables:
+    """Return the tables of words of a cluster, which are kept with the index."""
+    found: WordTables | None = index.memo.get("words")
+    if found is None:
+        parts, places, widths, end = [np.zeros(0, dtype=np.uint64)], {}, [np.zeros(1, dtype=np.int64)], 0
+        for name, pool in index.pool_types.items():
+            width = -(-int(pool.size.max(initial=1)) // WORD) if pool.named else 0
+            if 0 < width <= MAX_WIDTH:
+                parts.append(as_words(list(pool.full), width).ravel())
+                places[name] = (end, end + len(parts[-1]), width)
+                end += len(parts[-1])
+                widths.append(np.full(len(pool), width))
+            else:
+                widths.append(np.zeros(len(pool), dtype=np.int64))
+        word = np.concatenate(widths).cumsum()
+        found = index.memo["words"] = WordTables(np.concatenate(parts), places, word)
+    return found
+
+
+def as_words(masks: Masks, width: int) -> Words:
+    """Return masks as rows of words."""
+    if not isinstance(masks, list):
+        return masks
+    rows = b"".join([mask.to_bytes(8 * width, "little") for mask in masks])
+    return np.frombuffer(rows, dtype="<u8").astype(np.uint64).reshape(-1, width)
+
+
+def listed(masks: Masks) -> list[int]:
+    """Return masks as Python integers."""
+    if isinstance(masks, list):
+        return masks
+    width = masks.shape[1]
+    if width == 1:
+        found: list[int] = masks[:, 0].tolist()
+        return found
+    rows = masks.astype("<u8").tobytes()
+    return [int.from_bytes(rows[at : at + 8 * width], "little") for at in range(0, len(rows), 8 * width)]
 
 
 def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
     """Return the mask of a leaf pool that has free units."""
-    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else int(store[leaf])
+    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else listed(store[leaf : leaf + 1])[0]
 
 
-def take(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
-    """Take units of some leaf pools."""
+def take(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None:
+    """Take units of some leaf pools; None: whole ones."""
     if not isinstance(store, dict):
-        store[pools] &= ~(np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks)
+        store[pools] &= 0 if masks is None else ~as_words(masks, store.shape[1])
         return
+    if masks is None:
+        return  # a mask counts only while the pool has free units
     full = pool.full
-    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+    for leaf, mask in zip(pools.tolist(), listed(masks), strict=True):
         rest = store.pop(leaf, full[leaf]) & ~mask
         if rest:
             store[leaf] = rest
 
 
-def give(store: Store, pool: PoolType, pools: Ints, masks: Masks) -> None:
-    """Return units of some leaf pools to the store."""
+def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None:
+    """Return units of some leaf pools to the store; None: whole ones."""
     if not isinstance(store, dict):
-        store[pools] |= np.array(masks, dtype=np.uint64) if isinstance(masks, list) else masks
+        if masks is None:
+            masks = [pool.full[leaf] for leaf in pools.tolist()]
+        store[pools] |= as_words(masks, store.shape[1])
         return
-    full = pool.full
-    for leaf, mask in zip(pools.tolist(), masks, strict=True):
+    if masks is None:
+        return
+    for leaf, mask in zip(pools.tolist(), listed(masks), strict=True):
         now = store.pop(leaf, 0) | mask
-        if now != full[leaf]:
+        if now != pool.full[leaf]:
             store[leaf] = now
 
 
-def chosen(store: Store, pool: PoolType, draw: tuple[Ints, Ints | int], free: Ints, pick: Pick) -> Masks:
-    """Return the units that `pick` takes from some leaf pools, as masks.
-
-    `draw` are the leaf pools and the number of units from each (or from all alike); `free` the free
-    units of each leaf pool of the type.  Mostly all free units of a pool are taken, and its mask as it is
-    is the answer.
-    """
-    pools, units = draw
+def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, highest: bool) -> Masks:
+    """Return the lowest (or highest) units of some leaf pools, so many of each, that no claim has."""
+    numbers = np.full(len(pools), units) if isinstance(units, int) else units
     if isinstance(store, dict):
-        full = pool.full
-        numbers = [units] * len(pools) if isinstance(units, int) else units.tolist()
-        have = [store.get(leaf) or full[leaf] for leaf in pools.tolist()]
-        return [pick(mask, number) for mask, number in zip(have, numbers, strict=True)]
+        pick = highest_bits if highest else lowest_bits
+        have = [store.get(leaf) or pool.full[leaf] for leaf in pools.tolist()]
+        return [pick(mask, number) for mask, number in zip(have, numbers.tolist(), strict=True)]
     words = store[pools]
-    some = (free[pools] != units).nonzero()[0]  # pools of which not every free unit is taken
-    if len(some) == 1:
-        at = some.item()
-        words[at] = pick(words.item(at), units if isinstance(units, int) else units.item(at))
-    elif len(some):
-        numbers = [units] * len(some) if isinstance(units, int) else units[some].tolist()
-        picked = [pick(*pair) for pair in zip(words[some].tolist(), numbers, strict=True)]
-        words[some] = np.array(picked, dtype=np.uint64)
+    choose_rows(words.reshape(-1), store.shape[1], numbers, highest)
     return words
 
 
@@ -128,8 +174,3 @@ def highest_bits(mask: int, count: int) -> int:
 def set_units(ids: Idset, mask: int) -> Iterator[tuple[int, int]]:
     """Yield ordinal and id of the units in a mask over the unit ordinals of a leaf pool."""
     return ((at, unit) for at, unit in enumerate(ids) if mask >> at & 1)
-
-
-def listed(masks: Masks) -> list[int]:
-    """Return masks as Python integers."""
-    return masks if isinstance(masks, list) else masks.tolist()

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
 import numpy as np
 
 from simsched.match.state.free_runs import touched
-from simsched.match.state.selection import Draw, Hold, Selection
+from simsched.match.state.selection import Draw, Hold, LazySelection, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,8 +37,8 @@ class UnitKind(NamedTuple):
     whole: bool
 
 
-class RunSelection(msgspec.Struct, eq=False, gc=False):
-    """The lowest free units for a request; the arrays of a `Selection` are made when they are asked for.
+class RunSelection(LazySelection, eq=False, gc=False):
+    """The lowest free units for a request.
 
     Attributes
     ----------
@@ -90,7 +89,7 @@ class RunSelection(msgspec.Struct, eq=False, gc=False):
             yield part, part, mask
 
     def full(self) -> Selection:
-        """Return the same as a selection with arrays, as the matcher would make it."""
+        """See `LazySelection`."""
         if self.made is None:
             self.made = self._full()
         return self.made
@@ -109,21 +108,14 @@ class RunSelection(msgspec.Struct, eq=False, gc=False):
         words = np.array([mask for *_, mask in stretches], dtype=np.uint64).repeat(lengths)
         numbers = np.array([mask.bit_count() for *_, mask in stretches]).repeat(lengths)
         one = len(targets) == wanted
-        masks = None if wanted == each * len(targets) else words
+        masks = None if wanted == each * len(targets) else words.reshape(-1, 1)
         held = (Draw(type_, targets, 1 if one else numbers, wanted, masks),)
         return Selection(self.request, targets, held, held, (), (), slots)
-
-    # The attributes of a selection, for policies that look at what they were given.
 
     @property
     def targets(self) -> Ints:
         """Ordinals of the targets, ascending."""
         return self.full().targets
-
-    @property
-    def held(self) -> tuple[Draw, ...]:
-        """The units, all claimed exclusively."""
-        return self.full().held
 
     @property
     def holds(self) -> tuple[Hold, ...]:
@@ -140,16 +132,7 @@ class RunSelection(msgspec.Struct, eq=False, gc=False):
         """Copies of slots."""
         return self.request.slots
 
-    named = held
-    listed = targets
-    shared = ()
-    unlisted = None
     counted = False
-
-
-def with_arrays(selection: Selection | RunSelection) -> Selection:
-    """Return a selection with arrays."""
-    return selection.full() if isinstance(selection, RunSelection) else selection
 
 
 def _joined(parts: list[Ints]) -> Ints:

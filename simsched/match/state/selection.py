@@ -101,12 +101,42 @@ class Selection(msgspec.Struct, frozen=True, eq=False, gc=False):
         return {draw.type: draw.amount for draw in self.held}
 
 
+class LazySelection(msgspec.Struct, eq=False, gc=False):
+    """A selection in a shorter form, whose arrays are made when they are asked for."""
+
+    def full(self) -> Selection:
+        """Return the same as a selection with arrays, as the matcher would make it."""
+        raise NotImplementedError
+
+    @property
+    def held(self) -> tuple[Draw, ...]:
+        """The units, all claimed exclusively."""
+        return self.full().held
+
+    named = held
+    shared = ()
+    unlisted = None
+
+    @property
+    def listed(self) -> Ints:
+        """The targets that R names: all."""
+        return self.full().targets
+
+
+def with_arrays(selection: Selection | LazySelection) -> Selection:
+    """Return a selection with arrays."""
+    return selection.full() if isinstance(selection, LazySelection) else selection
+
+
 _Value = TypeVar("_Value", Draw, Hold, Selection)
 
 
 def changed(value: _Value, **changes: Any) -> _Value:
     """Return the same draw, hold or selection with some fields changed."""
-    return msgspec.structs.replace(value, **changes)
+    given: Any = value
+    full: Any = with_arrays(given)
+    made: _Value = msgspec.structs.replace(full, **changes)
+    return made
 
 
 class SplitSelection(NamedTuple):

@@ -15,7 +15,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.constraint import to_json
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.match.requests.compile import compile_request
-from simsched.match.state.masks import WORD, listed
+from simsched.match.state.masks import as_words, listed, word_tables
 from simsched.match.state.selection import Draw, Hold, Selection, changed
 
 if TYPE_CHECKING:
@@ -96,9 +96,9 @@ def _draw(document: Mapping[str, Any], index: Index) -> Draw:
     masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
     if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
         raise ValueError(f"units of {type_} that do not add up")
-    if masks is not None and int(pool.size.max()) <= WORD:  # as the matcher keeps them
-        return Draw(type_, pools, units, int(each.sum()), np.array(masks, dtype=np.uint64))
-    return Draw(type_, pools, units, int(each.sum()), masks)
+    tables = word_tables(index).places
+    rows = as_words(masks, tables[type_][2]) if masks is not None and type_ in tables else masks
+    return Draw(type_, pools, units, int(each.sum()), rows)
 
 
 def _hold_to_dict(hold: Hold) -> dict[str, Any]:

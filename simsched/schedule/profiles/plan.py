@@ -15,8 +15,8 @@ import numpy as np
 from simsched.errors import ConfigError
 from simsched.match.search.select import select
 from simsched.match.state.free_runs import FreeRuns
-from simsched.match.state.run_selection import RunSelection, with_arrays
-from simsched.match.state.selection import split
+from simsched.match.state.run_selection import RunSelection
+from simsched.match.state.selection import split, with_arrays
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
@@ -150,7 +150,7 @@ class Plan:
     def forget_ids(self) -> None:
         """Keep numbers of free units only, if that suffices: nothing will read which units a job has."""
         if self.runs is None and self.counts_only and not self.held:
-            self.available.partial = None
+            self.available.count_only()
 
     def recount(self) -> None:
         """Recount what is counted after targets went down or up, or part of a claim was released."""
@@ -163,7 +163,8 @@ class Plan:
         if self.runs is not None and isinstance(selection, RunSelection):
             self.idle -= self.runs.claim(selection)
         else:
-            selection = with_arrays(selection)
+            if isinstance(selection, RunSelection):
+                selection = selection.full()
             self.idle -= self.available.claim(selection, alone=self._whole)
         self.held[job] = selection
         self.until[job] = end

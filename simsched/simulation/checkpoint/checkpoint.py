@@ -55,7 +55,7 @@ from simsched.graph.resource_graph import CONTAINMENT
 from simsched.match.emit import to_rset
 from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
-from simsched.match.state.selection import Selection
+from simsched.match.state.selection import LazySelection, Selection, with_arrays
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.schedule.supply import FixedShadow, NoShadow
@@ -200,8 +200,9 @@ class Codec:
 
     def _tagged(self, value: Any) -> Any:
         kind = type(value)
-        if kind is Selection:
-            return {"Selection": {"request": self.place_of(value.request), **selection_to_dict(value)}}
+        if kind is Selection or isinstance(value, LazySelection):
+            full = with_arrays(value)
+            return {"Selection": {"request": self.place_of(full.request), **selection_to_dict(full)}}
         if kind is Availability:
             return {"Availability": self._named(value.state())}
         if kind in OBJECTS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from simsched.formats.rfc.count import Count
 from simsched.match.claims_from_r import ClaimsFromR
 from simsched.match.policies.policy import find_policy
 from simsched.match.requests.compile import compile_request
+from simsched.match.state.masks import listed
 from simsched.match.state.selection import changed
 from simsched.simulation.environment import FIRST
 from simsched.simulation.forecast.start_times import forecast_of, forecast_queue
@@ -205,7 +206,7 @@ def _sound(draw: Draw, index: Index) -> Iterator[Draw]:
     row = index.pool_types[draw.type].sound[draw.pools]
     if row.any():
         units = np.broadcast_to(draw.units, len(draw.pools))[row]
-        masks = None if draw.masks is None else [draw.masks[at] for at in np.flatnonzero(row).tolist()]
+        masks = None if draw.masks is None else list(compress(listed(draw.masks), row.tolist()))
         yield changed(draw, pools=draw.pools[row], units=units, amount=int(units.sum()), masks=masks)
 
 

@@ -9,7 +9,7 @@ from simsched import human
 from simsched.errors import RunError
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.match.emit import to_rset
-from simsched.match.state.run_selection import RunSelection
+from simsched.match.state.selection import with_arrays
 from simsched.simulation.jobs.lifecycle import JobState
 from simsched.simulation.record.allocation_log import MOMENT
 from simsched.simulation.record.recorder import CANCELED, RESULTS
@@ -174,7 +174,7 @@ class LiveJob:
         seconds = self._sim.prepared.table.durations[self.number]
         expiration = 0 if seconds == UNLIMITED else start + (seconds or MOMENT)
         assert self._index is not None
-        selection = self._selection.full() if isinstance(self._selection, RunSelection) else self._selection
+        selection = with_arrays(self._selection)
         return to_rset(selection, self._index, starttime=start, expiration=expiration)
 
     def _recorded_r(self) -> ResourceSet | None:

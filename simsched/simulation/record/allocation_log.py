@@ -16,7 +16,7 @@ import msgspec
 
 from simsched.errors import RunError
 from simsched.match.emit import document
-from simsched.match.state.run_selection import with_arrays
+from simsched.match.state.selection import with_arrays
 from simsched.simulation.record.r_text import PlainText
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ ranks are in containment order and R names only units on execution targets; `emi
 
 from __future__ import annotations
 
-from functools import lru_cache, partial, reduce
-from itertools import compress, repeat
-from operator import attrgetter, or_
+from functools import lru_cache
+from itertools import compress
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -16,24 +16,28 @@ import numpy as np
 
 from simsched.formats.rfc.idset import encode_ids
 from simsched.match.emit import carried_topology, ids_of
-from simsched.match.state.masks import listed
-from simsched.match.state.run_selection import RunSelection, with_arrays
+from simsched.match.state.masks import as_words, word_tables
+from simsched.match.state.placed import Placed
+from simsched.match.state.run_selection import RunSelection
+from simsched.simulation.record.units_text import UnitsText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simsched.formats.rfc.idset import Idset
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import PoolType
+    from simsched.graph.index.types import Ints
+    from simsched.match.state.masks import Words
     from simsched.match.state.run_selection import UnitKind
     from simsched.match.state.selection import Selection
 
 MAX_KEPT = 4096
-"""Most texts of units that are cached per type."""
+"""Most texts that are kept: of places, and of the units on a target."""
 
 _encode = msgspec.json.Encoder().encode
 _by_type = attrgetter("type")
 
+_NO_CELLS: Ints = np.empty(0, np.int64)
+_NO_WORDS: Words = np.empty(0, np.uint64)
 _NO_PIECE = (-1, -1, 0)
 """Follows the last stretch of `RunSelection.pieces`."""
 
@@ -56,23 +60,10 @@ class PlainText:
         self._properties = [
             (_encode(name).decode(), row.tolist()) for name, row in index.written_properties.items()
         ]
-        named = {name: pool for name, pool in self._pools.items() if pool.named}
-        kinds: dict[tuple[str, Idset], tuple[int, PoolType, int]] = {}
-        self._leaves = {
-            name: (
-                pool.target.tolist(),
-                [
-                    kinds.setdefault((name, ids), (len(kinds), pool, leaf))[0]
-                    for leaf, ids in enumerate(pool.ids)
-                ],
-            )
-            for name, pool in named.items()
-        }
-        """Type → the target of each leaf pool, and a number for its ids: the same for the same ids."""
-        self._units = lru_cache(MAX_KEPT)(partial(_units_text, [one[1:] for one in kinds.values()]))
+        self._tables, self._entries = word_tables(index), UnitsText(index).entries
+        lengths = [len(pool) for pool in self._pools.values()]
+        self._begins = dict(zip(self._pools, np.cumsum([0, *lengths]).tolist(), strict=False))
         self._place = lru_cache(MAX_KEPT)(self._place_text)
-        self._merged = {name for name, pool in named.items() if len(np.unique(pool.target)) < len(pool)}
-        """Types of which a target may have several leaf pools; their units are told as one."""
         self._ranks = [str(rank) for rank in self._numbers]
         self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
         """The unit behind a run of targets → the text of the last one, as it follows that of the first."""
@@ -98,51 +89,44 @@ class PlainText:
         for selection in selections:
             if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
                 found.append(Resources(self._of_runs(selection), ""))
+            elif isinstance(selection, RunSelection):
+                found.append(self._of_claim(selection.full()))
             else:
-                found.append(self._of_draws(with_arrays(selection)))
+                found.append(self._of_claim(selection))
         self._of_units.clear()  # kept for longer, hardly more would be found again
         return found
 
-    def _of_draws(self, selection: Selection) -> Resources | None:
-        """Return the texts of a selection target by target; None where R is not plain."""
+    def _of_claim(self, selection: Selection | Placed) -> Resources | None:
+        """Return the texts of a selection; None where R is not plain."""
         if not self._plain or selection.unlisted is not None or not len(selection.targets):
             return None
+        found = selection.numbers() if isinstance(selection, Placed) else self._claim_of(selection)
+        if found is None:
+            return None
         targets: list[int] = sorted(selection.targets.tolist())
-        ranks, hosts, properties = self._place(*targets)
-        children = dict.fromkeys(targets, "")
-        for draw in sorted(selection.named, key=_by_type):
-            if draw.type not in self._leaves:
-                return None
-            on, kinds = self._leaves[draw.type]
-            masks = repeat(-1) if draw.masks is None else listed(draw.masks)
-            if draw.type in self._merged:
-                parts: dict[int, tuple[int, ...]] = {}
-                for leaf, mask in zip(draw.pools.tolist(), masks):  # noqa: B905 (endless)
-                    parts[on[leaf]] = (*parts.get(on[leaf], ()), kinds[leaf], mask)
-                for target, mine in parts.items():
-                    if target < 0:
-                        return None
-                    children[target] += self._units(*mine)
-            else:
-                for leaf, mask in zip(draw.pools.tolist(), masks):  # noqa: B905 (endless)
-                    target = on[leaf]
-                    if target < 0:
-                        return None
-                    children[target] += self._units(kinds[leaf], mask)
-        groups: dict[str, list[int]] = {}
-        for target, text in children.items():
-            groups.setdefault(text, []).append(self._numbers[target])
-        entries = ",".join(
-            [
-                f'{{"rank":"{ranks if len(groups) == 1 else encode_ids(members)}","children":{{{text[1:]}}}}}'
-                for text, members in groups.items()
-            ]
-        )
+        entries = self._entries(targets, *found)
+        if entries is None:
+            return None
+        hosts, properties = self._place(*targets)
         slots = selection.slots or len(targets)
         return Resources(f'"R_lite":[{entries}],"nodelist":[{hosts}],"nslots":{slots}', properties)
 
-    def _place_text(self, *targets: int) -> tuple[str, str, str]:
-        """Return the ranks of targets, their hosts, and what is behind the times: the properties."""
+    def _claim_of(self, selection: Selection) -> tuple[Ints, Words] | None:
+        """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
+        cells, bits = [_NO_CELLS], [_NO_WORDS]
+        for draw in sorted(selection.named, key=_by_type):
+            if draw.type not in self._tables.places:
+                return None
+            begin, end, width = self._tables.places[draw.type]
+            cells.append(draw.pools + self._begins[draw.type])
+            if draw.masks is None:
+                bits.append(self._tables.full[begin:end].reshape(-1, width)[draw.pools].ravel())
+            else:
+                bits.append(as_words(draw.masks, width).ravel())
+        return np.concatenate(cells), np.concatenate(bits)
+
+    def _place_text(self, *targets: int) -> tuple[str, str]:
+        """Return the hosts of targets, and what is behind the times: the properties."""
         ranks = [self._numbers[target] for target in targets]
         every = encode_ids(ranks)
         if self._prefix is not None:
@@ -154,7 +138,7 @@ class PlainText:
             having = list(compress(ranks, map(row.__getitem__, targets)))
             if having:
                 properties.append(f'{name}:"{every if len(having) == len(ranks) else encode_ids(having)}"')
-        return every, hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
+        return hosts, f',"properties":{{{",".join(properties)}}}' if properties else ""
 
     def _has_runs(self, kind: UnitKind) -> bool:
         return self._in_runs and self._types.issuperset(kind.content)
@@ -229,10 +213,3 @@ class PlainText:
             found = {name: str(ids_of(self._pools[name], 0, single)) for name in sorted(kind.content)}
             known = self._of_mask[mask] = _encode(found).decode()
         return known
-
-
-def _units_text(kinds: Sequence[tuple[PoolType, int]], *parts: int) -> str:
-    """Return what R says of units on a target, as ``,"core":"0-3"``: kinds of leaf pools with masks."""
-    pool, _ = kinds[parts[0]]
-    ids = [ids_of(*kinds[kind], mask) for kind, mask in zip(parts[::2], parts[1::2], strict=True)]
-    return f',{_encode(pool.name).decode()}:"{reduce(or_, ids)}"'

@@ -15,6 +15,7 @@ from simsched.match.requests.compile import compile_request
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
 from simsched.match.state.free_runs import FreeRuns
+from simsched.match.state.masks import listed
 from simsched.match.state.run_selection import RunSelection, UnitKind
 from simsched.schedule.profiles.plan import Plan
 from simsched.simulation.record.r_text import PlainText
@@ -51,7 +52,7 @@ def same(found, expected):
         assert mine.pools.tolist() == theirs.pools.tolist()
         assert (np.zeros_like(mine.pools) + mine.units).tolist() == (theirs.pools * 0 + theirs.units).tolist()
         assert (mine.masks is None) == (theirs.masks is None)
-        assert mine.masks is None or list(mine.masks) == list(theirs.masks)
+        assert mine.masks is None or listed(mine.masks) == listed(theirs.masks)
     for mine, theirs in zip(found.holds, expected.holds, strict=True):
         assert (mine.type, mine.exclusive) == (theirs.type, theirs.exclusive)
         assert mine.ordinals.tolist() == theirs.ordinals.tolist()

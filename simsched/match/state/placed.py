@@ -1,0 +1,97 @@
+"""`Placed`: a placement of the kernel, with its claim in numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simsched.match.state.draws import takes_whole_pools
+from simsched.match.state.selection import Draw, LazySelection, Selection, changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from simsched.graph.index.types import Ints, PoolType
+    from simsched.match.requests.request import Request
+    from simsched.match.state.masks import Words
+    from simsched.match.state.selection import Hold
+
+
+class PlacedKind(NamedTuple):
+    """What all placements of one kind of request have in common.
+
+    Attributes
+    ----------
+    request : the request.
+    draws : of each draw, by the name of its type, the pool type, the place of its first leaf pool
+        (`Availability.places`), and the words of a leaf pool in its table (0: there is none).
+    """
+
+    request: Request
+    draws: Sequence[tuple[PoolType, int, int]]
+
+
+class Placed(LazySelection, eq=False, gc=False):
+    """Units on targets, as the kernel placed them.
+
+    Attributes
+    ----------
+    kind : what all placements of the request have in common.
+    claim, bits : the claim in numbers, and the units as masks (see `Kernel`).
+    parts, sums : the leaf pools of draw i are those from ``parts[i]`` on, and ``sums[i]`` units are drawn.
+    targets, holds, counted : as in `Selection`.
+    """
+
+    kind: PlacedKind
+    claim: Ints
+    bits: Words
+    parts: list[int]
+    sums: list[int]
+    targets: Ints
+    holds: tuple[Hold, ...]
+    counted: bool
+    made: Selection | None = None
+
+    def full(self) -> Selection:
+        """See `LazySelection`."""
+        if self.made is None:
+            held, request = tuple(self._draws()), self.kind.request
+            self.made = Selection(
+                request, self.targets, held, held, self.holds, (), request.slots, counted=self.counted
+            )
+        return self.made
+
+    def _draws(self) -> Iterator[Draw]:
+        parts, word = self.parts, 0
+        leaves, units = self.claim[len(self.claim) - 2 * parts[-1] :].reshape(2, -1)
+        for at, (pool, begin, width) in enumerate(self.kind.draws):
+            low, high = parts[at], parts[at + 1]
+            if low < high:
+                pools, amount = leaves[low:high] - begin, self.sums[at]
+                masks = None
+                if width and not self.counted:
+                    behind = word + width * (high - low)
+                    masks, word = self.bits[word:behind].reshape(-1, width), behind
+                draw = Draw(pool.name, pools, units[low:high], amount, masks)
+                yield changed(draw, masks=None) if takes_whole_pools(draw, pool) else draw
+
+    def numbers(self) -> tuple[Ints, Words] | None:
+        """Return the leaf pools, type by type, and the units of each as masks; None if some have no names."""
+        pools = self.parts[-1]
+        cells = self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools]
+        return (cells, self.bits) if all(width for _, _, width in self.kind.draws) else None
+
+    @property
+    def slots(self) -> int:
+        """Copies of slots."""
+        return self.kind.request.slots
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units claimed of each pool type."""
+        pairs = zip(self.kind.draws, self.sums, strict=False)
+        return {pool.name: units for (pool, _, _), units in pairs if units}
+
+    def sizes(self) -> tuple[int, int, int, int]:
+        """Return how many nodes, cores, gpus and slots there are."""
+        counts = self.counts
+        return len(self.targets), counts.get("core", 0), counts.get("gpu", 0), self.slots
