@@ -66,7 +66,7 @@ class GraphShadow:
     def _leaves_room(self, supply: Supply, job: int) -> bool:
         """Whether sums do not rule out a job beside the first one at the shadow time."""
         table, state = supply.table, self.available
-        demand = table.demand[:, [job, self.job]].sum(axis=1).tolist()
+        demand = table.demand[:, [table.kinds[job], table.kinds[self.job]]].sum(axis=1).tolist()
         return all(need <= units_in(state, type_) for type_, need in zip(table.types, demand, strict=True))
 
     def fit_beside(self, supply: Supply, job: int) -> Selection | None:

@@ -33,21 +33,6 @@ class Counting(NamedTuple):
     demand: Integers
 
 
-class NewJobs(NamedTuple):
-    """The facts about the next jobs as columns; the fields are those of `JobTable`."""
-
-    kinds: list[int]
-    submits: Sequence[float]
-    durations: list[float]
-    judged: list[float]
-    priorities: Sequence[int]
-    users: Sequence[Hashable]
-    banks: Sequence[Hashable]
-    tiers: Sequence[int] | None = None
-    partitions: Sequence[int] | None = None
-    deadlines: Sequence[float | None] | None = None
-
-
 class JobTable:
     """Columns over the jobs of a run; times are in seconds.
 
@@ -69,7 +54,7 @@ class JobTable:
         in CQSim, the actual ones.
     priorities : greater goes first (RFC 21 urgency unless the queue has a priority for the job).
     types : the resource types in the requests.
-    demand : the least units of each type that a job needs, shape (types, jobs).
+    demand : the least units of each type that a job of each kind needs, shape (types, kinds).
     sizes : the size of each job for orders and fair share: its cores, those of whole nodes included. If
         the machine has no cores, its requested units, or its nodes.
     single : the type of which every request of the workload is a plain number of units, or None. If there
@@ -125,6 +110,7 @@ class JobTable:
         self._users: dict[Hashable, int] = {}
         self._banks: dict[Hashable, int] = {}
         self._predicted: JobTable | None = None
+        self._show_columns()
         self.recount(Counting(None, None, (), np.zeros((0, 0), dtype=np.int64)))
 
     def __len__(self) -> int:
@@ -142,11 +128,10 @@ class JobTable:
 
     def recount(self, counting: Counting) -> None:
         """Count the needs of jobs like this from now on."""
-        self.single, self.content, self.types, self._kind_demand = counting
-        self.demand: Integers = np.zeros((len(self.types), self.capacity), dtype=np.int64)
-        self.demand[:, : len(self)] = self._kind_demand[:, self.kinds_array[: len(self)]]
+        self.single, self.content, self.types, self.demand = counting
         # The list is that of the supplies, which look units up without the table.
-        self.units[:] = self.demand[0, : len(self)].tolist() if self.single else []
+        self.units[:] = self.demand[0, self.kinds_array[: len(self)]].tolist() if self.single else []
+        self._kind_units: list[int] = self.demand[0].tolist() if self.single else []
         if self._predicted is not None:
             self._predicted.recount(counting)
 
@@ -154,64 +139,81 @@ class JobTable:
         """Add a kind of which each job needs `units` of the one counted type."""
         self.by_kind.append(request)
         self.kind_sizes.append(size)
-        self._kind_demand = np.hstack((self._kind_demand, [[units]]))
+        self._kind_units.append(units)
+        self.demand = np.hstack((self.demand, [[units]]))
         if self._predicted is not None:  # it has the same lists
-            self._predicted._kind_demand = self._kind_demand
+            self._predicted.demand, self._predicted._kind_units = self.demand, self._kind_units
 
-    def extend(self, more: NewJobs) -> bool:
-        """Add the next jobs, which are of known kinds.  Return whether the arrays were replaced."""
-        kinds = more.kinds
-        first = len(self.kinds)
-        end = first + len(kinds)
-        full = end > len(self.kinds_array)
-        if full:
-            self._lengthen(max(end - self.capacity, first))
-        self.kinds += kinds
-        self.requests += map(self.by_kind.__getitem__, kinds)
-        self.durations += more.durations
-        if self.judged is not self.durations:
-            self.judged += more.judged
-        if more.deadlines is not None and self.deadlines is None:
-            self.deadlines = np.full(self.capacity, np.inf)
-        users, banks = self._users, self._banks
-        columns: list[tuple[Any, Sequence[Any]]] = [
-            (self.kinds_array, kinds),
-            (self.submits, more.submits),
-            (self.durations_array, more.durations),
-            (self.priorities, more.priorities),
-            (self.sizes, [self.kind_sizes[kind] for kind in kinds]),
-            (self.users, [users.setdefault(name, len(users)) for name in more.users]),
-            (self.banks, [banks.setdefault(name, len(banks)) for name in more.banks]),
-        ]
-        if self.judged_array is not self.durations_array:
-            columns.append((self.judged_array, more.judged))
-        if more.tiers is not None and more.partitions is not None:
-            columns += ((self.tiers, more.tiers), (self.partitions, more.partitions))
-        if more.deadlines is not None:
-            columns.append((self.deadlines, [np.inf if one is None else one for one in more.deadlines]))
-        if end == first + 1:  # as most jobs of an open run come: a list of one takes six times as long
-            for column, values in columns:
-                column[first] = values[0]
-            self.demand[:, first] = self._kind_demand[:, kinds[0]]
-        else:
-            for column, values in columns:
-                column[first:end] = values
-            self.demand[:, first:end] = self._kind_demand[:, self.kinds_array[first:end]]
-        if self.single is not None:
-            self.units += self.demand[0, first:end].tolist()
+    def make_place(self, more: int) -> bool:
+        """Make place for the next jobs; return whether the arrays were replaced."""
+        length = len(self.kinds)
         if self._predicted is not None:
-            self._predicted.extend(more)
-        return full
+            self._predicted.make_place(more)
+        if length + more <= self.capacity:
+            return False
+        self._lengthen(max(length + more - self.capacity, length))
+        return True
+
+    def add(
+        self,
+        kind: int,
+        submit: float,
+        duration: float,
+        judged: float,
+        priority: int,
+        user: Hashable,
+        bank: Hashable,
+        tier: int = 0,
+        partition: int = 0,
+        deadline: float | None = None,
+    ) -> None:
+        """Add the next job, for which there is place; the values are those of the columns.
+
+        An open run adds its jobs one by one, a closed one all of them: each goes into views of the arrays, in
+        which one value is set at a seventh of the cost of a list of one.
+        """
+        at, users, banks = len(self.kinds), self._users, self._banks
+        self.kinds.append(kind)
+        self.requests.append(self.by_kind[kind])
+        self.durations.append(duration)
+        kinds, submits, durations, priorities, sizes, user_numbers, bank_numbers = self._shown
+        kinds[at], submits[at], durations[at], priorities[at] = kind, submit, duration, priority
+        sizes[at] = self.kind_sizes[kind]
+        user_numbers[at] = users.setdefault(user, len(users))
+        bank_numbers[at] = banks.setdefault(bank, len(banks))
+        if self.judged is not self.durations:
+            self.judged.append(judged)
+            self.judged_array[at] = judged
+        if self.tiers is not None and self.partitions is not None:
+            self.tiers[at], self.partitions[at] = tier, partition
+        if deadline is not None:
+            if self.deadlines is None:
+                self.deadlines = np.full(self.capacity, np.inf)
+            self.deadlines[at] = deadline
+        if self.single is not None:
+            self.units.append(self._kind_units[kind])
+        if self._predicted is not None:
+            self._predicted.add(
+                kind, submit, duration, judged, priority, user, bank, tier, partition, deadline
+            )
 
     def _lengthen(self, more: int) -> None:
         """Give each array place for `more` jobs."""
         shared = self.judged_array is self.durations_array
         for name, column in vars(self).items():
-            if isinstance(column, np.ndarray) and name not in ("_kind_demand", "starts"):
+            if isinstance(column, np.ndarray) and name not in ("demand", "starts"):
                 fill = np.full((*column.shape[:-1], more), np.inf if name == "deadlines" else 0, column.dtype)
                 setattr(self, name, np.concatenate((column, fill), axis=-1))
         if shared:
             self.judged_array = self.durations_array
+        self._show_columns()
+
+    def _show_columns(self) -> None:
+        columns: tuple[Any, ...] = (
+            *(self.kinds_array, self.submits, self.durations_array, self.priorities),
+            *(self.sizes, self.users, self.banks),
+        )
+        self._shown: list[Any] = [memoryview(column) for column in columns]
 
     def change_duration(self, job: int, duration: float, judged: float) -> None:
         """Change the requested seconds of a job."""
@@ -231,6 +233,7 @@ class JobTable:
         made.durations = made.judged = list(self.durations)
         made.judged_array = made.durations_array
         made._users, made._banks = dict(self._users), dict(self._banks)
+        made._show_columns()
         self._predicted = made
         return made
 

@@ -120,7 +120,7 @@ class Supply(ABC):
         if kinds.counted[kind]:
             return kinds.kernel.fits(kind)
         free = self.plan.free
-        demand = self.table.demand[:, job].tolist()
+        demand = self.table.demand[:, kind].tolist()
         return all(need <= free(type_) for type_, need in zip(self.table.types, demand, strict=True))
 
     def could_start_each(self, jobs: Integers) -> Bools:
@@ -134,7 +134,7 @@ class Supply(ABC):
     def _within_sums(self, jobs: Integers) -> Bools:
         """Return which jobs the sums of free units do not rule out."""
         free = np.array([self.plan.free(type_) for type_ in self.table.types], dtype=np.int64)
-        return need_at_most(self.table.demand[:, jobs], free)
+        return need_at_most(self.table.demand[:, self.table.kinds_array[jobs]], free)
 
     def fit(self, job: int) -> Selection | None:
         """Return free resources on which the job may start now, or None.

@@ -23,7 +23,6 @@ from simsched.simulation.preemption.preemption import Preemption
 from simsched.simulation.queue_hours import QueueHours
 from simsched.simulation.record.recorder import CANCELED, FAILED
 from simsched.simulation.reservations.reservation_book import ReservationBook
-from simsched.workload.job import has_array_limits
 
 if TYPE_CHECKING:
     import threading
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from simsched.simulation.jobs.prepare import Prepared
     from simsched.simulation.options.run_config import RunConfig
     from simsched.simulation.record.event_log import EventLog
-    from simsched.workload.job import Job
 
 
 class ExpectedEnds(Listener):
@@ -160,7 +158,7 @@ def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) ->
         engine.add("epilogs", Epilogs(engine))
     if engine.predictions is not None:
         engine.add("expected", ExpectedEnds(engine, engine.predictions))
-    add_features_of_jobs(engine, prepared.jobs)
+    add_features_of_jobs(engine)
     attempts = None
     if config.preemption is not None or config.job_checkpoints is not None:
         attempts = JobAttempts(engine)
@@ -186,8 +184,8 @@ def add_features(engine: Engine, closures: Sequence[Closure], *, open_: bool) ->
         engine.add("victims", Victims(engine, attempts, config.preemption, of, suspension))
 
 
-def add_features_of_jobs(engine: Engine, jobs: Sequence[Job]) -> None:
-    """Give an engine the features that it needs since it has these jobs: dependencies and limits.
+def add_features_of_jobs(engine: Engine) -> None:
+    """Give an engine the features that it needs since it has its jobs: dependencies and limits.
 
     Limits are those of its configuration, and those of job arrays on their tasks at a time.
     """
@@ -196,7 +194,8 @@ def add_features_of_jobs(engine: Engine, jobs: Sequence[Job]) -> None:
         recorder = engine.recorder
         prepared.conditions.catch_up(recorder.start, recorder.end, recorder.result)
         engine.add("dependencies", Dependencies(engine, prepared.conditions))
-    if "limits" not in engine.parts and (config.limits or (not config.plays_log and has_array_limits(jobs))):
+    limited = config.limits or (prepared.limits_arrays and not config.plays_log)
+    if limited and "limits" not in engine.parts:
         from simsched.simulation.limits.limit_keeper import LimitedJobs, LimitKeeper
 
         groups = None if prepared.admission is None else prepared.admission.groups

@@ -263,20 +263,19 @@ class QueueGroups:
         else:
             self.limits.add(job, group)
 
-    def enroll(self, joined: Joined, accounts: tuple[int, int]) -> None:
-        """Give jobs that the table got a place in the orders; before them there were `accounts` accounts."""
+    def enroll(self, joined: Joined) -> None:
+        """Give jobs that the table got a place in the orders."""
         table, first = self._prepared.table, joined.first
         if self.admission is not None and self.admission.group_count < len(self.groups):
             self._merge()
         if self.priority is not None and joined.priority is not None:
             self.priority.enroll(first, table.submits[first : len(table)], joined.priority)
         for group in self.groups:
-            for job in range(first, len(table)):
+            for job in range(first, len(table.kinds)):
                 group.queue.enroll(job)
-        if table.accounts != accounts:
-            for order in self.shares:
-                if isinstance(order, FairShare):  # an open simulation refuses the other
-                    order.enlarge(table)
+        for order in self.shares:
+            if isinstance(order, FairShare):  # an open simulation refuses the other
+                order.enlarge(table)
 
     def _merge(self) -> None:
         """Put the jobs of all queues into one group, because a job that is in no queue may run anywhere."""

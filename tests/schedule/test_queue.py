@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from simsched.schedule.job_table import Counting, JobTable, NewJobs
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.order import ORDERS, job_order
 from simsched.schedule.queue import WaitingQueue
 
@@ -16,11 +16,12 @@ def table(submits, durations, sizes, priorities=None, tiers=None):
     made = JobTable(in_queues=tiers is not None)
     made.by_kind[:], made.kind_sizes[:] = [None] * n, sizes
     made.recount(Counting(None, None, ("core",), np.array([sizes], dtype=np.int64)))
-    seconds, names = list(map(float, durations)), [None] * n
+    seconds = list(map(float, durations))
     priorities = priorities or [16] * n
-    made.extend(
-        NewJobs([*range(n)], submits, seconds, seconds, priorities, names, names, tiers, tiers and [0] * n)
-    )
+    made.make_place(n)
+    for kind, row in enumerate(zip(submits, seconds, priorities, tiers or [0] * n, strict=True)):
+        submit, duration, priority, tier = row
+        made.add(kind, submit, duration, duration, priority, None, None, tier)
     return made
 
 

@@ -12,7 +12,7 @@ from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.graph.cluster import Cluster
 from simsched.match.requests.compile import compile_request
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Counting, JobTable, NewJobs
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.order import job_order
 from simsched.schedule.pass_context import PassContext
 from simsched.schedule.policies.registry import queue_policy
@@ -31,8 +31,9 @@ def table_of(submits, durations, units, single="core"):
     made = JobTable()
     made.by_kind[:], made.kind_sizes[:] = REQUESTS, range(1, len(REQUESTS) + 1)
     made.recount(Counting(single, None, ("core",), np.array([range(1, len(REQUESTS) + 1)])))
-    kinds, names = [n - 1 for n in units], [None] * len(units)
-    made.extend(NewJobs(kinds, submits, durations, durations, [16] * len(units), names, names))
+    made.make_place(len(units))
+    for submit, duration, count in zip(submits, durations, units, strict=True):
+        made.add(count - 1, submit, duration, duration, 16, None, None)
     return made
 
 

@@ -789,18 +789,17 @@ class FairShare:
     def _grow(self, table: JobTable) -> None:
         """Make an account for every user and bank of the table, the first time."""
         if not len(self._users) and len(table):
-            self._users = np.zeros(int(table.users.max()) + 1)
-            self._banks = np.zeros(int(table.banks.max()) + 1)
+            self._users, self._banks = map(np.zeros, table.accounts)
 
     def enlarge(self, table: JobTable) -> None:
         """Make accounts for the users and banks that a growing table got since."""
         if len(self._users):
-            self._users = _longer(self._users, int(table.users.max()) + 1)
-            self._banks = _longer(self._banks, int(table.banks.max()) + 1)
+            users, banks = table.accounts
+            self._users, self._banks = _longer(self._users, users), _longer(self._banks, banks)
 
 
 def _longer(used: Floats, length: int) -> Floats:
-    return np.concatenate([used, np.zeros(max(0, length - len(used)))])
+    return used if length <= len(used) else np.concatenate([used, np.zeros(length - len(used))])
 
 
 def _shares(used: Floats) -> Floats:

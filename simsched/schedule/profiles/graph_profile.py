@@ -226,7 +226,7 @@ class GraphProfile:
     def _fitting(self, job: int, begin: int) -> int | None:
         """Return the first step from `begin` on from which the sums suffice for the job's requested time."""
         table = self._present.table
-        needs = table.demand[:, job].tolist()
+        needs = table.demand[:, table.kinds[job]].tolist()
         at = -1
         while at != begin:
             at = begin
@@ -346,7 +346,8 @@ class GraphProfile:
 
     def _may_be_earlier(self, job: int, start: float) -> bool:
         """Whether the sums of free units do not rule out a start before the present one."""
-        demand = self._present.table.demand[:, job].tolist()
+        table = self._present.table
+        demand = table.demand[:, table.kinds[job]].tolist()
         stop = bisect_left(self.times, start)
         return all(
             max(sums.free[:stop], default=0) >= need for sums, need in zip(self._sums, demand, strict=True)

@@ -567,7 +567,12 @@ def _is_singleton(job: Job) -> bool:
 
 def names_of(job: Job) -> list[str]:
     """Return what dependencies name a job by: its id, that of its array, and the symbols that it produces."""
-    return [str(job.id), *([] if job.array_task is None else [job.array_task.array]), *_produced(job)]
+    names = [str(job.id)]
+    if job.array_task is not None:
+        names.append(job.array_task.array)
+    if job.dependencies:
+        names += _produced(job)
+    return names
 
 
 def _produced(job: Job) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import IntEnum
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from simsched.match.requests.request import SLOT
 from simsched.match.search.exact import SearchLimitError
 from simsched.match.search.select import select
 from simsched.match.state.availability import Availability
-from simsched.schedule.job_table import Counting, JobTable, NewJobs
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.priority_rules import NAME as MULTIFACTOR
 from simsched.simulation.admission import partition_targets, size_fault
 from simsched.simulation.jobs.conditions import Conditions
@@ -34,7 +33,7 @@ from simsched.simulation.record.recorder import DROPPED, FAILED, INFEASIBLE
 from simsched.workload.job import refuse_odd_arrays
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -101,10 +100,6 @@ def _name(job: Job) -> str:
 
 UNLIMITED = float("inf")
 HELD = "held: its urgency is 0 or it was submitted on hold"
-_FACTS: Callable[[Job], tuple[Any, ...]] = attrgetter(
-    "submit", "urgency", "user", "bank", "deadline", "cancel_at", "hold"
-)
-_NOTHING: tuple[tuple[Any, ...], ...] = ((),) * 7
 NO_END = "neither a run time nor a duration is known"
 
 
@@ -157,6 +152,7 @@ class Prepared:
     cancels : job → the time at which it is cancelled.
     special : jobs that may not be queued at once: rejected, held, to be cancelled, or dependent.
     admission : the jobs as queues and reservations admit them; None without any.
+    limits_arrays : whether a job array limits its tasks at a time.
     conditions : what jobs wait for besides resources.
     kinds : the distinct requests.
     judge : finds the jobs that can never run.
@@ -191,6 +187,7 @@ class Prepared:
         self.holds: dict[int, str] = {}
         self.cancels: dict[int, float] = {}
         self.special: set[int] = set()
+        self.limits_arrays = False
         self.recorded: RecordedStarts | None = None
         self.priority: PriorityColumns | None = None
 
@@ -217,45 +214,54 @@ class Prepared:
             self.judge.unstarted = frozenset(recorded.unstarted)
             table.starts, table.places = recorded.starts, recorded.places
             self.counts_decide = self.counts_decide and not recorded.places  # counts do not know targets
-        counted = self._count_new()
-        durations: list[float] = [UNLIMITED if job.duration is None else job.duration for job in jobs]
-        # One pass: an open run mostly adds one job, and a list for each fact would be half of the time.
-        submits, urgencies, users, banks, deadlines, cancels, holds = (
-            zip(*map(_FACTS, jobs), strict=True) if jobs else _NOTHING
-        )
-        runtimes, timeouts = zip(*map(self._times, jobs, durations), strict=True) if jobs else _NOTHING[:2]
-        self.runtimes += runtimes
-        self.timeouts += bytes(timeouts)
-        self.submits += submits
-        if refused is None:
-            refused = self._refused(first, numbers, runtimes, never)
-        self.judge.refused.update(refused)
-        self.rejected.update(refused)
-        if self.conditions.conditional or any(map(self.conditions.concern, jobs)):
-            self.conditions.extend(self.jobs[len(self.conditions) :])
-        if (
-            self.conditions.conditional
-            or refused
-            or 0 in urgencies
-            or any(holds)
-            or cancels.count(None) < len(jobs)
-        ):
-            self._note(first)
-        moved = table.extend(
-            NewJobs(
-                numbers,
-                submits,
-                durations,
-                durations if table.judged is table.durations else [*map(min, runtimes, durations)],
-                urgencies,
-                users,
-                banks,
-                None if self.admission is None else self.admission.tiers[first:],
-                None if self.admission is None else self.admission.partitions[first:],
-                None if deadlines.count(None) == len(jobs) else deadlines,
+        counted, requests, judge, conditions = self._count_new(), kinds.requests, self.judge, self.conditions
+        moved, sizes = table.make_place(len(jobs)), table.kind_sizes
+        # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
+        each = self.admission is not None or self.recorded is not None or never or judge.rest is not None
+        tier = partition = 0
+        depends = bool(conditions.conditional)
+        for at, (job, kind) in enumerate(zip(jobs, numbers, strict=True), first):
+            duration = UNLIMITED if job.duration is None else job.duration
+            runtime, ended = self._times(job, duration)
+            self.submits.append(job.submit)
+            self.runtimes.append(runtime)
+            self.timeouts.append(ended)
+            self.sizes.append(sizes[kind])
+            if self.admission is not None:
+                tier, partition = self.admission.tiers[at], self.admission.partitions[at]
+            table.add(
+                kind,
+                job.submit,
+                duration,
+                min(duration, runtime),
+                int(job.urgency),
+                job.user,
+                job.bank,
+                tier,
+                partition,
+                job.deadline,
             )
-        )
-        self.sizes += map(table.kind_sizes.__getitem__, numbers)
+            verdict = None
+            if refused is not None:
+                verdict = refused.get(at)
+            elif each or requests[kind] is None or runtime == UNLIMITED:
+                verdict = judge.refusal(at, kind, runtime, never.get(at - first))
+            if verdict is not None:
+                judge.refused[at] = self.rejected[at] = verdict
+                self.special.add(at)
+            if job.hold or job.urgency == 0:
+                self.holds[at] = HELD
+                self.special.add(at)
+            if job.cancel_at is not None:
+                self.cancels[at] = job.cancel_at
+                self.special.add(at)
+            if conditions.concern(job):
+                self.special.add(at)
+                depends = True
+            if job.array_task is not None and job.array_task.limit is not None:
+                self.limits_arrays = True
+        if depends:
+            conditions.extend(self.jobs[len(conditions) :])
         own = None
         if config.order == MULTIFACTOR and config.priority is not None:
             tree = None if self.priority is None else self.priority.tree
@@ -264,36 +270,6 @@ class Prepared:
             )
             self.priority = self.priority or own
         return Joined(first, moved, counted, kinds.requests[known:] if counted else (), own)
-
-    def _refused(
-        self, first: int, kinds: Sequence[int], runtimes: Sequence[float], never: Mapping[int, str]
-    ) -> dict[int, tuple[int, str]]:
-        """Return the jobs that can never run, with result and reason."""
-        judge, requests = self.judge, self.kinds.requests
-        # Most runs have no reasons of queues, logs and licences, and then most jobs need no verdict.
-        each = self.admission is not None or self.recorded is not None or never or judge.rest is not None
-        if not each and UNLIMITED not in runtimes and None not in map(requests.__getitem__, kinds):
-            return {}
-        return {
-            first + at: found
-            for at, (kind, runtime) in enumerate(zip(kinds, runtimes, strict=True))
-            if (each or requests[kind] is None or runtime == UNLIMITED)
-            and (found := judge.refusal(first + at, kind, runtime, never.get(at))) is not None
-        }
-
-    def _note(self, first: int) -> None:
-        """Note which jobs are held, are cancelled, or may not be queued at once for another reason."""
-        rejected, dependent = self.rejected, self.conditions.conditional
-        for at in range(first, len(self.jobs)):
-            job = self.jobs[at]
-            if job.hold or job.urgency == 0:
-                self.holds[at] = HELD
-                self.special.add(at)
-            if job.cancel_at is not None:
-                self.cancels[at] = job.cancel_at
-                self.special.add(at)
-            if at in rejected or at in dependent:
-                self.special.add(at)
 
     def _times(self, job: Job, duration: float) -> tuple[float, int]:
         """Return how long a job will run, and 1 if it is ended after its duration and the grace."""
@@ -314,9 +290,9 @@ class Prepared:
     def _count_new(self) -> Counted:
         """Count the kinds of requests that no job had before."""
         kinds, table = self.kinds, self.table
-        new = kinds.requests[len(table.by_kind) :]
-        if not new:
+        if len(kinds.requests) == len(table.by_kind):
             return Counted.SAME
+        new = kinds.requests[len(table.by_kind) :]
         if table.single is not None and table.content is None:
             whole = kinds.policy.whole_nodes
             plain = [None if r is None else plain_units(r, whole=whole) for r in new]

@@ -89,8 +89,10 @@ class Arrivals(Listener):
         return self.endless or len(self) > 0
 
     def hand_in(self, job: Job) -> int:
-        """Let a job arrive at its submit time, and return its ticket."""
-        ticket = self.add(job)
+        """Let a job arrive at its submit time, and return its ticket, by which it can be withdrawn."""
+        self._counted = ticket = self._counted + 1
+        heappush(self._heap, (job.submit, ticket, job))
+        self._expect(job)
         self.expect()
         return ticket
 
@@ -129,13 +131,6 @@ class Arrivals(Listener):
         while self._heap and self._heap[0][1] in self._withdrawn:
             self._withdrawn.discard(heappop(self._heap)[1])
         return self._heap[0][0] if self._heap else NEVER
-
-    def add(self, job: Job) -> int:
-        """Add a job and return its ticket, by which it can be withdrawn."""
-        self._counted += 1
-        heappush(self._heap, (job.submit, self._counted, job))
-        self._expect(job)
-        return self._counted
 
     def _expect(self, job: Job) -> None:
         for name in names_of(job):
@@ -379,7 +374,6 @@ class Growth:
     def extend(self, jobs: Sequence[Job], refused: Mapping[int, tuple[int, str]] | None = None) -> int:
         """Add jobs that arrive now (or that another run `refused` in part); return the first number."""
         engine, prepared = self._engine, self.prepared
-        accounts = prepared.table.accounts
         self.handed_in += jobs
         joined = prepared.extend(jobs, refused)
         if joined.counted is Counted.MORE:
@@ -391,9 +385,9 @@ class Growth:
                 group.context.supply.forget_counts()
         if joined.moved or joined.counted >= Counted.AGAIN:
             self.renew(forget=joined.counted is Counted.SWITCHED)
-        engine.queues.enroll(joined, accounts)
+        engine.queues.enroll(joined)
         engine.take_place(joined.first)
-        add_features_of_jobs(engine, jobs)
+        add_features_of_jobs(engine)
         return joined.first
 
     def refuse(self, job: Job) -> None:

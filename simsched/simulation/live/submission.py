@@ -94,11 +94,11 @@ class SubmissionReader:
         requested = read_seconds("duration", duration)
         if requested is None:
             requested = jobspec.duration or None
-        id_ = self._id() if id_ is None else self._own(id_)
+        own = self._next_id() if id_ is None else self._own(id_)
         seconds = None if runtime is None else read_seconds("runtime", runtime)
-        self.ids.add(str(id_))
+        self.ids.add(own)
         return Job(
-            id=id_,
+            id=self._last if id_ is None else id_,
             submit=at,
             jobspec=jobspec,
             duration=requested,
@@ -138,7 +138,7 @@ class SubmissionReader:
             check_real("at", job.submit, 0, MAX_SECONDS)
         if changes:
             job = Job(**{**{name: getattr(job, name) for name in job.__struct_fields__}, **changes})
-        own = str(self._own(job.id))
+        own = self._own(job.id)
         note_task(job, self._tasks)
         self.ids.add(own)
         return job
@@ -153,19 +153,20 @@ class SubmissionReader:
             raise wrong("request", request, "a shape, a jobspec or a job")
         return as_jobspec(request)
 
-    def _id(self) -> int:
-        """Return the next number that is not an id."""
+    def _next_id(self) -> str:
+        """Let the last number be the next one that is not an id, and return it as text."""
         self._last += 1
-        while str(self._last) in self.ids:
+        while (text := str(self._last)) in self.ids:
             self._last += 1
-        return self._last
+        return text
 
-    def _own(self, id_: Any) -> Any:
+    def _own(self, id_: Any) -> str:
+        """Return as text the id that a job has of its own."""
         if not isinstance(id_, int | str) or isinstance(id_, bool) or id_ == "":
             raise wrong("id", id_, "a whole number or a text")
-        if str(id_) in self.ids:
+        if (text := str(id_)) in self.ids:
             raise ConfigError(f"there is a job {id_} already", expected="an id that no job has")
-        return id_
+        return text
 
 
 def read_seconds(name: str, value: Any) -> float | None:
@@ -194,9 +195,10 @@ def _checked(attributes: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in attributes.items():
         if value is None:
             continue
-        if name in TEXTS and not isinstance(value, str):
-            raise wrong(name, value, "a text")
-        if name in SECONDS:
+        if name in TEXTS:
+            if not isinstance(value, str):
+                raise wrong(name, value, "a text")
+        elif name in SECONDS:
             check_real(name, value, 0, MAX_SECONDS)
         elif name == "urgency":
             check_whole(name, value, 0, HIGHEST)

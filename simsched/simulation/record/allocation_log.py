@@ -60,11 +60,10 @@ class AllocationLog:
         self._index = index
         self._plain = PlainText(index)
         self._policies = policies
-        self._schedulers: list[Mapping[str, str]] = []
-        self._attributes: list[str] = []
+        self._queues: list[str] = []  # of each job
         self._starts: dict[int, tuple[float, float]] = {}  # job that goes on → start, seconds of suspension
-        self._by_queue: dict[str, Mapping[str, str]] = {}
-        self._text_of: dict[str, str] = {}  # queue → its attributes as JSON
+        self._schedulers: dict[str, Mapping[str, str]] = {}
+        self._attributes: dict[str, str] = {}  # queue → its scheduler attributes as JSON
         self._texts: dict[int, str] = {}  # job → its R, until the release repeats it
         self._events: list[_Event] = []  # not yet lines
         self._lines: list[str] = []
@@ -72,19 +71,18 @@ class AllocationLog:
 
     def extend(self, queues: Sequence[str]) -> None:
         """Make place for the next jobs of the run, which are in these queues."""
-        for queue in dict.fromkeys(queues):
-            if queue not in self._by_queue:
-                self._by_queue[queue] = {"queue": queue, **self._policies}
-                self._text_of[queue] = _encode(self._by_queue[queue]).decode()
-        self._schedulers += map(self._by_queue.__getitem__, queues)
-        self._attributes += map(self._text_of.__getitem__, queues)
+        for queue in queues:
+            if queue not in self._schedulers:
+                self._schedulers[queue] = {"queue": queue, **self._policies}
+                self._attributes[queue] = _encode(self._schedulers[queue]).decode()
+        self._queues += queues
 
     def detached(self) -> AllocationLog:
         """Return a log with the lines so far, which does not change with this one."""
         self._write_events()
         made = copy(self)
         made._lines, made._texts, made._events = list(self._lines), dict(self._texts), []
-        made._schedulers, made._attributes = list(self._schedulers), list(self._attributes)
+        made._queues = list(self._queues)
         return made
 
     def alloc(self, job: int, now: float, selection: Selection) -> None:
@@ -136,8 +134,8 @@ class AllocationLog:
         resources = self._plain.resources(selections)
         ends = self._ends(starts)
         expirations = _numbers(ends)
-        texts, ids, attributes, add = self._texts, self._ids, self._attributes, self._lines.append
-        at = -1
+        texts, ids, queues, add = self._texts, self._ids, self._queues, self._lines.append
+        attributes, at = self._attributes, -1
         for (kind, job, now, selection), time in zip(events, times, strict=True):
             id_ = ids[job]
             id_text = f'"{id_}"' if type(id_) is int else _encode(id_).decode()
@@ -153,7 +151,7 @@ class AllocationLog:
                 else:
                     text = (
                         f'{{"version":1,"execution":{{{plain.text},"starttime":{time},"expiration":{expirations[at]}'
-                        f'{plain.properties}}},"attributes":{{"system":{{"scheduler":{attributes[job]}}}}}}}'
+                        f'{plain.properties}}},"attributes":{{"system":{{"scheduler":{attributes[queues[job]]}}}}}}}'
                     )
                 name, texts[job] = "alloc", text
             elif kind == DROP:
@@ -190,7 +188,7 @@ class AllocationLog:
 
     def _document(self, job: int, selection: Selection, begin: float, end: float) -> str:
         """Return an R that is not plain, as JSON."""
-        scheduler = self._schedulers[job]
+        scheduler = self._schedulers[self._queues[job]]
         selection = with_arrays(selection)
         found = document(selection, self._index, starttime=begin, expiration=end, scheduler=scheduler)
         return _encode(found).decode()

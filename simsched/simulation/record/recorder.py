@@ -87,12 +87,15 @@ class Recorder:
     def extend(self, jobs: Sequence[Job]) -> None:
         """Make place for the next jobs of the run."""
         more = len(jobs)
+        times, numbers = [NEVER] * more, [0] * more
         self.ids += [job.id for job in jobs]
-        for column in (self.eligible, self.start, self.end, self.promised):
-            column.extend([NEVER] * more)
-        self.result += [PENDING] * more
-        for numbers in self.counts:
-            numbers.extend([0] * more)
+        self.eligible += times
+        self.start += times
+        self.end += times
+        self.promised += times
+        self.result += numbers  # PENDING
+        for column in self.counts:
+            column.extend(numbers)
         self.backfilled += bytes(more)
         if self.log is not None:
             self.log.extend([job.queue or "default" for job in jobs])

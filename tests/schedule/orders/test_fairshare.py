@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simsched.errors import ConfigError, SimschedError
-from simsched.schedule.job_table import Counting, JobTable, NewJobs
+from simsched.schedule.job_table import Counting, JobTable
 from simsched.schedule.orders.fair_share import WEEK, FairShare
 from simsched.schedule.orders.order import job_order
 
@@ -16,7 +16,9 @@ def table(users, banks):
     made = JobTable()
     made.by_kind[:], made.kind_sizes[:] = [None], [1]
     made.recount(Counting(None, None, ("core",), np.ones((1, 1), dtype=np.int64)))
-    made.extend(NewJobs([0] * n, range(n), [10.0] * n, [10.0] * n, [16] * n, users, banks))
+    made.make_place(n)
+    for at, (user, bank) in enumerate(zip(users, banks, strict=True)):
+        made.add(0, at, 10.0, 10.0, 16, user, bank)
     return made
 
 
