@@ -264,6 +264,34 @@ class Gather:
         """Leave one record out."""
         self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
 
+    def take(
+        self,
+        where: str | int,
+        flat: Flat,
+        *,
+        eligible: float | None = None,
+        features: str = "",
+        part: tuple[str, int] | None = None,
+        **facts: Any,
+    ) -> None:
+        """Add the record of a job with these counts; `facts` are fields of `LogRecord`.
+
+        `part` is the heterogeneous job that it is a part of, with the number of the part.
+        """
+        queue, partition = facts["queue"], facts.get("partition")
+        row = LogRecord(
+            jobspec=self.request(flat, queue=queue, partition=partition, features=features),
+            procs=flat.procs,
+            nodes=flat.nodes,
+            memory=flat.memory,
+            dependencies=eligible_at(eligible, facts["submit"], facts["start"]),
+            **facts,
+        )
+        if part is None:
+            self.add(where, row)
+        else:
+            self.add_part(where, row, *part)
+
     def add(self, where: str | int, row: LogRecord) -> None:
         """Add one record; a record that cannot be a job is ignored, with the reason."""
         reason = _fault(row)
