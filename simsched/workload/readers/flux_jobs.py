@@ -146,24 +146,14 @@ def _add(gather: Gather, where: str, job: Any, lost: dict[str, int]) -> None:
         return
     flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
     start = numbers["t_run"] or 0
-    row = LogRecord(
-        job["id"],
-        numbers["t_submit"],
-        gather.request(flat, queue=texts["queue"], partition=None),
-        numbers["t_run"],
-        whole(round((end or start) - start, 6)),
-        numbers["duration"] or None,
-        texts["username"] or user_number(job),
-        queue=texts["queue"],
-        bank=texts["bank"] or texts["project"],
-        name=texts["name"],
-        procs=flat.procs,
-        nodes=flat.nodes,
-        status=result,
+    gather.take(
+        where, flat, id=job["id"], submit=numbers["t_submit"], start=numbers["t_run"],
+        runtime=whole(round((end or start) - start, 6)), duration=numbers["duration"] or None,
+        user=texts["username"] or user_number(job), queue=texts["queue"],
+        bank=texts["bank"] or texts["project"], name=texts["name"], status=result,
         urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
         nodelist=hosts_of(texts["nodelist"]),
-    )
-    gather.add(where, row)
+    )  # fmt: skip
 
 
 def _read(

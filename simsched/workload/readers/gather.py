@@ -20,7 +20,7 @@ from simsched.workload.job import ArrayTask, Job, Skip, Skips, Workload, assembl
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
@@ -113,6 +113,7 @@ def joined_row(
     ends = [(part.start if part.start is not None else start or 0) + (part.runtime or 0) for part in parts]
     limits = [part.duration for part in parts]
     procs = _sum([part.procs for part in parts])
+    total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
     hosts = [part.nodelist for part in parts if part.nodelist]
     bad = (part.status for part in parts if part.status != "COMPLETED")
     return first._replace(
@@ -123,7 +124,7 @@ def joined_row(
         duration=None if None in limits else max(limit for limit in limits if limit is not None),
         procs=procs,
         nodes=_sum([part.nodes for part in parts]),
-        memory=_mean_memory(parts, procs),
+        memory=total // procs if total is not None and procs else None,
         energy=_sum([part.energy for part in parts]),
         nodelist=",".join(hosts) if len(hosts) == len(parts) else None,
         status=next(bad, first.status),
@@ -133,31 +134,6 @@ def joined_row(
 def _sum(counts: Sequence[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
-
-
-def _mean_memory(parts: Sequence[LogRecord], procs: int | None) -> int | None:
-    """Return the memory per processor over all parts."""
-    total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
-    return total // procs if total is not None and procs else None
-
-
-def join_rows(rows: list[LogRecord], groups: dict[str, list[tuple[int, int]]]) -> tuple[list[LogRecord], int]:
-    """Return the rows with the parts of each job put together at the place of its first part.
-
-    `groups` is leader → (number of the part, its place in the rows).  Also returns the number of rows that
-    were joined to another.
-    """
-    requests: dict[tuple[Any, ...], Jobspec] = {}
-    made: dict[int, LogRecord] = {}
-    gone: set[int] = set()
-    for leader, members in groups.items():
-        members.sort()
-        distinct = [members[0], *(b for a, b in pairwise(members) if a[0] != b[0])]
-        places = [place for _, place in distinct]
-        made[places[0]] = joined_row(leader, [rows[place] for place in places], requests)
-        gone.update(places[1:])
-    kept = [made.get(place, row) for place, row in enumerate(rows) if place not in gone]
-    return kept, len(gone)
 
 
 NOT_A_RECORD = "not an accounting record"
@@ -227,10 +203,10 @@ class Gather:
     reading: ReadOptions
     kind: str
     default: str = DEFAULT_TEMPLATE
+    with_gpus: str | None = GPU_TEMPLATE
     skips: Skips = field(init=False)
     rows: list[LogRecord] = field(default_factory=list)
     job_map: JobMap = field(init=False)
-    jobspec_of: Callable[..., Jobspec] = field(init=False)
     seen: set[str] = field(default_factory=set)
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -243,8 +219,7 @@ class Gather:
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
-        self.job_map = self.reading.job_map(self.default, with_gpus=GPU_TEMPLATE)
-        self.jobspec_of = self.job_map.jobspec
+        self.job_map = self.reading.job_map(self.default, with_gpus=self.with_gpus)
 
     @property
     def full(self) -> bool:
@@ -306,19 +281,6 @@ class Gather:
         first, count = values.get(value[:60], (str(where), 0))
         values[value[:60]] = first, count + 1
 
-    def _unread(self) -> Iterator[str]:
-        """Yield one sentence per effect: the first values of each key with their first places."""
-        effects = dict.fromkeys(effect for _, effect in self.unread_values)
-        for effect in effects:
-            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
-            named = [
-                f"{key}={value} ({self.reading.source}:{first})"
-                for key, values in keys.items()
-                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
-            ]
-            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
-            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
-
     def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
         """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
         place = len(self.rows)
@@ -327,9 +289,17 @@ class Gather:
             self.parts.setdefault(leader, []).append((number, place))
 
     def _join_parts(self) -> None:
-
-        self.rows, joined = join_rows(self.rows, self.parts)
-        self.skips.count(JOINED, joined)
+        """Put the parts of each job together at the place of its first part."""
+        requests: dict[tuple[Any, ...], Jobspec] = {}
+        gone: set[int] = set()
+        for leader, members in self.parts.items():
+            members.sort()
+            distinct = [members[0], *(b for a, b in pairwise(members) if a[0] != b[0])]
+            first, *others = [place for _, place in distinct]
+            self.rows[first] = joined_row(leader, [self.rows[at] for at in (first, *others)], requests)
+            gone.update(others)
+        self.rows = [row for place, row in enumerate(self.rows) if place not in gone]
+        self.skips.count(JOINED, len(gone))
         self.notes.append(
             f"heterogeneous jobs: {len(self.parts):,}; all parts of such a job start at the same time, "
             "and it lasts until the last of them ends"
@@ -339,15 +309,14 @@ class Gather:
         self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
     ) -> Jobspec | str:
         """Return the jobspec of a record's counts, or the reason why it has none."""
-        if not flat.procs:
+        if not flat.procs and self.kind != "table":  # a row of a table may have nodes or gpus alone
             return NO_PROCESSORS
-        return self.sized_request(flat, queue=queue, partition=partition, features=features)
-
-    def sized_request(
-        self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
-    ) -> Jobspec | str:
-        """Return what `request` returns, also for a record that has nodes or gpus and no processors."""
-        self._see(flat, queue, partition, features)
+        parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
+        self.seen.update(name for name, value in parts.items() if value)
+        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
+            self.other_types[flat.gpu_type] += 1
+        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
+            self.seen.add("gpus")
         constraint, key = None, ""
         if self.reading.constrain:
             key = f"{partition}\0{features}"
@@ -357,7 +326,7 @@ class Gather:
             if constraint is None and features and "features" in self.reading.constrain:
                 return NO_FEATURES
         try:
-            return self.jobspec_of(flat, queue, partition, constraint=constraint, key=key)
+            return self.job_map.jobspec(flat, queue, partition, constraint=constraint, key=key)
         except MissingValueError as error:
             return error.message
 
@@ -375,67 +344,57 @@ class Gather:
             parts.append(Properties((partition,)))
         return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
 
-    def _see(self, flat: Flat, queue: str | None, partition: str | None, features: str) -> None:
-        """Remember which parts of requests the log has, and whether the map leaves gpus out."""
-        parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
-        self.seen.update(name for name, value in parts.items() if value)
-        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
-            self.other_types[flat.gpu_type] += 1
-        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
-            self.seen.add("gpus")
-
     def unused(self) -> Iterator[str]:
         """Yield one sentence per part that the log has and the requests leave out."""
-        left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
+        used = {name for name in ("nodes", "memory") if self.job_map.asks_anywhere(name)}
+        if "features" in self.reading.constrain:
+            used.add("features")
+        if "partition" in self.reading.constrain or self.job_map.by_queue:
+            used.add("partitions")
+        left = [text for name, text in _UNUSED.items() if name in self.seen - used]
         if left:
             yield f"{LEAVES_OUT}{self.job_map.default.text}) leave out: {', '.join(left)}"
 
-    def _uses(self, name: str) -> bool:
-        if name == "partitions":
-            return "partition" in self.reading.constrain or bool(self.job_map.by_queue)
-        if name == "features":
-            return "features" in self.reading.constrain
-        return name != "gpus" and self.job_map.asks_anywhere(name)
-
-    def finish(self, header: dict[str, str] | None = None) -> Workload:
+    def finish(self) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         if self.parts:
             self._join_parts()
-        self._note_arrays()
         base = floor(min((row.submit or 0 for row in self.rows), default=0))
-        header = {**(header or {}), "UnixStartTime": str(base)}
         return assemble(
             self._jobs(base),
             self.skips,
             source=self.reading.source,
             name=self.reading.name,
             kind=self.kind,
-            header=header,
-            notes=(*self.notes, *self._unknown(), *self._unread(), *self._types(), *self.unused()),
+            header={"UnixStartTime": str(base)},
+            notes=(*self.notes, *self._counted(), *self.unused()),
         )
 
-    def _note_arrays(self) -> None:
-        """Note how many job arrays there are, and of how many the tasks at a time are limited."""
+    def _counted(self) -> Iterator[str]:
+        """Yield sentences on job arrays, and on states, values and types of gpus that were not used."""
         if self.has_tasks and self.array_limits:
             arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
             limited = sum(array in self.array_limits for array in arrays)
-            self.notes.append(
+            yield (
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
                 f"at a time for {limited:,} of them"
             )
-
-    def _types(self) -> Iterator[str]:
-        """Yield one sentence on the types of gpus that requests do not name."""
+        if self.unknown_states:
+            listed = ", ".join(f"{word!r} ({count:,})" for word, count in self.unknown_states.items())
+            yield f"states that are not known, so that the jobs have no recorded result: {listed}"
+        for effect in dict.fromkeys(effect for _, effect in self.unread_values):
+            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
+            named = [
+                f"{key}={value} ({self.reading.source}:{first})"
+                for key, values in keys.items()
+                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
+            ]
+            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
+            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
         if self.other_types:
             listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
             why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
             yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
-
-    def _unknown(self) -> Iterator[str]:
-        """Yield one sentence on the states that mean no result."""
-        if self.unknown_states:
-            listed = ", ".join(f"{word!r} ({count:,})" for word, count in self.unknown_states.items())
-            yield f"states that are not known, so that the jobs have no recorded result: {listed}"
 
     def _jobs(self, base: int) -> Iterator[Job]:
         """Yield the jobs, and let go of each row as soon as its job is made."""

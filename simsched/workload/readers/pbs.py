@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:
@@ -102,30 +102,18 @@ class _Log:
         def tell(key: str, value: str, effect: str) -> None:
             self.gather.unread(number, key, value, effect)
 
-        flat, queue = flat_of(said, tell), said.get("queue") or None
+        flat = flat_of(said, tell)
         for key in ("qtime", "ctime", "etime"):
             if said.get(key) and _time(said[key]) is None and said[key] != "0":
                 tell(key, said[key], UNREAD)
         submit = _time(said.get("qtime")) or _time(said.get("ctime"))
-        row = LogRecord(
-            id_,
-            submit,
-            self.gather.request(flat, queue=queue, partition=None),
-            start,
-            end - start,
-            _limit(said.get("Resource_List.walltime", ""), tell),
-            said.get("user") or None,
-            said.get("group") or None,
-            queue,
-            said.get("account") or said.get("project") or None,
-            said.get("jobname") or None,
-            procs=flat.procs,
-            nodes=flat.nodes,
-            memory=flat.memory,
+        self.gather.take(
+            number, flat, eligible=_time(said.get("etime")), id=id_, submit=submit, start=start,
+            runtime=end - start, duration=_limit(said.get("Resource_List.walltime", ""), tell),
+            user=said.get("user") or None, group=said.get("group") or None, queue=said.get("queue") or None,
+            bank=said.get("account") or said.get("project") or None, name=said.get("jobname") or None,
             status=_result(said.get("Exit_status"), tell),
-            dependencies=eligible_at(_time(said.get("etime")), submit, start),
-        )
-        self.gather.add(number, row)
+        )  # fmt: skip
 
     def finish(self) -> Workload:
         """Add the deleted jobs, and count the records that are not jobs."""

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import WorkloadError
 from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, ReadOptions
+from simsched.workload.readers import gather as why
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,20 +48,13 @@ LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hol
 
 NOT_A_RECORD = "not a record of 18 numbers"
 PARTIAL = "partial execution record"
-NO_SUBMIT = "no submit time"
-CANCELLED = "cancelled before it started"
-NEVER_STARTED = "never started"
-NO_PROCESSORS = "no processors"
-NO_RUN_TIME = "no run time"
-EARLY = "starts before it is submitted"
-
 (_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
 
 _DESCRIPTOR = re.compile(r"\s[\w.-]+:[\w.-]+:(\d{1,7})x(\d{1,5})(?:\s|$)")
 NODE_TEMPLATE = "slot={nodes}/node"
 
-_RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
+RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
 _REQUEST, _RARE = 2, 14
 """Among the columns of `_rare_job`: the place of the requests, and of the first that `_job` does not have."""
@@ -277,7 +271,7 @@ class _Reader:
             _or_none(take[:, _MEM], above=0),
             partition,
             _or_none(take[:, _WAIT]),
-            list(map(_RESULTS.get, take[:, _STATUS].tolist())),
+            list(map(RESULTS.get, take[:, _STATUS].tolist())),
             _or_none(take[:, _PREC], above=0),
             _or_none(take[:, _THINK]),
             nodes,
@@ -344,8 +338,8 @@ def _rare_job(
 
 
 _REASONS = (
-    "", PARTIAL, NO_SUBMIT, CANCELLED, NEVER_STARTED, NO_PROCESSORS, NO_RUN_TIME,
-    EARLY,
+    "", PARTIAL, why.NO_SUBMIT, why.CANCELLED, why.NEVER_STARTED, why.NO_PROCESSORS, why.NO_RUN_TIME,
+    why.EARLY,
 )  # fmt: skip
 
 

@@ -100,11 +100,8 @@ class _Jobs:
         columns = rows.columns
         self.rows = rows
         self.reading = reading
-        self.gather = Gather(reading, "table", default=columns.template())
-        self.gather.job_map = reading.job_map(
-            columns.template(), with_gpus=GPU_TEMPLATE if columns.splits_gpus else None
-        )
-        self.gather.jobspec_of = self.gather.job_map.jobspec
+        with_gpus = GPU_TEMPLATE if columns.splits_gpus else None
+        self.gather = Gather(reading, "table", columns.template(), with_gpus)
         self.notes = [*notes, *rows.notes]
         self.unread: dict[str, list[str]] = {}
         self._dependencies_of: dict[str | None, tuple[Dependency, ...]] = {}
@@ -206,7 +203,7 @@ class _Jobs:
             )
             queue = key.get("queue")
             name = None if queue is None else queues[queue]
-            made.append(self.gather.sized_request(flat, queue=name, partition=name))
+            made.append(self.gather.request(flat, queue=name, partition=name))
         return made
 
     def _in_order(self, base: int) -> tuple[Job, ...]:
