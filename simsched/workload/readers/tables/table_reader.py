@@ -6,7 +6,6 @@ requests.  Jobs are then made in blocks of `BLOCK` rows, so that ten million of 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,14 @@ from simsched.workload.dependencies import log_dependencies, refuse_cycles, with
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather, hosts_of, with_attributes
-from simsched.workload.readers.tables.column_map import ATTRIBUTES, presets_for, without_absent_energy
+from simsched.workload.readers.tables.column_map import (
+    ATTRIBUTES,
+    OUTCOMES,
+    presets_for,
+    without_absent_energy,
+)
 from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, Rows
-from simsched.workload.readers.tables.table_rows import OUTCOMES as RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,7 +60,7 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
         columns = recognised(given, reading.source)
         note = f"read as {columns.name}: {columns.dataset}"
     if reading.time_zone is not None:
-        columns = replace(columns, zone=reading.time_zone)
+        columns = columns.replace(zone=reading.time_zone)
     with open_relation(given, reading.source, columns) as relation:
         columns = without_absent_energy(columns, relation.columns)
         rows = Rows(relation, columns)
@@ -344,7 +347,7 @@ class _Jobs:
             yield f"{name}: {len(texts):,} texts were not understood: {shown}"
 
 
-_RESULT = dict(enumerate(RESULTS[:4]))
+_RESULT = dict(enumerate(OUTCOMES[:4]))
 _REJECTED = {
     "CAST": "a value that is not of the type of its column",
     "MISSING COLUMNS": "fewer cells than the header has",

@@ -29,6 +29,7 @@ from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
     COUNTS,
     DURATIONS,
+    OUTCOMES,
     TEXTS,
     TIMES,
     check_columns,
@@ -338,8 +339,6 @@ NEGATIVE = "a negative run time"
 MOST_SECONDS = 1e12
 ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
-OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
-"""The states of rows; the last two are not results."""
 MOST_TEXTS = 5_000_000
 """The most different texts of one column that are read one by one."""
 MOST_SHOWN = 20_000
