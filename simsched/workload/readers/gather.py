@@ -416,12 +416,12 @@ class Gather:
                 user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
                 nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
                 wait=wait, nodelist=nodelist, qos=qos,
-                dependencies=tuple(_on_our_clock(item, base) for item in after) if after else (),
+                dependencies=tuple(on_our_clock(item, base) for item in after) if after else (),
                 array_task=None if task is None else ArrayTask(*task, self.array_limits.get(task[0])),
             )  # fmt: skip
 
 
-def _on_our_clock(item: Dependency, base: float) -> Dependency:
+def on_our_clock(item: Dependency, base: float) -> Dependency:
     """Return a begin-time after second 0; other dependencies as they are."""
     if item.scheme != "begin-time":
         return item

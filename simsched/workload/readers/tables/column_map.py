@@ -246,7 +246,13 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
     return ValueKind(read, {"anyOf": [_COLUMN.schema, table_of(keys).schema]})
 
 
-_COLUMNS = table_of({name: _entry(own) for name, own in _OWN.items()})
+_TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})
+
+
+def _in_order(value: Any, where: str) -> dict[str, MappedColumn]:
+    """Return the entries in the order of the document, by which the faults of a row are reported."""
+    found = _TABLE.read(value, where)
+    return {name: found[name] for name in value}
 
 
 class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
@@ -271,7 +277,7 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
 
     join = ": "
 
-    columns: Annotated[Mapping[str, MappedColumn], _COLUMNS]
+    columns: Annotated[Mapping[str, MappedColumn], ValueKind(_in_order, _TABLE.schema)]
     name: str = ""
     dataset: Annotated[str, text(empty=True)] = ""
     doi: Annotated[str, text(empty=True)] = ""
