@@ -59,25 +59,6 @@ class LogRecord(NamedTuple):
     task: tuple[str, int] | None = None
 
 
-def with_attributes(
-    spec: Jobspec, licences: str | None, reservation: str | None, interval: str | None = None
-) -> Jobspec:
-    """Return a request with the licences, the reservation and the checkpoints of a row, if it has them.
-
-    >>> from simsched.formats.jobspec.jobspec import Jobspec
-    >>> with_attributes(Jobspec.from_shape("slot=1/core"), "x:2", None, "600").system["licenses"]
-    'x:2'
-    """
-    keys: dict[str, Any] = {}
-    if licences:
-        keys["licenses"] = licences
-    if reservation:
-        keys["reservation"] = reservation
-    if interval and interval.strip("0."):
-        keys["checkpoint"] = {"interval": interval}
-    return spec.with_system(**keys) if keys else spec
-
-
 #: The reason with which the records of further parts are counted.
 JOINED = "a part of a heterogeneous job, joined with its first part"
 
@@ -208,6 +189,7 @@ class Gather:
     rows: list[LogRecord] = field(default_factory=list)
     job_map: JobMap = field(init=False)
     seen: set[str] = field(default_factory=set)
+    with_keys: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unknown_states: dict[str, int] = field(default_factory=dict)
@@ -329,6 +311,23 @@ class Gather:
             return self.job_map.jobspec(flat, queue, partition, constraint=constraint, key=key)
         except MissingValueError as error:
             return error.message
+
+    def attributed(self, spec: Jobspec | str, *values: str | None) -> Jobspec | str:
+        """Return a request with the licences, reservation and seconds between checkpoints of a row, if any.
+
+        Equal requests are one object.
+        """
+        if isinstance(spec, str) or not any(values):
+            return spec
+        key = (id(spec), *values)
+        if key not in self.with_keys:
+            licences, reservation, interval = (*values, None)[:3]
+            keys: dict[str, Any] = {"licenses": licences, "reservation": reservation}
+            if interval and interval.strip("0."):
+                keys["checkpoint"] = {"interval": interval}
+            keys = {name: value for name, value in keys.items() if value}
+            self.with_keys[key] = spec.with_system(**keys) if keys else spec
+        return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
         from simsched.formats.rfc.constraint import And, Properties

@@ -19,7 +19,7 @@ job arrays (``12_3``); how many of them may run at a time is in the tasks that h
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from operator import itemgetter
+from functools import cache
 from sys import intern
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,6 @@ from simsched.workload.readers.gather import (
     eligible_at,
     hosts_of,
     part_of,
-    with_attributes,
 )
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
@@ -49,7 +48,7 @@ from simsched.workload.readers.slurm_values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Workload
@@ -70,10 +69,11 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     reading = reading or ReadOptions(source="sacct")
     numbered = enumerate(lines, 1)
     first, head = next(((at, line) for at, line in numbered if line and not line.isspace()), (0, ""))
-    layout = _layout(head, reading)
-    reader = _Reader(
-        Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source, reading.time_zone)
-    )
+    if reading.columns:
+        layout = LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    else:
+        layout = LineLayout.of_header(head, reading.source, reading.delimiter)
+    reader = _Reader(Gather(reading, "sacct"), layout)
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
     read, limited = reader.line, reading.limit is not None
@@ -85,43 +85,21 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     return reader.finish()
 
 
-def _layout(head: str, reading: ReadOptions) -> LineLayout:
-    """Return the layout of a dump whose first line is `head`."""
-    if reading.columns:
-        return LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
-    return LineLayout.of_header(head, reading.source, reading.delimiter)
-
-
-@dataclass(slots=True)
 class _Reader:
-    """One pass over the lines; requests and dates that occur again are looked up."""
+    """One pass over the lines; requests, limits and texts that occur again are looked up."""
 
-    gather: Gather
-    layout: LineLayout
-    odd: Odd
-    clock: TimeReader
-    requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
-    limits: dict[str, int | None] = field(default_factory=dict)
-    attributed: dict[tuple[int, str | None, str | None], Jobspec] = field(default_factory=dict)
-    steps: int = 0
-    pick: Callable[[list[str]], tuple[str, ...]] = field(init=False)
-    mark: str = field(init=False)
-    cells: int = field(init=False)
-    held: list[tuple[int, str]] = field(init=False)
-    has_start: bool = field(init=False)
-    id_place: int = field(init=False)
-    names: _Names = field(default_factory=lambda: _Names({"": None}))
-    hosts: _Hosts = field(init=False)
-
-    def __post_init__(self) -> None:
-        layout = self.layout
-        self.pick = itemgetter(*layout.places)
+    def __init__(self, gather: Gather, layout: LineLayout) -> None:
+        self.gather, self.layout, self.odd = gather, layout, Odd(layout)
+        self.clock = TimeReader(gather.reading.source, gather.reading.time_zone)
+        self.steps = 0
+        self.pick = self.odd.pick
         self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
         self.id_place = layout.places[0]
-        self.hosts = _Hosts()
+        self.request, self.limit = cache(self._request), cache(_limit)
+        self.named, self.hosts = cache(_named), cache(hosts_of)
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
@@ -171,7 +149,9 @@ class _Reader:
         if elapsed_raw.isascii() and elapsed_raw.isdigit() and len(elapsed_raw) < 16:
             run = int(elapsed_raw)
         else:
-            run = self._run_time(elapsed, start, at(end_text, number))
+            run = clock(elapsed)
+            if run is None and start is not None and (end := at(end_text, number)) is not None:
+                run = end - start
         if self.has_start:
             reason = unfinished(base, start, run)
         else:
@@ -180,18 +160,18 @@ class _Reader:
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
-        flat, jobspec = self._request(row[9:21])
+        flat, jobspec = self.request(row[9:21])
         if licences or reservation:
-            jobspec = self._attributed(jobspec, licences, reservation)
+            jobspec = self.gather.attributed(jobspec, _plain(licences), _plain(reservation))
         later = at(eligible, number) if eligible != submit_text else None
-        names = self.names
-        named = names[partition]
+        named = self.named
+        queue = named(partition)
         record = LogRecord(
-            id_, submit, jobspec, start, run, self._limit(limit_raw, limit), names[user], names[group],
-            named, names[account], names[name], named, flat.procs, flat.nodes,
+            id_, submit, jobspec, start, run, self.limit(limit_raw, limit), named(user), named(group),
+            queue, named(account), named(name), queue, flat.procs, flat.nodes,
             flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
             () if later is None else eligible_at(later, submit, start),
-            joules(energy) if energy else None, self.hosts[nodelist], names[qos], task,
+            joules(energy) if energy else None, self.hosts(nodelist), named(qos), task,
         )  # fmt: skip
         if "+" in shown_id and (part := part_of(shown_id)) is not None:
             self.gather.add_part(number, record, *part)
@@ -215,53 +195,20 @@ class _Reader:
         self.gather.has_tasks = True
         return intern(array), int(index)
 
-    def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
-        found = clock(elapsed)
-        if found is not None or start is None or end is None:
-            return found
-        return end - start
-
-    def _attributed(self, jobspec: Jobspec | str, licences: str, reservation: str) -> Jobspec | str:
-        if isinstance(jobspec, str):
-            return jobspec
-        key = (id(jobspec), self.names[_plain(licences)], self.names[_plain(reservation)])
-        if key not in self.attributed:
-            self.attributed[key] = with_attributes(jobspec, *key[1:])
-        return self.attributed[key]
-
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
         """Return the counts and the request of a record's TRES, features and partition cells."""
-        found = self.requests.get(key)
-        if found is None:
-            *asked, features, partition = key
-            flat = RequestedTres(*asked).flat()
-            named = partition or None
-            spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
-            found = self.requests[key] = (flat, spec)
-        return found
-
-    def _limit(self, raw: str, text: str) -> int | None:
-        """Return the limit in seconds: `raw` is minutes, `text` a clock; None for no limit."""
-        key = raw or text
-        if key not in self.limits:
-            minutes = whole_number(raw)
-            self.limits[key] = minutes * 60 if minutes is not None else clock(text)
-        return self.limits[key]
-
-    def _names(self) -> dict[str, set[str]]:
-        """Return the names that records have had so far, by column."""
-        rows = self.gather.rows
-        return {
-            "partition": {row.partition or "" for row in rows},
-            "account": {row.bank or "" for row in rows},
-            "user": {row.user or "" for row in rows},
-            "group": {row.group or "" for row in rows},
-            "nodelist": {row.nodelist or "" for row in rows},
-        }
+        *asked, features, partition = key
+        flat = RequestedTres(*asked).flat()
+        named = partition or None
+        return flat, self.gather.request(flat, queue=named, partition=named, features=_plain(features))
 
     def finish(self) -> Workload:
         """Count the steps and the joined lines, and return the workload."""
-        self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
+        columns = {"partition": "partition", "account": "bank", "user": "user", "group": "group"}
+        columns["nodelist"] = "nodelist"
+        rows = self.gather.rows if self.odd.unsure else ()
+        known = {name: {getattr(row, own) or "" for row in rows} for name, own in columns.items()}
+        self._take(self.odd.finish(known))
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
             self.gather.notes.append(
@@ -294,24 +241,18 @@ def unfinished(state: str, start: float | None, run: float | None) -> str | None
     return None
 
 
-class _Names(dict[str, str | None]):
-    """Text → the one copy of it that is kept; a look-up takes less time than a call of `intern`."""
-
-    def __missing__(self, text: str) -> str:
-        kept = self[text] = intern(text)
-        return kept
+def _named(text: str) -> str | None:
+    return intern(text) or None
 
 
-class _Hosts(dict[str, str | None]):
-    """Text → the hosts that it names (see `hosts_of`)."""
-
-    def __missing__(self, text: str) -> str | None:
-        kept = self[text] = hosts_of(text)
-        return kept
+def _limit(raw: str, text: str) -> int | None:
+    """Return the limit in seconds: `raw` is minutes, `text` a clock; None for no limit."""
+    minutes = whole_number(raw)
+    return minutes * 60 if minutes is not None else clock(text)
 
 
 def _plain(text: str) -> str:
-    return "" if text in {"", "(null)", "None"} else text
+    return "" if text in {"(null)", "None"} else text
 
 
 @dataclass(slots=True)

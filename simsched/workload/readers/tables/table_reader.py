@@ -14,7 +14,7 @@ from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather, hosts_of, with_attributes
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
     OUTCOMES,
@@ -108,7 +108,6 @@ class _Jobs:
         self.notes = [*notes, *rows.notes]
         self.unread: dict[str, list[str]] = {}
         self._dependencies_of: dict[str | None, tuple[Dependency, ...]] = {}
-        self._with_attributes: dict[tuple[Any, ...], Any] = {}
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -269,7 +268,9 @@ class _Jobs:
         return [
             found["id"].tolist(),
             _seconds(found["submit"] - base * 1_000_000),
-            self._attributed(specs, [self._names(name, listed(name)) for name in ATTRIBUTES]),
+            specs
+            if self.rows.names.keys().isdisjoint(ATTRIBUTES)
+            else list(map(self.gather.attributed, specs, *(self._names(x, listed(x)) for x in ATTRIBUTES))),
             _seconds(found["runtime"]),
             [shared.setdefault(value, value) for value in _seconds(found["limit"])]
             if "limit" in found
@@ -286,18 +287,6 @@ class _Jobs:
             self._names("qos", listed("qos")),
             self._tasks(listed("array_task")),
         ]
-
-    def _attributed(self, specs: Sequence[Any], columns: Sequence[Sequence[str | None]]) -> Sequence[Any]:
-        """Return the requests with their attributes; equal ones stay one object."""
-        if self.rows.names.keys().isdisjoint(ATTRIBUTES):
-            return specs
-        made = []
-        for spec, *values in zip(specs, *columns, strict=True):
-            key = (id(spec), *values)
-            if key not in self._with_attributes:
-                self._with_attributes[key] = with_attributes(spec, *values)
-            made.append(self._with_attributes[key])
-        return made
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
         known = self.rows.names.get(name, [])
