@@ -217,9 +217,16 @@ class Gather:
             if line.strip():
                 yield str(number), line
 
-    def skip(self, where: str | int, reason: str, text: str = "", id_: int | str | None = None) -> None:
+    def skip(
+        self,
+        where: str | int,
+        reason: str,
+        text: str = "",
+        id_: int | str | None = None,
+        submit: float | None = None,
+    ) -> None:
         """Leave one record out."""
-        self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
+        self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_, submit))
 
     def take(
         self,
