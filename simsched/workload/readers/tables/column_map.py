@@ -217,13 +217,14 @@ _COLUMN, _SQL = text("the name of a column"), text("an expression in SQL")
 _ZONE = text("a time zone", "such as Europe/Rome")
 _CELLS = listed(ValueKind(_cell, {"type": ["string", "number"]}), "a list", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
-    **{name: {} for name in ("id", *COUNTS, *TEXTS, *ATTRIBUTES)},
+    "id": {},
     **{name: {"format": ValueKind(_format, {"type": "string"}), "zone": _ZONE} for name in TIMES},
     **{name: {"unit": choice("ns", "us", "ms", "s", "min", "h", "d")} for name in DURATIONS},
     "memory": {
         "unit": choice("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"),
         "per": choice("job", "node", "core", "gpu"),
     },
+    **{name: {} for name in (*COUNTS, *TEXTS, *ATTRIBUTES)},
     "state": {"values": by_name(choice(*OUTCOMES))},
     "energy": {"unit": choice("J", "kJ", "MJ", "Wh", "kWh")},
 }

@@ -325,6 +325,13 @@ def _zone(name: str, relation: Relation, where: str) -> str:
     return known[name.lower()]
 
 
+_ABSENT = {
+    **dict.fromkeys(("start", "end", "eligible", "energy"), "bigint"),
+    **dict.fromkeys((*DURATIONS, "memory"), "double"),
+    **dict.fromkeys(COUNTS, "integer"),
+}
+"""Values that a table need not have → their types."""
+
 JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
 NO_ID = "no job id"
@@ -393,6 +400,9 @@ class Rows:
         """Read the columns of the map into the table ``given``; unreadable values become null."""
         parts = [f"{item.value} as {named(name)}" for name, item in self.items.items()]
         parts += [
+            f"null::{kind} as {named(name)}" for name, kind in _ABSENT.items() if name not in self.items
+        ]
+        parts += [
             f"case when {item.value} is null then cast({item.raw} as varchar) end as {named('text_' + name)}"
             for name, item in self.items.items()
             if item.has_text
@@ -449,7 +459,7 @@ class Rows:
     def _refuse_unreadable(self) -> None:
         """Raise WorkloadError for a column of times in which no value is a time."""
         for name in TIMES:
-            if name not in self.items or self.columns.columns[name].text == "":
+            if name not in self.items:
                 continue
             index = self.reasons.index(self.items[name].reason)
             ((good, bad, row),) = self.select(
@@ -519,16 +529,15 @@ class Rows:
             for name, column in self.lookups.items()
             if column != name
         ]
-        listed = "cast(of_nodelist.value as integer)"
-        nodes = listed if self.sized_by_nodelist else self._count("nodes")
+        sizes = {name: f"case when {name} > 0 then {name} end" for name in COUNTS}
+        if self.sized_by_nodelist:
+            sizes["nodes"] = "cast(of_nodelist.value as integer)"
+        sizes |= {name: f'"{name}"' for name in (*DURATIONS, "memory")}
+        sizes |= {name: f'coalesce(given."{name}", of_{name}.value)' for name in sizes.keys() & self.lookups}
         first = f"""select given.rowid as row, keep,
             case when broken is not null then broken {" ".join(broken)} end as broken,
-            {self._id()} as id, submit, {self._or_null("start")} as start, {self._or_null("end")} as "end",
-            {self._or_null("eligible")} as eligible,
-            {self._seconds("runtime")} as runtime, {self._seconds("limit")} as "limit",
-            {nodes} as nodes, {self._count("cores")} as cores, {self._count("gpus")} as gpus,
-            {self._or_null("energy")} as energy,
-            {self._seconds("memory")} as memory, {self._memory_per()} as memory_per,
+            {self._id()} as id, submit, start, "end", eligible, energy, {self._memory_per()} as memory_per,
+            {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
             {"of_state.value" if "state" in self.items else "null::double"} as state
             {"".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)}
             from given {" ".join(joins)}"""
@@ -546,9 +555,6 @@ class Rows:
                 f"(select distinct {named(name)} as x from given where x is not null order by x)"
             )
 
-    def _or_null(self, name: str) -> str:
-        return named(name) if name in self.items else "null::bigint"
-
     def _id(self) -> str:
         """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
         if "id" not in self.items:
@@ -561,16 +567,6 @@ class Rows:
             "and (try_cast(id as bigint) is null or cast(try_cast(id as bigint) as varchar) != id)"
         )
         return "id" if odd else "try_cast(id as bigint)"
-
-    def _seconds(self, name: str) -> str:
-        if name not in self.lookups:
-            return named(name) if name in self.items else "null::double"
-        return f"coalesce(given.{named(name)}, {named('of_' + name)}.value)"
-
-    def _count(self, name: str) -> str:
-        return (
-            f"(case when {named(name)} > 0 then {named(name)} end)" if name in self.items else "null::integer"
-        )
 
     def _memory_per(self) -> str:
         if "memory" not in self.items:
