@@ -9,6 +9,7 @@ limit (``runLimit``) is near the end, and a record of an older version has none.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.workload.mapping import Flat, ReadOptions
@@ -48,7 +49,7 @@ def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         At the first ignored record under `strict`.
     """
     gather = Gather(reading or ReadOptions(source="lsb.acct"), "lsf")
-    others: dict[str, int] = {}
+    others = Counter[str]()
     for number, line in gather.lines(lines):
         if line.startswith("#"):
             continue
@@ -56,7 +57,7 @@ def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         if event == "JOB_FINISH":
             _add(gather, number, line)
         elif re.fullmatch(r"[A-Z0-9_]+", event):
-            others[event] = others.get(event, 0) + 1
+            others[event] += 1
         else:
             gather.skip(number, why.NOT_A_RECORD, line)
     for event, count in others.items():

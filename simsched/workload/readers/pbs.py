@@ -8,6 +8,7 @@ they are, and not listed.  The times are epoch seconds (``qtime``, ``start``, ``
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -69,7 +70,7 @@ class _Log:
     gather: Gather
     deleted: dict[str, tuple[str, str]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
-    others: dict[str, int] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
 
     def line(self, number: str, line: str) -> None:
         match = _RECORD.match(line)
@@ -82,18 +83,14 @@ class _Log:
             self._end(number, id_, {key: value.strip('"') for key, value in _PAIR.findall(message)}, line)
         elif kind in _DELETED:
             if id_ in self.deleted:
-                self._other(kind)
+                self.others[kind] += 1
             else:
                 self.deleted[id_] = (number, line)
         else:
-            self._other(kind)
-
-    def _other(self, kind: str) -> None:
-        reason = f"a record of type {kind}, not the end of a job"
-        self.others[reason] = self.others.get(reason, 0) + 1
+            self.others[kind] += 1
 
     def _end(self, number: str, id_: str, said: Mapping[str, str], line: str) -> None:
-        start, end = _time(said.get("start")), _time(said.get("end"))
+        start, end = _whole(said.get("start")), _whole(said.get("end"))
         if start is None or end is None:
             damaged = any(re.search(r"[^0-9]", said.get(key, "")) for key in ("start", "end"))
             self.gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
@@ -104,11 +101,11 @@ class _Log:
 
         flat = flat_of(said, tell)
         for key in ("qtime", "ctime", "etime"):
-            if said.get(key) and _time(said[key]) is None and said[key] != "0":
+            if said.get(key) and _whole(said[key]) is None and said[key] != "0":
                 tell(key, said[key], UNREAD)
-        submit = _time(said.get("qtime")) or _time(said.get("ctime"))
+        submit = _whole(said.get("qtime")) or _whole(said.get("ctime"))
         self.gather.take(
-            number, flat, eligible=_time(said.get("etime")), id=id_, submit=submit, start=start,
+            number, flat, eligible=_whole(said.get("etime")), id=id_, submit=submit, start=start,
             runtime=end - start, duration=_limit(said.get("Resource_List.walltime", ""), tell),
             user=said.get("user") or None, group=said.get("group") or None, queue=said.get("queue") or None,
             bank=said.get("account") or said.get("project") or None, name=said.get("jobname") or None,
@@ -119,18 +116,12 @@ class _Log:
         """Add the deleted jobs, and count the records that are not jobs."""
         for id_, (number, line) in self.deleted.items():
             if id_ in self.ended:
-                self._other("D")
+                self.others["D"] += 1
             else:
                 self.gather.skip(number, why.CANCELLED, line, id_)
-        for reason, count in self.others.items():
-            self.gather.skips.count(reason, count)
+        for kind, count in self.others.items():
+            self.gather.skips.count(f"a record of type {kind}, not the end of a job", count)
         return self.gather.finish()
-
-
-def _time(text: str | None) -> int | None:
-    return (
-        int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 and int(text) > 0 else None
-    )
 
 
 def _result(status: str | None, tell: Tell) -> str | None:
