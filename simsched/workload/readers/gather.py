@@ -92,7 +92,7 @@ def joined_row(
     starts = [part.start for part in parts if part.start is not None]
     start = min(starts, default=None)
     ends = [(part.start if part.start is not None else start or 0) + (part.runtime or 0) for part in parts]
-    limits = [part.duration for part in parts]
+    limits = [part.duration for part in parts if part.duration is not None]
     procs = _sum([part.procs for part in parts])
     total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
     hosts = [part.nodelist for part in parts if part.nodelist]
@@ -102,7 +102,7 @@ def joined_row(
         jobspec=requests[key],
         start=start,
         runtime=max(ends) - (start or 0) if first.runtime is not None else None,
-        duration=None if None in limits else max(limit for limit in limits if limit is not None),
+        duration=max(limits) if len(limits) == len(parts) else None,
         procs=procs,
         nodes=_sum([part.nodes for part in parts]),
         memory=total // procs if total is not None and procs else None,

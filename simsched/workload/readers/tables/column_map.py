@@ -170,8 +170,6 @@ ATTRIBUTES = ("licenses", "reservation", "checkpoint_interval")
 ROWS = ("cores", "nodes", "gpus")
 """Words for the request of a row."""
 
-ENDINGS = (".yaml", ".yml")
-
 
 OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
@@ -331,19 +329,6 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
         return self.row in {"", "cores"} and {"cores", "gpus"} <= self.columns.keys()
 
 
-def is_column_map(value: object, presets: Iterable[str]) -> bool:
-    """Whether a value that a user gives is a column map: the map, its document, its file or a preset.
-
-    >>> is_column_map("jobs.yaml", ()), is_column_map("slot={procs}/core", ()), is_column_map("a", ["a"])
-    (True, False, True)
-    """
-    if isinstance(value, ColumnMap | Mapping):
-        return True
-    if not isinstance(value, str | Path):
-        return False
-    return str(value) in set(presets) or str(value).endswith((*ENDINGS, ".json"))
-
-
 @cache
 def preset_names() -> tuple[str, ...]:
     """Return the names of the presets, sorted."""
@@ -382,16 +367,13 @@ def presets_for(columns: Iterable[str], format_: str) -> list[ColumnMap]:
     A preset whose tables have no header line is not recognised.
     """
     have = {name.lower() for name in columns}
-    found = [
-        one for one in presets() if not one.header and one.format in ("", format_) and _named(one) <= have
-    ]
-    most = max((len(_named(one)) for one in found), default=0)
-    return [one for one in found if len(_named(one)) == most]
-
-
-def _named(one: ColumnMap) -> set[str]:
-    """Return the columns that a preset needs: all but that of the energy."""
-    return {name for key, item in one.columns.items() if key != "energy" for name in _columns_of(item)}
+    reads: dict[str, set[str]] = {}  # without the energy
+    for one in presets():
+        named = {name for key, item in one.columns.items() if key != "energy" for name in _columns_of(item)}
+        if not one.header and one.format in ("", format_) and named <= have:
+            reads[one.name] = named
+    most = max(map(len, reads.values()), default=0)
+    return [preset(name) for name, named in reads.items() if len(named) == most]
 
 
 def _columns_of(item: MappedColumn) -> frozenset[str]:
@@ -410,6 +392,8 @@ def without_absent_energy(one: ColumnMap, columns: Iterable[str]) -> ColumnMap:
 def given_map(value: object) -> ColumnMap | None:
     """Return the column map that a user means by a value; None where it is something else.
 
+    A value is the map, its document, its file, or the name of a preset.
+
     Raises
     ------
     ConfigError, FormatError
@@ -417,9 +401,11 @@ def given_map(value: object) -> ColumnMap | None:
     """
     if isinstance(value, ColumnMap | Mapping):
         return ColumnMap.read(value, "column map")
-    if not is_column_map(value, preset_names()):
+    if not isinstance(value, str | Path):
         return None
     if str(value) in preset_names():
         return preset(str(value))
-    where = name_of(path := Path(str(value)))
-    return ColumnMap.read(load_document(read_text(path), where), where)
+    if not str(value).endswith((".yaml", ".yml", ".json")):
+        return None
+    where = name_of(value)
+    return ColumnMap.read(load_document(read_text(value), where), where)
