@@ -18,7 +18,7 @@ job arrays (``12_3``); how many of them may run at a time is in the tasks that h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from datetime import date, datetime
 from functools import cache
 from sys import intern
 from typing import TYPE_CHECKING
@@ -255,67 +255,53 @@ def _plain(text: str) -> str:
     return "" if text in {"(null)", "None"} else text
 
 
-@dataclass(slots=True)
+@cache
+def _day(text: str) -> int:
+    return (date.fromisoformat(text).toordinal() - 719163) * 86400
+
+
+@cache
+def _time(text: str) -> int:
+    return int(text[:2]) * 3600 + int(text[3:5]) * 60 + int(text[6:8])
+
+
+@cache
+def _hour(text: str, zone: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=zone_of(zone)).timestamp())
+
+
 class TimeReader:
     """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both.
 
     Times without an offset are local times of the `zone`; None: UTC.
     """
 
-    source: str
-    zone: str | None = None
-    days: dict[str, int] = field(default_factory=dict)
-    zones: dict[bool, str] = field(default_factory=dict)
-    times: dict[str, int] = field(default_factory=dict)
+    def __init__(self, source: str, zone: str | None = None) -> None:
+        self.source, self.zone = source, zone
+        self.zones: dict[bool, str] = {}
 
     def read(self, text: str, where: str | int) -> float | None:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
-        day = self.days.get(text[:10]) if self.zone is None else None
-        time = self.times.get(text[10:])
-        if day is not None and time is not None and False in self.zones:  # a date and a time of before
-            return day + time
         if text in NO_TIME:
             return None
-        seconds = self._iso(text) if len(text) == 19 and text[10] == "T" else None
-        if seconds is None:
+        if len(text) != 19 or text[10] != "T":
+            return self._other(text, where)
+        try:
+            if self.zone is None:
+                seconds = _day(text[:10]) + _time(text[11:])
+            else:
+                seconds = _hour(text[:13], self.zone) + int(text[14:16]) * 60 + int(text[17:])
+        except ValueError:
             return self._other(text, where)
         if False not in self.zones:
             self._zone(False, where)
         return seconds
-
-    def _iso(self, text: str) -> int | None:
-        date = text[:10]
-        day = self.days.get(date)
-        try:
-            if day is None:
-                from datetime import date as calendar
-
-                day = self.days[date] = (calendar.fromisoformat(date).toordinal() - 719163) * 86400
-            if self.zone is not None:
-                return self._in_zone(text)
-            time = int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
-            self.times[text[10:]] = time
-            return day + time
-        except ValueError:
-            return None
-
-    def _in_zone(self, text: str) -> int:
-        """Return the seconds of a local time; the offset of each hour is looked up once."""
-        from datetime import datetime
-
-        hour = self.days.get(text[:13])
-        if hour is None:
-            local = datetime.fromisoformat(text[:13]).replace(tzinfo=zone_of(self.zone or "UTC"))
-            hour = self.days[text[:13]] = int(local.timestamp())
-        return hour + int(text[14:16]) * 60 + int(text[17:19])
 
     def _other(self, text: str, where: str | int) -> float | None:
         """Read an epoch, a time with an offset, or nothing."""
         if text.isascii() and text.isdigit() and len(text) < 12:
             self._zone(True, where)
             return int(text)
-        from datetime import datetime
-
         try:
             found = datetime.fromisoformat(text)
         except ValueError:

@@ -180,19 +180,22 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
     FormatError
         for an expression that does not fit the types of its columns.
     """
-    raws = {name: _raw(column, relation, _place(columns, name)) for name, column in columns.columns.items()}
-    types = dict(zip(raws, _types(raws, columns, relation), strict=True))
+    places = {name: f"{columns.where}: columns.{name}" for name in columns.columns}
+    raws = {name: _raw(column, relation, places[name]) for name, column in columns.columns.items()}
     made = {}
-    for name, column in columns.columns.items():
-        where = _place(columns, name)
-        if is_nested(types[name]):
+    for (name, column), type_ in zip(columns.columns.items(), _types(raws, columns, relation), strict=True):
+        if is_nested(type_):
             raise ConfigError(
-                f"the column {column.text!r} is nested ({types[name][:80]})",
-                where=where,
+                f"the column {column.text!r} is nested ({type_[:80]})",
+                where=places[name],
                 expected="a column of single values, or an expression such as x.field, x[1] or len(x)",
             )
-        raw = _without_missing(raws[name], column, types[name])
-        made[name] = _item(name, column, raw, types[name], columns, relation)
+        raw = _without_missing(raws[name], column, type_)
+        if name in TIMES:
+            zone = _zone(column.zone or columns.zone or "UTC", relation, places[name])
+            made[name] = Item(name, "time", raw, _time(raw, type_, column, zone, places[name]))
+        else:
+            made[name] = _item(name, column, raw, type_)
     return made
 
 
@@ -216,10 +219,6 @@ def named_fault(columns: ColumnMap, key: str) -> Iterator[None]:
     except FormatError as error:
         text = columns.filter if key == "filter" else columns.columns[key.removeprefix("columns.")].text
         raise FormatError(f"{text!r}: {error.message}", where=f"{columns.where}: {key}") from None
-
-
-def _place(columns: ColumnMap, name: str) -> str:
-    return f"{columns.where}: columns.{name}"
 
 
 def _raw(column: MappedColumn, relation: Relation, where: str) -> str:
@@ -249,16 +248,12 @@ def _without_missing(raw: str, column: MappedColumn, kind: str) -> str:
     return f"(case when {test} then null else {raw} end)"
 
 
-def _item(
-    name: str, column: MappedColumn, raw: str, type_: str, columns: ColumnMap, relation: Relation
-) -> Item:
+def _item(name: str, column: MappedColumn, raw: str, type_: str) -> Item:
+    """Return the item of a value that is not a time."""
     is_text = type_.startswith(("VARCHAR", "ENUM"))
-    text = f"trim(cast({raw} as varchar))"
-    if name in TIMES:
-        zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
-        return Item(name, "time", raw, _time(raw, text, type_, column, zone, _place(columns, name)))
     if name in COUNTS:
-        return Item(name, "count", raw, _count(raw))
+        count = f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
+        return Item(name, "count", raw, count)
     if name == "energy":  # of kind text: a job without a readable energy is the same job
         return Item(name, "text", raw, f"round({_scaled(raw, UNITS[column.unit or 'J'])})")
     if name in DURATIONS:
@@ -269,20 +264,16 @@ def _item(
         return Item(name, "memory", raw, _scaled(raw, UNITS[column.unit or "MiB"] / 1024), has_text=is_text)
     if name == "id" and is_number(type_):
         return Item(name, "id", raw, f"try_cast({raw} as bigint)")
-    return Item(name, "id" if name == "id" else "text", raw, f"nullif({text}, '')")
+    return Item(name, "id" if name == "id" else "text", raw, f"nullif(trim(cast({raw} as varchar)), '')")
 
 
 def _scaled(raw: str, factor: float) -> str:
     return f"try_cast({raw} as double) * {factor!r}"
 
 
-def _count(raw: str) -> str:
-    return f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
-
-
-def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:
+def _time(raw: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:
     """Return the SQL of a time in microseconds after 1970."""
-    format_ = column.format
+    format_, text = column.format, f"trim(cast({raw} as varchar))"
     if type_.startswith("TIMESTAMP WITH TIME ZONE"):
         return f"epoch_us({raw})"
     if type_.startswith("TIMESTAMP") or type_ == "DATE":
