@@ -17,6 +17,8 @@ from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
 from simsched.files import scratch_folder
 from simsched.formats.rfc.dependency import JOB_SCHEMES
@@ -25,7 +27,7 @@ from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, hosts_of
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Job, Workload
 
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
@@ -68,7 +70,7 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
             _add(gather, where, job, lost)
         except _BadValueError as error:
             gather.skip(where, str(error), error.text, error.job)
-    if not gather.rows and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
+    if not gather.jobs and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
         expected = "the document of flux jobs --json"
         raise WorkloadError("no record is a job", where=reading.source, expected=expected)
     if lost:
@@ -224,31 +226,31 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
         raise WorkloadError(
             "there is no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
         )
-    gather.rows = _with_dependencies(gather.rows)
+    gather.jobs = _with_dependencies(gather.jobs)
     workload = gather.finish()
     refuse_cycles(workload.jobs)
     return workload
 
 
-def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
-    """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
+def _with_dependencies(jobs: list[Job]) -> list[Job]:
+    """Name the jobs that others depend on by their ids, and drop dependencies on jobs that are not there.
 
     Dependencies in a log have been met.  A simulated job ends well unless its limit ends
     it, so a job that ran after a failure (afternotok) depends on the end alone (afterany).
     """
     from simsched.formats.rfc.dependency import Dependency
 
-    ids = {job_number(str(row.id)): str(row.id) for row in rows}
+    ids = {job_number(str(job.id)): str(job.id) for job in jobs}
     made = []
-    for row in rows:
+    for job in jobs:
         found = []
-        for item in row.dependencies:
+        for item in job.dependencies:
             if item.scheme not in JOB_SCHEMES:
                 found.append(item)
-            elif (target := ids.get(job_number(item.value))) is not None and target != str(row.id):
+            elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
                 scheme = "afterany" if item.scheme in {"afternotok", "afterexcept"} else item.scheme
                 found.append(Dependency(scheme, target, item.params))
-        made.append(row._replace(dependencies=tuple(dict.fromkeys(found))))
+        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
 
@@ -328,14 +330,13 @@ def _add_folder(
         gather.skip(name, reason, f"job {name}", id_)
         return
     request = bare(jobspec)
-    row = LogRecord(
-        id_, jobspec=requests.setdefault(request, request),
+    gather.add(
+        name, requests.setdefault(request, request), id=id_,
         runtime=whole(round((finish or 0) - (start or 0), 6)),
         duration=None if jobspec.duration is None else whole(jobspec.duration), queue=jobspec.queue,
         bank=text_at(dict(jobspec.system), "bank"), name=jobspec.name, procs=procs, nodes=nodes,
         dependencies=tuple(jobspec.dependencies), nodelist=nodelist, **life,
     )  # fmt: skip
-    gather.add(name, row)
 
 
 def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:

@@ -1,4 +1,4 @@
-"""The common parts of log readers, from `LogRecord`s with absolute times to a workload from second 0.
+"""The common parts of log readers, from jobs with absolute times to a workload from second 0.
 
 Slurm writes one record per part of a heterogeneous job; the parts are put together.  Licences, reservations
 and checkpoints that logs state in columns of their own become attributes of requests.
@@ -11,52 +11,22 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor, isfinite
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import force_setattr, replace
 
 from simsched.formats.jobspec.heterogeneous import joined
-from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.duration import whole
-from simsched.workload.job import ArrayTask, Job, Skip, Skips, Workload, assemble
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
-
-
-class LogRecord(NamedTuple):
-    """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
-
-    `task` is the array and the index of a task of a job array.
-
-    A `jobspec` that is a text is the reason why the record has no jobspec.
-    """
-
-    id: int | str
-    submit: float | None
-    jobspec: Jobspec | str
-    start: float | None = None
-    runtime: float | None = None
-    duration: float | None = None
-    user: str | None = None
-    group: str | None = None
-    queue: str | None = None
-    bank: str | None = None
-    name: str | None = None
-    partition: str | None = None
-    procs: int | None = None
-    nodes: int | None = None
-    memory: int | None = None
-    status: str | None = None
-    urgency: int = 16
-    dependencies: tuple[Dependency, ...] = ()
-    energy: int | None = None
-    nodelist: str | None = None
-    qos: str | None = None
-    task: tuple[str, int] | None = None
 
 
 #: The reason with which the records of further parts are counted.
@@ -73,10 +43,8 @@ def part_of(text: str) -> tuple[str, int] | None:
     return (leader, int(number)) if plus and leader.isdigit() and number.isdigit() else None
 
 
-def joined_row(
-    leader: str, parts: Sequence[LogRecord], requests: dict[tuple[Any, ...], Jobspec]
-) -> LogRecord:
-    """Return the record of a whole job; `requests` remembers the joined requests.
+def joined_job(leader: str, parts: Sequence[Job], requests: dict[tuple[Any, ...], Jobspec]) -> Job:
+    """Return a whole job; `requests` remembers the joined requests.
 
     It lasts until its last part has ended, and its limit is the longest.  Counts and energy are sums, and
     the first part that did not end well gives its state.
@@ -84,23 +52,26 @@ def joined_row(
     first = parts[0]
     id_ = int(leader) if len(leader) < 19 else leader
     if len(parts) == 1:
-        return first._replace(id=id_)
+        return replace(first, id=id_)
     key = tuple((id(part.jobspec), part.queue) for part in parts)
     if key not in requests:
-        specs = [part.jobspec for part in parts if isinstance(part.jobspec, Jobspec)]
-        requests[key] = joined(specs, [part.queue for part in parts])
-    starts = [part.start for part in parts if part.start is not None]
-    start = min(starts, default=None)
-    ends = [(part.start if part.start is not None else start or 0) + (part.runtime or 0) for part in parts]
+        requests[key] = joined([part.jobspec for part in parts], [part.queue for part in parts])
+    starts = [None if part.wait is None else part.submit + part.wait for part in parts]
+    start = min((at for at in starts if at is not None), default=None)
+    ends = [
+        (at if at is not None else start or 0) + (part.runtime or 0)
+        for at, part in zip(starts, parts, strict=True)
+    ]
     limits = [part.duration for part in parts if part.duration is not None]
     procs = _sum([part.procs for part in parts])
     total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
     hosts = [part.nodelist for part in parts if part.nodelist]
     bad = (part.status for part in parts if part.status != "COMPLETED")
-    return first._replace(
+    return replace(
+        first,
         id=id_,
         jobspec=requests[key],
-        start=start,
+        wait=None if start is None else moved(start, first.submit),
         runtime=max(ends) - (start or 0) if first.runtime is not None else None,
         duration=max(limits) if len(limits) == len(parts) else None,
         procs=procs,
@@ -186,7 +157,7 @@ class Gather:
     default: str = DEFAULT_TEMPLATE
     with_gpus: str | None = GPU_TEMPLATE
     skips: Skips = field(init=False)
-    rows: list[LogRecord] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     job_map: JobMap = field(init=False)
     seen: set[str] = field(default_factory=set)
     with_keys: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
@@ -207,7 +178,7 @@ class Gather:
     def full(self) -> bool:
         """Whether the requested number of records has been read."""
         limit = self.reading.limit
-        return limit is not None and len(self.rows) + len(self.skips.records) >= limit
+        return limit is not None and len(self.jobs) + len(self.skips.records) >= limit
 
     def lines(self, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield (number, line) of the lines that are not blank, until enough records have been read."""
@@ -235,47 +206,50 @@ class Gather:
         *,
         eligible: float | None = None,
         features: str = "",
+        **facts: Any,
+    ) -> None:
+        """Add a job with these counts; `facts` as in `add`."""
+        spec = self.request(flat, queue=facts["queue"], partition=facts.get("partition"), features=features)
+        after = eligible_at(eligible, facts["submit"], facts["start"])
+        self.add(
+            where, spec, procs=flat.procs, nodes=flat.nodes, memory=flat.memory, dependencies=after, **facts
+        )
+
+    def add(
+        self,
+        where: str | int,
+        jobspec: Jobspec | str,
+        *,
+        submit: float | None,
+        start: float | None,
         part: tuple[str, int] | None = None,
         **facts: Any,
     ) -> None:
-        """Add the record of a job with these counts; `facts` are fields of `LogRecord`.
+        """Add a job with absolute times; `facts` are fields of `Job`.
 
-        `part` is the heterogeneous job that it is a part of, with the number of the part.
+        A record that cannot be a job is ignored, with the reason, which may be its `jobspec`.  `part` is the
+        heterogeneous job that it is a part of, with the number of the part.
         """
-        queue, partition = facts["queue"], facts.get("partition")
-        row = LogRecord(
-            jobspec=self.request(flat, queue=queue, partition=partition, features=features),
-            procs=flat.procs,
-            nodes=flat.nodes,
-            memory=flat.memory,
-            dependencies=eligible_at(eligible, facts["submit"], facts["start"]),
-            **facts,
-        )
-        if part is None:
-            self.add(where, row)
+        run = facts["runtime"]
+        if submit is None or not 0 <= submit < LATEST:
+            self.skip(where, NO_SUBMIT, id_=facts["id"])
+        elif isinstance(jobspec, str):
+            self.skip(where, jobspec, id_=facts["id"])
+        elif run is not None and not (isfinite(run) and run >= 0):
+            self.skip(where, BACKWARDS, id_=facts["id"])
+        elif start is not None and start < submit:
+            self.skip(where, EARLY, id_=facts["id"])
         else:
-            self.add_part(where, row, *part)
-
-    def add(self, where: str | int, row: LogRecord) -> None:
-        """Add one record; a record that cannot be a job is ignored, with the reason."""
-        reason = _fault(row)
-        if reason is None:
-            self.rows.append(row)
-        else:
-            self.skip(where, reason, id_=row.id)
+            if part is not None:
+                self.parts.setdefault(part[0], []).append((part[1], len(self.jobs)))
+            wait = None if start is None else moved(start, submit)
+            self.jobs.append(Job(jobspec=jobspec, submit=submit, wait=wait, **facts))
 
     def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
         """Remember a value that could not be read, or was not used; `effect` is how it counts now."""
         values = self.unread_values.setdefault((key, effect), {})
         first, count = values.get(value[:60], (str(where), 0))
         values[value[:60]] = first, count + 1
-
-    def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
-        """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
-        place = len(self.rows)
-        self.add(where, row)
-        if len(self.rows) > place:
-            self.parts.setdefault(leader, []).append((number, place))
 
     def _join_parts(self) -> None:
         """Put the parts of each job together at the place of its first part."""
@@ -285,9 +259,9 @@ class Gather:
             members.sort()
             distinct = [members[0], *(b for a, b in pairwise(members) if a[0] != b[0])]
             first, *others = [place for _, place in distinct]
-            self.rows[first] = joined_row(leader, [self.rows[at] for at in (first, *others)], requests)
+            self.jobs[first] = joined_job(leader, [self.jobs[at] for at in (first, *others)], requests)
             gone.update(others)
-        self.rows = [row for place, row in enumerate(self.rows) if place not in gone]
+        self.jobs = [job for place, job in enumerate(self.jobs) if place not in gone]
         self.skips.count(JOINED, len(gone))
         self.notes.append(
             f"heterogeneous jobs: {len(self.parts):,}; all parts of such a job start at the same time, "
@@ -365,9 +339,19 @@ class Gather:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         if self.parts:
             self._join_parts()
-        base = floor(min((row.submit or 0 for row in self.rows), default=0))
+        base = floor(min((job.submit for job in self.jobs), default=0))
+        limit_of = None if self.reading.on_site is None else self.reading.on_site.limit
+        for job in self.jobs:  # nobody else has them yet
+            force_setattr(job, "submit", moved(job.submit, base))
+            if job.dependencies:
+                after = tuple(on_our_clock(item, base) for item in job.dependencies)
+                force_setattr(job, "dependencies", after)
+            if job.array_task is not None and (most := self.array_limits.get(job.array_task.array)):
+                force_setattr(job, "array_task", replace(job.array_task, limit=most))
+            if job.duration is None and limit_of is not None:
+                force_setattr(job, "duration", limit_of(job.queue))
         return assemble(
-            self._jobs(base),
+            self.jobs,
             self.skips,
             source=self.reading.source,
             name=self.reading.name,
@@ -379,7 +363,7 @@ class Gather:
     def _counted(self) -> Iterator[str]:
         """Yield sentences on job arrays, and on states, values and types of gpus that were not used."""
         if self.has_tasks and self.array_limits:
-            arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
+            arrays = Counter(job.array_task.array for job in self.jobs if job.array_task is not None)
             limited = sum(array in self.array_limits for array in arrays)
             yield (
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
@@ -402,30 +386,6 @@ class Gather:
             why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
             yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
 
-    def _jobs(self, base: int) -> Iterator[Job]:
-        """Yield the jobs, and let go of each row as soon as its job is made."""
-        self.rows.reverse()
-        on_site = self.reading.on_site
-        while self.rows:
-            row = self.rows.pop()
-            (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, after, energy, nodelist, qos, task) = row  # fmt: skip
-            assert submit is not None  # rows without a submit time were ignored
-            assert not isinstance(jobspec, str)
-            if duration is None and on_site is not None:
-                duration = on_site.limit(queue)
-            at, wait = submit - base, None if start is None else start - submit
-            if type(at) is not int or type(wait) is not int:
-                at, wait = moved(submit, base), None if start is None else moved(start, submit)
-            yield Job(
-                id=id_, submit=at, jobspec=jobspec, runtime=runtime, duration=duration,
-                user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
-                nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
-                wait=wait, nodelist=nodelist, qos=qos,
-                dependencies=tuple(on_our_clock(item, base) for item in after) if after else (),
-                array_task=None if task is None else ArrayTask(*task, self.array_limits.get(task[0])),
-            )  # fmt: skip
-
 
 def on_our_clock(item: Dependency, base: float) -> Dependency:
     """Return a begin-time after second 0; other dependencies as they are."""
@@ -434,19 +394,6 @@ def on_our_clock(item: Dependency, base: float) -> Dependency:
     from simsched.formats.rfc.dependency import Dependency
 
     return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
-
-
-def _fault(row: LogRecord) -> str | None:
-    """Return why a record is not a job, or None."""
-    if row.submit is None or not 0 <= row.submit < LATEST:
-        return NO_SUBMIT
-    if isinstance(row.jobspec, str):
-        return row.jobspec
-    if row.runtime is not None and not (isfinite(row.runtime) and row.runtime >= 0):
-        return BACKWARDS
-    if row.start is not None and row.start < row.submit:
-        return EARLY
-    return None
 
 
 def moved(time: float, base: float) -> float:

@@ -26,12 +26,11 @@ from typing import TYPE_CHECKING
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
 from simsched.formats.rfc.duration import whole
-from simsched.workload.job import limit_of_line
+from simsched.workload.job import ArrayTask, limit_of_line
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import (
     Gather,
-    LogRecord,
     eligible_at,
     hosts_of,
     part_of,
@@ -166,20 +165,18 @@ class _Reader:
         later = at(eligible, number) if eligible != submit_text else None
         named = self.named
         queue = named(partition)
-        record = LogRecord(
-            id_, submit, jobspec, start, run, self.limit(limit_raw, limit), named(user), named(group),
-            queue, named(account), named(name), queue, flat.procs, flat.nodes,
-            flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
-            () if later is None else eligible_at(later, submit, start),
-            joules(energy) if energy else None, self.hosts(nodelist), named(qos), task,
+        self.gather.add(
+            number, jobspec, id=id_, submit=submit, start=start, runtime=run,
+            duration=self.limit(limit_raw, limit), user=named(user), group=named(group), queue=queue,
+            bank=named(account), name=named(name), partition=queue, procs=flat.procs, nodes=flat.nodes,
+            memory=flat.memory, status=RESULTS.get(base) or result_of(base, self.gather.unknown_states),
+            dependencies=() if later is None else eligible_at(later, submit, start),
+            energy=joules(energy) if energy else None, nodelist=self.hosts(nodelist), qos=named(qos),
+            array_task=task, part=part_of(shown_id) if "+" in shown_id else None,
         )  # fmt: skip
-        if "+" in shown_id and (part := part_of(shown_id)) is not None:
-            self.gather.add_part(number, record, *part)
-        else:
-            self.gather.add(number, record)
 
-    def _task(self, shown_id: str, command: str) -> tuple[str, int] | None:
-        """Return the array and the index of a task such as ``12_3``; None for ``12_[4-9%2]``.
+    def _task(self, shown_id: str, command: str) -> ArrayTask | None:
+        """Return a task of an array such as ``12_3``; None for ``12_[4-9%2]``.
 
         The limit of tasks at a time is in the tasks that had not started, or in the command line.
         """
@@ -193,7 +190,7 @@ class _Reader:
         if not (index.isascii() and index.isdigit() and len(index) < 8):
             return None
         self.gather.has_tasks = True
-        return intern(array), int(index)
+        return ArrayTask(intern(array), int(index))
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
         """Return the counts and the request of a record's TRES, features and partition cells."""
@@ -206,7 +203,7 @@ class _Reader:
         """Count the steps and the joined lines, and return the workload."""
         columns = {"partition": "partition", "account": "bank", "user": "user", "group": "group"}
         columns["nodelist"] = "nodelist"
-        rows = self.gather.rows if self.odd.unsure else ()
+        rows = self.gather.jobs if self.odd.unsure else ()
         known = {name: {getattr(row, own) or "" for row in rows} for name, own in columns.items()}
         self._take(self.odd.finish(known))
         self.gather.skips.count(STEP, self.steps)
