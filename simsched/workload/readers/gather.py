@@ -209,8 +209,10 @@ class Gather:
         **facts: Any,
     ) -> None:
         """Add a job with these counts; `facts` as in `add`."""
-        spec = self.request(flat, queue=facts["queue"], partition=facts.get("partition"), features=features)
-        after = eligible_at(eligible, facts["submit"], facts["start"])
+        spec = self.request(
+            flat, queue=facts.get("queue"), partition=facts.get("partition"), features=features
+        )
+        after = eligible_at(eligible, facts["submit"], facts.get("start"))
         self.add(
             where, spec, procs=flat.procs, nodes=flat.nodes, memory=flat.memory, dependencies=after, **facts
         )
@@ -221,7 +223,7 @@ class Gather:
         jobspec: Jobspec | str,
         *,
         submit: float | None,
-        start: float | None,
+        start: float | None = None,
         part: tuple[str, int] | None = None,
         **facts: Any,
     ) -> None:

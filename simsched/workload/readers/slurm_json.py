@@ -391,7 +391,7 @@ def _add(
         energy=energy,
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
-        array_task=None if task is None else ArrayTask(task.array, task.index),
+        array_task=task,
     )
 
 
