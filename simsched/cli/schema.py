@@ -50,6 +50,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.schedule.policies.registry import POLICIES, AnyPolicy
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
+    from simsched.workload.readers.tables.column_map import ColumnMap
 
     config = RunConfig.schema()
     text = {"type": "string"}  # options may be given as on the command line
@@ -68,4 +69,5 @@ def _declared() -> dict[str, dict[str, Any]]:
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {name: {**draft, "title": name, **one} for name, one in {"config": config, **tables}.items()}
+    tables = {"config": config, "column-map": ColumnMap.schema(), **tables}
+    return {name: {**draft, "title": name, **one} for name, one in tables.items()}

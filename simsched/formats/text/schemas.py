@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.excerpts import Path
 
-SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study", "column-map", "feasible-answers", "check-findings")
+SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study", "feasible-answers", "check-findings")
 """The names of the package's JSON Schemas."""
 
 

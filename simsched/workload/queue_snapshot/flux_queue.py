@@ -69,6 +69,8 @@ def read_flux_queue(text: str, where: str, reading: ReadOptions, details: Detail
     """
     active: list[tuple[str, dict[str, Any], str]] = []
     for spot, record in jobs_of(text, where):
+        if isinstance(record, SimschedError):
+            raise record
         place = f"{where}:{spot}"
         if not isinstance(record, dict) or isinstance(record.get("id"), bool):
             raise WorkloadError("not a job", where=place, expected="an object with an id")

@@ -149,7 +149,7 @@ class _Reader:
             return (), None
         text = job.dependency if isinstance(job.dependency, str) else ""
         given = slurm_dependencies(text.replace("?", ",")) or ()
-        task = queued_task(job.array_job_id, job.array_task_id, None)
+        task = queued_task(job)
         found = [item for item in given if item.scheme in JOB_SCHEMES and item.value in self.ids]
         found = [
             item for item in found if item.scheme != AFTERCORR or task is not None or job.array_task_string
@@ -181,7 +181,7 @@ class _Reader:
             memory=flat.memory,
             partition=job.partition or None,
             qos=job.qos or None,
-            array_task=queued_task(job.array_job_id, job.array_task_id, job.array_max_tasks),
+            array_task=queued_task(job),
         )
 
 
@@ -196,6 +196,6 @@ def _known(active: Sequence[tuple[str, QueuedJob]]) -> set[str]:
     for _, job in active:
         array = positive(job.array_job_id)
         if array is not None:
-            task = queued_task(job.array_job_id, job.array_task_id, None)
-            found |= {f"{array:.0f}", f"{array:.0f}_*" if task is None else str(task)}
+            task = queued_task(job)
+            found |= {f"{array:.0f}", f"{array:.0f}_*" if task is None else f"{task.array}_{task.index}"}
     return found

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import WorkloadError, clip
 from simsched.formats.rfc.duration import whole
 from simsched.workload.flat_counts import procs_of
-from simsched.workload.job import Job, Skip, Skips, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, MissingValueError, ReadOptions
+from simsched.workload.job import Job, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
 from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
@@ -61,30 +62,24 @@ def read_batsim(text: str, reading: ReadOptions | None = None) -> Workload:
             "the profiles are missing", where=reading.source, expected="profiles: an object by name"
         )
     header = {"MaxProcs": str(document["nb_res"])} if isinstance(document.get("nb_res"), int) else {}
-    skips, job_map = (
-        Skips(strict=reading.strict),
-        reading.job_map(str(document.get("map") or DEFAULT_TEMPLATE)),
-    )
-    job_map.need_width(reading.source)
-    profiles_read = _Profiles(profiles)
+    gather = Gather(reading, "batsim", str(document.get("map") or DEFAULT_TEMPLATE), with_gpus=None)
+    gather.job_map.need_width(reading.source)
+    known = _Profiles(profiles)
     jobs = []
     for index, entry in enumerate(document["jobs"][: reading.limit]):
-        where = f"{reading.source}: jobs[{index}]"
-        fields = _fields(entry, profiles_read, where)
-        if isinstance(fields, dict):
-            try:
-                jobs.append(Job(jobspec=job_map.jobspec(Flat(procs=fields["procs"])), **fields))
-                continue
-            except MissingValueError as error:
-                fields = error.message
-        skips.add(Skip(where, fields, json.dumps(entry)[:200], entry.get("id")))
+        job = _job(entry, known, gather, f"{reading.source}: jobs[{index}]")
+        if isinstance(job, str):
+            gather.skip(f" jobs[{index}]", job, json.dumps(entry), entry.get("id"))
+        else:
+            jobs.append(job)
     if "map" in document:
         header["Map"] = str(document["map"])
-    return assemble(jobs, skips, source=reading.source, name=reading.name, kind="batsim", header=header)
+    where = {"source": reading.source, "name": reading.name}
+    return assemble(jobs, gather.skips, kind="batsim", header=header, **where)
 
 
-def _fields(entry: Any, profiles: _Profiles, where: str) -> dict[str, Any] | str:
-    """Return the fields of a job, or the reason why this entry is none."""
+def _job(entry: Any, profiles: _Profiles, gather: Gather, where: str) -> Job | str:
+    """Return the job of an entry, or the reason why it is none."""
     if not isinstance(entry, dict):
         raise WorkloadError("not a job", where=where, expected="an object")
     id_ = entry.get("id")
@@ -101,15 +96,14 @@ def _fields(entry: Any, profiles: _Profiles, where: str) -> dict[str, Any] | str
         return why.NO_PROCESSORS
     if isinstance(run, str):
         return run
-    return {
-        "id": id_,
-        "submit": submit,
-        "procs": procs,
-        "runtime": run,
-        "duration": limit if limit is not None and limit > 0 else None,
-        "user": _text(entry.get("user")),
-        "name": _text(entry.get("name")),
-    }
+    spec = gather.request(Flat(procs=procs), queue=None, partition=None)
+    if isinstance(spec, str):
+        return spec
+    user, name = (text if isinstance(text := entry.get(key), str) else None for key in ("user", "name"))
+    return Job(
+        id=id_, submit=submit, jobspec=spec, procs=procs, runtime=run,
+        duration=limit if limit is not None and limit > 0 else None, user=user or None, name=name or None,
+    )  # fmt: skip
 
 
 def _seconds(entry: Mapping[str, Any], key: str, where: str) -> float | None:
@@ -165,10 +159,6 @@ def _time(seconds: Any) -> float | str:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST:
         return why.NO_RUN_TIME
     return 0 if seconds <= SHORTEST else whole(seconds)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def write_batsim(workload: Workload, delay: str = DELAYS[0]) -> Iterator[str]:

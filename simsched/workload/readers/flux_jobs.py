@@ -13,10 +13,11 @@ import re
 import tarfile
 import zlib
 from contextlib import closing
-from dataclasses import dataclass, field
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, first_line
 from simsched.files import scratch_folder
@@ -26,7 +27,7 @@ from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, hosts_of
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.eventlog import Event
-    from simsched.workload.job import Workload
+    from simsched.workload.job import Job, Workload
 
 
 _NUMBERS = ("t_submit", "t_run", "t_cleanup", "t_inactive", "duration")
@@ -59,7 +60,7 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
     gather = Gather(reading, "flux")
     text = source if isinstance(source, str) else source.text()
     lost: dict[str, int] = {}
-    for where, job in records_of(text, reading.source):
+    for where, job in jobs_of(text, reading.source):
         if gather.full:
             break
         if isinstance(job, SimschedError):
@@ -69,7 +70,7 @@ def read_flux_jobs(source: Source | str, reading: ReadOptions | None = None) -> 
             _add(gather, where, job, lost)
         except _BadValueError as error:
             gather.skip(where, str(error), error.text, error.job)
-    if not gather.rows and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
+    if not gather.jobs and gather.skips.counts and gather.skips.counts.keys() <= {NOT_JSON, NOT_A_JOB}:
         expected = "the document of flux jobs --json"
         raise WorkloadError("no record is a job", where=reading.source, expected=expected)
     if lost:
@@ -86,31 +87,21 @@ class _BadValueError(Exception):
         self.text, self.job = text, job
 
 
-def records_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield what `jobs_of` yields; in place of a line that is not JSON, the error that names it."""
-    from simsched.formats.text.json_text import decode_json_bulk
-    from simsched.formats.text.sniffing import detect_kind
-
-    if detect_kind(text) != "jsonl":
-        yield from jobs_of(text, source)
-        return
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                yield str(number), decode_json_bulk(line, f"{source}:{number}")
-            except SimschedError as error:
-                yield str(number), error
-
-
 def jobs_of(text: str, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place, record) of each job in the whole document, one job, or one job per line."""
+    """Yield (place, record) of each job in the whole document, one job, or one job per line.
+
+    In place of a line that is not JSON, there is the error that names it.
+    """
     from simsched.formats.text.json_text import decode_json_bulk
     from simsched.formats.text.sniffing import detect_kind
 
     if detect_kind(text) == "jsonl":
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
-                yield str(number), decode_json_bulk(line, f"{source}:{number}")
+                try:
+                    yield str(number), decode_json_bulk(line, f"{source}:{number}")
+                except SimschedError as error:
+                    yield str(number), error
         return
     document = decode_json_bulk(text, source)
     if isinstance(document, dict) and "jobs" not in document and "t_submit" in document:
@@ -146,24 +137,14 @@ def _add(gather: Gather, where: str, job: Any, lost: dict[str, int]) -> None:
         return
     flat = Flat(procs=counts["ncores"] or counts["ntasks"], nodes=counts["nnodes"])
     start = numbers["t_run"] or 0
-    row = LogRecord(
-        job["id"],
-        numbers["t_submit"],
-        gather.request(flat, queue=texts["queue"], partition=None),
-        numbers["t_run"],
-        whole(round((end or start) - start, 6)),
-        numbers["duration"] or None,
-        texts["username"] or user_number(job),
-        queue=texts["queue"],
-        bank=texts["bank"] or texts["project"],
-        name=texts["name"],
-        procs=flat.procs,
-        nodes=flat.nodes,
-        status=result,
+    gather.take(
+        where, flat, id=job["id"], submit=numbers["t_submit"], start=numbers["t_run"],
+        runtime=whole(round((end or start) - start, 6)), duration=numbers["duration"] or None,
+        user=texts["username"] or user_number(job), queue=texts["queue"],
+        bank=texts["bank"] or texts["project"], name=texts["name"], status=result,
         urgency=16 if counts["urgency"] is None else min(counts["urgency"], 31),
         nodelist=hosts_of(texts["nodelist"]),
-    )
-    gather.add(where, row)
+    )  # fmt: skip
 
 
 def _read(
@@ -204,11 +185,9 @@ def number_at(job: dict[str, Any], key: str) -> float | None:
 def count_at(job: dict[str, Any], key: str) -> int | None:
     """Return a whole number; None as `number_at`."""
     value = job.get(key)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
-    return value
+    if value is None or value == "" or (type(value) is int and value >= 0):
+        return None if value == "" else value
+    raise WorkloadError(f"bad {key} {value!r}", expected="a whole number")
 
 
 def text_at(job: dict[str, Any], key: str) -> str | None:
@@ -237,46 +216,41 @@ def read_flux_folder(path: Path, reading: ReadOptions | None = None) -> Workload
     """
     reading = reading or ReadOptions(source=path.name)
     gather = Gather(reading, "flux-folder")
-    requests = _Requests()
-    found = 0
-    for name, folder in sorted(_job_folders(path), key=_in_order):
-        spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
-        found += 1
+    requests: dict[Jobspec, Jobspec] = {}  # equal requests are one object
+    folders = sorted((_number(name), name, folder) for name, folder in _job_folders(path))
+    for number, name, folder in folders:
         if gather.full:
             break
-        if spec is None or log is None:
-            gather.skip(name, f"no {'jobspec' if spec is None else 'eventlog'}")
-        else:
-            _add_folder(gather, name, _documents(requests, folder, spec, log))
-    if not found:
+        _add_folder(gather, name, number if number >= 0 else name, folder, requests)
+    if not folders:
         raise WorkloadError(
             "there is no job in this folder", where=str(path), expected="folders with jobspec and eventlog"
         )
-    gather.rows = _with_dependencies(gather.rows)
+    gather.jobs = _with_dependencies(gather.jobs)
     workload = gather.finish()
     refuse_cycles(workload.jobs)
     return workload
 
 
-def _with_dependencies(rows: list[LogRecord]) -> list[LogRecord]:
-    """Name the jobs that rows depend on by their ids, and drop dependencies on jobs that are not there.
+def _with_dependencies(jobs: list[Job]) -> list[Job]:
+    """Name the jobs that others depend on by their ids, and drop dependencies on jobs that are not there.
 
     Dependencies in a log have been met.  A simulated job ends well unless its limit ends
     it, so a job that ran after a failure (afternotok) depends on the end alone (afterany).
     """
     from simsched.formats.rfc.dependency import Dependency
 
-    ids = {job_number(str(row.id)): str(row.id) for row in rows}
+    ids = {job_number(str(job.id)): str(job.id) for job in jobs}
     made = []
-    for row in rows:
+    for job in jobs:
         found = []
-        for item in row.dependencies:
+        for item in job.dependencies:
             if item.scheme not in JOB_SCHEMES:
                 found.append(item)
-            elif (target := ids.get(job_number(item.value))) is not None and target != str(row.id):
+            elif (target := ids.get(job_number(item.value))) is not None and target != str(job.id):
                 scheme = "afterany" if item.scheme in {"afternotok", "afterexcept"} else item.scheme
                 found.append(Dependency(scheme, target, item.params))
-        made.append(row._replace(dependencies=tuple(dict.fromkeys(found))))
+        made.append(msgspec.structs.replace(job, dependencies=tuple(dict.fromkeys(found))))
     return made
 
 
@@ -322,85 +296,47 @@ def _job_folders(path: Path, parts: tuple[str, ...] = ()) -> Iterator[tuple[str,
             yield from _job_folders(folder, inner)
 
 
-def _in_order(found: tuple[str, Path]) -> tuple[int, str]:
-    name = found[0]
-    return (int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1, name)
+def _number(name: str) -> int:
+    """Return the number of a folder of a job; -1 for another name."""
+    return int(name) if name.isascii() and name.isdigit() and len(name) < 20 else -1
 
 
 def _file(folder: Path, name: str) -> Path | None:
     return next((folder / n for n in (name, f"{name}.json", f"{name}.jsonl") if (folder / n).is_file()), None)
 
 
-@dataclass(slots=True)
-class _Requests:
-    """Reads jobspecs; equal requests are one object."""
-
-    known: dict[Jobspec, Jobspec] = field(default_factory=dict)
-
-    def read(self, path: Path) -> tuple[Jobspec, Jobspec]:
-        """Return (the whole jobspec, the shared request alone)."""
-        from simsched.formats.request_files import load_jobspec
-
-        jobspec = load_jobspec(path)
-        request = bare(jobspec)
-        return jobspec, self.known.setdefault(request, request)
-
-
-class _Documents(NamedTuple):
-    """The files of one job as values: its whole jobspec, its request alone, its log, its R."""
-
-    jobspec: Jobspec
-    request: Jobspec
-    life: _Life
-    procs: int | None
-    nodes: int | None
-    nodelist: str | None
-
-
-def _documents(requests: _Requests, folder: Path, spec: Path, log: Path) -> _Documents | SimschedError:
-    """Read the files of one job; the fault of a file is returned."""
+def _add_folder(
+    gather: Gather, name: str, id_: int | str, folder: Path, requests: dict[Jobspec, Jobspec]
+) -> None:
+    """Add the job of a folder, or ignore it."""
+    from simsched.formats.request_files import load_jobspec
     from simsched.formats.rfc.eventlog import iter_eventlog
 
+    spec, log = _file(folder, "jobspec"), _file(folder, "eventlog")
+    if spec is None or log is None:
+        gather.skip(name, f"no {'jobspec' if spec is None else 'eventlog'}")
+        return
     try:
-        jobspec, request = requests.read(spec)
+        jobspec = load_jobspec(spec)
         with closing(Source.of(log).lines()) as lines:
-            life = _Life.of(iter_eventlog(lines, str(log)))
-        return _Documents(jobspec, request, life, *_granted(folder))
+            life = _life_of(iter_eventlog(lines, str(log)))
+        procs, nodes, nodelist = _granted(folder)
     except SimschedError as error:
-        return error
-
-
-def _add_folder(gather: Gather, number: str, found: _Documents | SimschedError) -> None:
-    id_: int | str = int(number) if number.isascii() and number.isdigit() and len(number) < 20 else number
-    if isinstance(found, SimschedError):
-        gather.skip(number, UNREADABLE, str(found), id_)
+        gather.skip(name, UNREADABLE, str(error), id_)
         return
-    jobspec, request, life, procs, nodes, nodelist = found
-    reason = _unfinished(life.start, life.finish, life.result, active=False)
+    start, finish = life["start"], life.pop("finish")
+    reason = _unfinished(start, finish, life["status"], active=False)
     if reason is not None:
-        gather.skip(number, reason, f"job {number}", id_)
+        gather.skip(name, reason, f"job {name}", id_)
         return
+    request = bare(jobspec)
     gather.add(
-        number,
-        LogRecord(
-            id_,
-            life.submit,
-            request,
-            life.start,
-            whole(round((life.finish or 0) - (life.start or 0), 6)),
-            None if jobspec.duration is None else whole(jobspec.duration),
-            life.user,
-            queue=jobspec.queue,
-            bank=text_at(dict(jobspec.system), "bank"),
-            name=jobspec.name,
-            procs=procs,
-            nodes=nodes,
-            status=life.result,
-            urgency=life.urgency,
-            dependencies=tuple(jobspec.dependencies),
-            nodelist=nodelist,
-        ),
-    )
+        name, requests.setdefault(request, request), id=id_,
+        runtime=whole(round((finish or 0) - (start or 0), 6)),
+        duration=None if jobspec.duration is None else whole(jobspec.duration), queue=jobspec.queue,
+        bank=text_at(dict(jobspec.system), "bank"), name=jobspec.name, procs=procs, nodes=nodes,
+        dependencies=tuple(jobspec.dependencies), nodelist=nodelist, **life,
+    )  # fmt: skip
 
 
 def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
@@ -420,40 +356,24 @@ def _granted(folder: Path) -> tuple[int | None, int | None, str | None]:
     return granted.count("core") or None, len(granted.ranks) or None, hosts
 
 
-@dataclass(frozen=True, slots=True)
-class _Life:
-    """The life of one job after its eventlog: its times, its user, and how it ended."""
-
-    submit: float | None = None
-    start: float | None = None
-    finish: float | None = None
-    user: str | None = None
-    urgency: int = 16
-    result: str | None = None
-
-    @classmethod
-    def of(cls, events: Iterable[Event]) -> _Life:
-        from dataclasses import replace
-
-        life = cls()
-        for event in events:
-            context = event.context
-            if event.name == "submit":
-                number, urgency = context.get("userid"), context.get("urgency", 16)
-                user = str(number) if isinstance(number, int) else None
-                level = urgency if isinstance(urgency, int) and 0 <= urgency <= 31 else 16
-                life = replace(life, submit=whole(event.timestamp), user=user, urgency=level)
-            elif event.name == "start":
-                life = replace(life, start=whole(event.timestamp))
-            elif event.name == "finish":
-                failed = context.get("status", 0) != 0
-                result = life.result or ("FAILED" if failed else "COMPLETED")
-                life = replace(life, finish=whole(event.timestamp), result=result)
-            elif event.name == "exception" and context.get("severity", 0) == 0:
-                kind = context.get("type")
-                result = {"cancel": "CANCELED", "timeout": "TIMEOUT"}.get(str(kind), "FAILED")
-                life = replace(life, result=result)
-        return life
+def _life_of(events: Iterable[Event]) -> dict[str, Any]:
+    """Return the times, the user, the urgency and the result of one job after its eventlog."""
+    life: dict[str, Any] = {"submit": None, "start": None, "finish": None, "user": None, "status": None}
+    for event in events:
+        context = event.context
+        if event.name in {"submit", "start", "finish"}:
+            life[event.name] = whole(event.timestamp)
+        if event.name == "submit":
+            number, urgency = context.get("userid"), context.get("urgency", 16)
+            life["user"] = str(number) if isinstance(number, int) else None
+            life["urgency"] = urgency if isinstance(urgency, int) and 0 <= urgency <= 31 else 16
+        elif event.name == "finish":
+            failed = context.get("status", 0) != 0
+            life["status"] = life["status"] or ("FAILED" if failed else "COMPLETED")
+        elif event.name == "exception" and context.get("severity", 0) == 0:
+            ends = {"cancel": "CANCELED", "timeout": "TIMEOUT"}
+            life["status"] = ends.get(str(context.get("type")), "FAILED")
+    return life
 
 
 DOCUMENTS = frozenset(("jobspec", "eventlog", "R"))

@@ -1,4 +1,4 @@
-"""The common parts of log readers, from `LogRecord`s with absolute times to a workload from second 0.
+"""The common parts of log readers, from jobs with absolute times to a workload from second 0.
 
 Slurm writes one record per part of a heterogeneous job; the parts are put together.  Licences, reservations
 and checkpoints that logs state in columns of their own become attributes of requests.
@@ -11,71 +11,22 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor, isfinite
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import force_setattr, replace
 
 from simsched.formats.jobspec.heterogeneous import joined
-from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.duration import whole
-from simsched.workload.job import ArrayTask, Job, Skip, Skips, Workload, assemble
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import JobMap, ReadOptions
-
-
-class LogRecord(NamedTuple):
-    """One record on its way to a job; `submit`, `start` and times in `dependencies` are absolute seconds.
-
-    `task` is the array and the index of a task of a job array.
-
-    A `jobspec` that is a text is the reason why the record has no jobspec.
-    """
-
-    id: int | str
-    submit: float | None
-    jobspec: Jobspec | str
-    start: float | None = None
-    runtime: float | None = None
-    duration: float | None = None
-    user: str | None = None
-    group: str | None = None
-    queue: str | None = None
-    bank: str | None = None
-    name: str | None = None
-    partition: str | None = None
-    procs: int | None = None
-    nodes: int | None = None
-    memory: int | None = None
-    status: str | None = None
-    urgency: int = 16
-    dependencies: tuple[Dependency, ...] = ()
-    energy: int | None = None
-    nodelist: str | None = None
-    qos: str | None = None
-    task: tuple[str, int] | None = None
-
-
-def with_attributes(
-    spec: Jobspec, licences: str | None, reservation: str | None, interval: str | None = None
-) -> Jobspec:
-    """Return a request with the licences, the reservation and the checkpoints of a row, if it has them.
-
-    >>> from simsched.formats.jobspec.jobspec import Jobspec
-    >>> with_attributes(Jobspec.from_shape("slot=1/core"), "x:2", None, "600").system["licenses"]
-    'x:2'
-    """
-    keys: dict[str, Any] = {}
-    if licences:
-        keys["licenses"] = licences
-    if reservation:
-        keys["reservation"] = reservation
-    if interval and interval.strip("0."):
-        keys["checkpoint"] = {"interval": interval}
-    return spec.with_system(**keys) if keys else spec
 
 
 #: The reason with which the records of further parts are counted.
@@ -92,10 +43,8 @@ def part_of(text: str) -> tuple[str, int] | None:
     return (leader, int(number)) if plus and leader.isdigit() and number.isdigit() else None
 
 
-def joined_row(
-    leader: str, parts: Sequence[LogRecord], requests: dict[tuple[Any, ...], Jobspec]
-) -> LogRecord:
-    """Return the record of a whole job; `requests` remembers the joined requests.
+def joined_job(leader: str, parts: Sequence[Job], requests: dict[tuple[Any, ...], Jobspec]) -> Job:
+    """Return a whole job; `requests` remembers the joined requests.
 
     It lasts until its last part has ended, and its limit is the longest.  Counts and energy are sums, and
     the first part that did not end well gives its state.
@@ -103,27 +52,31 @@ def joined_row(
     first = parts[0]
     id_ = int(leader) if len(leader) < 19 else leader
     if len(parts) == 1:
-        return first._replace(id=id_)
+        return replace(first, id=id_)
     key = tuple((id(part.jobspec), part.queue) for part in parts)
     if key not in requests:
-        specs = [part.jobspec for part in parts if isinstance(part.jobspec, Jobspec)]
-        requests[key] = joined(specs, [part.queue for part in parts])
-    starts = [part.start for part in parts if part.start is not None]
-    start = min(starts, default=None)
-    ends = [(part.start if part.start is not None else start or 0) + (part.runtime or 0) for part in parts]
-    limits = [part.duration for part in parts]
+        requests[key] = joined([part.jobspec for part in parts], [part.queue for part in parts])
+    starts = [None if part.wait is None else part.submit + part.wait for part in parts]
+    start = min((at for at in starts if at is not None), default=None)
+    ends = [
+        (at if at is not None else start or 0) + (part.runtime or 0)
+        for at, part in zip(starts, parts, strict=True)
+    ]
+    limits = [part.duration for part in parts if part.duration is not None]
     procs = _sum([part.procs for part in parts])
+    total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
     hosts = [part.nodelist for part in parts if part.nodelist]
     bad = (part.status for part in parts if part.status != "COMPLETED")
-    return first._replace(
+    return replace(
+        first,
         id=id_,
         jobspec=requests[key],
-        start=start,
+        wait=None if start is None else moved(start, first.submit),
         runtime=max(ends) - (start or 0) if first.runtime is not None else None,
-        duration=None if None in limits else max(limit for limit in limits if limit is not None),
+        duration=max(limits) if len(limits) == len(parts) else None,
         procs=procs,
         nodes=_sum([part.nodes for part in parts]),
-        memory=_mean_memory(parts, procs),
+        memory=total // procs if total is not None and procs else None,
         energy=_sum([part.energy for part in parts]),
         nodelist=",".join(hosts) if len(hosts) == len(parts) else None,
         status=next(bad, first.status),
@@ -133,31 +86,6 @@ def joined_row(
 def _sum(counts: Sequence[int | None]) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
-
-
-def _mean_memory(parts: Sequence[LogRecord], procs: int | None) -> int | None:
-    """Return the memory per processor over all parts."""
-    total = _sum([None if part.memory is None else part.memory * (part.procs or 0) for part in parts])
-    return total // procs if total is not None and procs else None
-
-
-def join_rows(rows: list[LogRecord], groups: dict[str, list[tuple[int, int]]]) -> tuple[list[LogRecord], int]:
-    """Return the rows with the parts of each job put together at the place of its first part.
-
-    `groups` is leader → (number of the part, its place in the rows).  Also returns the number of rows that
-    were joined to another.
-    """
-    requests: dict[tuple[Any, ...], Jobspec] = {}
-    made: dict[int, LogRecord] = {}
-    gone: set[int] = set()
-    for leader, members in groups.items():
-        members.sort()
-        distinct = [members[0], *(b for a, b in pairwise(members) if a[0] != b[0])]
-        places = [place for _, place in distinct]
-        made[places[0]] = joined_row(leader, [rows[place] for place in places], requests)
-        gone.update(places[1:])
-    kept = [made.get(place, row) for place, row in enumerate(rows) if place not in gone]
-    return kept, len(gone)
 
 
 NOT_A_RECORD = "not an accounting record"
@@ -227,11 +155,12 @@ class Gather:
     reading: ReadOptions
     kind: str
     default: str = DEFAULT_TEMPLATE
+    with_gpus: str | None = GPU_TEMPLATE
     skips: Skips = field(init=False)
-    rows: list[LogRecord] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     job_map: JobMap = field(init=False)
-    jobspec_of: Callable[..., Jobspec] = field(init=False)
     seen: set[str] = field(default_factory=set)
+    with_keys: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
     constraints: dict[str, Constraint | None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unknown_states: dict[str, int] = field(default_factory=dict)
@@ -243,14 +172,13 @@ class Gather:
 
     def __post_init__(self) -> None:
         self.skips = Skips(strict=self.reading.strict)
-        self.job_map = self.reading.job_map(self.default, with_gpus=GPU_TEMPLATE)
-        self.jobspec_of = self.job_map.jobspec
+        self.job_map = self.reading.job_map(self.default, with_gpus=self.with_gpus)
 
     @property
     def full(self) -> bool:
         """Whether the requested number of records has been read."""
         limit = self.reading.limit
-        return limit is not None and len(self.rows) + len(self.skips.records) >= limit
+        return limit is not None and len(self.jobs) + len(self.skips.records) >= limit
 
     def lines(self, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield (number, line) of the lines that are not blank, until enough records have been read."""
@@ -260,17 +188,64 @@ class Gather:
             if line.strip():
                 yield str(number), line
 
-    def skip(self, where: str | int, reason: str, text: str = "", id_: int | str | None = None) -> None:
+    def skip(
+        self,
+        where: str | int,
+        reason: str,
+        text: str = "",
+        id_: int | str | None = None,
+        submit: float | None = None,
+    ) -> None:
         """Leave one record out."""
-        self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_))
+        self.skips.add(Skip(f"{self.reading.source}:{where}", reason, text[:200], id_, submit))
 
-    def add(self, where: str | int, row: LogRecord) -> None:
-        """Add one record; a record that cannot be a job is ignored, with the reason."""
-        reason = _fault(row)
-        if reason is None:
-            self.rows.append(row)
+    def take(
+        self,
+        where: str | int,
+        flat: Flat,
+        *,
+        eligible: float | None = None,
+        features: str = "",
+        **facts: Any,
+    ) -> None:
+        """Add a job with these counts; `facts` as in `add`."""
+        spec = self.request(
+            flat, queue=facts.get("queue"), partition=facts.get("partition"), features=features
+        )
+        after = eligible_at(eligible, facts["submit"], facts.get("start"))
+        self.add(
+            where, spec, procs=flat.procs, nodes=flat.nodes, memory=flat.memory, dependencies=after, **facts
+        )
+
+    def add(
+        self,
+        where: str | int,
+        jobspec: Jobspec | str,
+        *,
+        submit: float | None,
+        start: float | None = None,
+        part: tuple[str, int] | None = None,
+        **facts: Any,
+    ) -> None:
+        """Add a job with absolute times; `facts` are fields of `Job`.
+
+        A record that cannot be a job is ignored, with the reason, which may be its `jobspec`.  `part` is the
+        heterogeneous job that it is a part of, with the number of the part.
+        """
+        run = facts["runtime"]
+        if submit is None or not 0 <= submit < LATEST:
+            self.skip(where, NO_SUBMIT, id_=facts["id"])
+        elif isinstance(jobspec, str):
+            self.skip(where, jobspec, id_=facts["id"])
+        elif run is not None and not (isfinite(run) and run >= 0):
+            self.skip(where, BACKWARDS, id_=facts["id"])
+        elif start is not None and start < submit:
+            self.skip(where, EARLY, id_=facts["id"])
         else:
-            self.skip(where, reason, id_=row.id)
+            if part is not None:
+                self.parts.setdefault(part[0], []).append((part[1], len(self.jobs)))
+            wait = None if start is None else moved(start, submit)
+            self.jobs.append(Job(jobspec=jobspec, submit=submit, wait=wait, **facts))
 
     def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
         """Remember a value that could not be read, or was not used; `effect` is how it counts now."""
@@ -278,30 +253,18 @@ class Gather:
         first, count = values.get(value[:60], (str(where), 0))
         values[value[:60]] = first, count + 1
 
-    def _unread(self) -> Iterator[str]:
-        """Yield one sentence per effect: the first values of each key with their first places."""
-        effects = dict.fromkeys(effect for _, effect in self.unread_values)
-        for effect in effects:
-            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
-            named = [
-                f"{key}={value} ({self.reading.source}:{first})"
-                for key, values in keys.items()
-                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
-            ]
-            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
-            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
-
-    def add_part(self, where: str | int, row: LogRecord, leader: str, number: int) -> None:
-        """Add the record of one part of a heterogeneous job; `finish` puts the parts together."""
-        place = len(self.rows)
-        self.add(where, row)
-        if len(self.rows) > place:
-            self.parts.setdefault(leader, []).append((number, place))
-
     def _join_parts(self) -> None:
-
-        self.rows, joined = join_rows(self.rows, self.parts)
-        self.skips.count(JOINED, joined)
+        """Put the parts of each job together at the place of its first part."""
+        requests: dict[tuple[Any, ...], Jobspec] = {}
+        gone: set[int] = set()
+        for leader, members in self.parts.items():
+            members.sort()
+            distinct = [members[0], *(b for a, b in pairwise(members) if a[0] != b[0])]
+            first, *others = [place for _, place in distinct]
+            self.jobs[first] = joined_job(leader, [self.jobs[at] for at in (first, *others)], requests)
+            gone.update(others)
+        self.jobs = [job for place, job in enumerate(self.jobs) if place not in gone]
+        self.skips.count(JOINED, len(gone))
         self.notes.append(
             f"heterogeneous jobs: {len(self.parts):,}; all parts of such a job start at the same time, "
             "and it lasts until the last of them ends"
@@ -311,15 +274,14 @@ class Gather:
         self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
     ) -> Jobspec | str:
         """Return the jobspec of a record's counts, or the reason why it has none."""
-        if not flat.procs:
+        if not flat.procs and self.kind != "table":  # a row of a table may have nodes or gpus alone
             return NO_PROCESSORS
-        return self.sized_request(flat, queue=queue, partition=partition, features=features)
-
-    def sized_request(
-        self, flat: Flat, *, queue: str | None, partition: str | None, features: str = ""
-    ) -> Jobspec | str:
-        """Return what `request` returns, also for a record that has nodes or gpus and no processors."""
-        self._see(flat, queue, partition, features)
+        parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
+        self.seen.update(name for name, value in parts.items() if value)
+        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
+            self.other_types[flat.gpu_type] += 1
+        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
+            self.seen.add("gpus")
         constraint, key = None, ""
         if self.reading.constrain:
             key = f"{partition}\0{features}"
@@ -329,9 +291,26 @@ class Gather:
             if constraint is None and features and "features" in self.reading.constrain:
                 return NO_FEATURES
         try:
-            return self.jobspec_of(flat, queue, partition, constraint=constraint, key=key)
+            return self.job_map.jobspec(flat, queue, partition, constraint=constraint, key=key)
         except MissingValueError as error:
             return error.message
+
+    def attributed(self, spec: Jobspec | str, *values: str | None) -> Jobspec | str:
+        """Return a request with the licences, reservation and seconds between checkpoints of a row, if any.
+
+        Equal requests are one object.
+        """
+        if isinstance(spec, str) or not any(values):
+            return spec
+        key = (id(spec), *values)
+        if key not in self.with_keys:
+            licences, reservation, interval = (*values, None)[:3]
+            keys: dict[str, Any] = {"licenses": licences, "reservation": reservation}
+            if interval and interval.strip("0."):
+                keys["checkpoint"] = {"interval": interval}
+            keys = {name: value for name, value in keys.items() if value}
+            self.with_keys[key] = spec.with_system(**keys) if keys else spec
+        return self.with_keys[key]
 
     def _constraint(self, partition: str | None, features: str) -> Constraint | None:
         from simsched.formats.rfc.constraint import And, Properties
@@ -347,113 +326,76 @@ class Gather:
             parts.append(Properties((partition,)))
         return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None
 
-    def _see(self, flat: Flat, queue: str | None, partition: str | None, features: str) -> None:
-        """Remember which parts of requests the log has, and whether the map leaves gpus out."""
-        parts = {"nodes": flat.nodes, "memory": flat.memory, "partitions": partition, "features": features}
-        self.seen.update(name for name, value in parts.items() if value)
-        if flat.gpu_type and flat.gpu_type.lower() not in self.job_map.gpu_types:
-            self.other_types[flat.gpu_type] += 1
-        if flat.gpus and not self.job_map.asks("gpus", queue, partition):
-            self.seen.add("gpus")
-
     def unused(self) -> Iterator[str]:
         """Yield one sentence per part that the log has and the requests leave out."""
-        left = [text for name, text in _UNUSED.items() if name in self.seen and not self._uses(name)]
+        used = {name for name in ("nodes", "memory") if self.job_map.asks_anywhere(name)}
+        if "features" in self.reading.constrain:
+            used.add("features")
+        if "partition" in self.reading.constrain or self.job_map.by_queue:
+            used.add("partitions")
+        left = [text for name, text in _UNUSED.items() if name in self.seen - used]
         if left:
             yield f"{LEAVES_OUT}{self.job_map.default.text}) leave out: {', '.join(left)}"
 
-    def _uses(self, name: str) -> bool:
-        if name == "partitions":
-            return "partition" in self.reading.constrain or bool(self.job_map.by_queue)
-        if name == "features":
-            return "features" in self.reading.constrain
-        return name != "gpus" and self.job_map.asks_anywhere(name)
-
-    def finish(self, header: dict[str, str] | None = None) -> Workload:
+    def finish(self) -> Workload:
         """Return the workload; ``UnixStartTime`` of its header is the time that became second 0."""
         if self.parts:
             self._join_parts()
-        self._note_arrays()
-        base = floor(min((row.submit or 0 for row in self.rows), default=0))
-        header = {**(header or {}), "UnixStartTime": str(base)}
+        base = floor(min((job.submit for job in self.jobs), default=0))
+        limit_of = None if self.reading.on_site is None else self.reading.on_site.limit
+        for job in self.jobs:  # nobody else has them yet
+            force_setattr(job, "submit", moved(job.submit, base))
+            if job.dependencies:
+                after = tuple(on_our_clock(item, base) for item in job.dependencies)
+                force_setattr(job, "dependencies", after)
+            if job.array_task is not None and (most := self.array_limits.get(job.array_task.array)):
+                force_setattr(job, "array_task", replace(job.array_task, limit=most))
+            if job.duration is None and limit_of is not None:
+                force_setattr(job, "duration", limit_of(job.queue))
         return assemble(
-            self._jobs(base),
+            self.jobs,
             self.skips,
             source=self.reading.source,
             name=self.reading.name,
             kind=self.kind,
-            header=header,
-            notes=(*self.notes, *self._unknown(), *self._unread(), *self._types(), *self.unused()),
+            header={"UnixStartTime": str(base)},
+            notes=(*self.notes, *self._counted(), *self.unused()),
         )
 
-    def _note_arrays(self) -> None:
-        """Note how many job arrays there are, and of how many the tasks at a time are limited."""
+    def _counted(self) -> Iterator[str]:
+        """Yield sentences on job arrays, and on states, values and types of gpus that were not used."""
         if self.has_tasks and self.array_limits:
-            arrays = Counter(row.task[0] for row in self.rows if row.task is not None)
+            arrays = Counter(job.array_task.array for job in self.jobs if job.array_task is not None)
             limited = sum(array in self.array_limits for array in arrays)
-            self.notes.append(
+            yield (
                 f"job arrays: {len(arrays):,} with {arrays.total():,} tasks; the log shows a limit of tasks "
                 f"at a time for {limited:,} of them"
             )
-
-    def _types(self) -> Iterator[str]:
-        """Yield one sentence on the types of gpus that requests do not name."""
+        if self.unknown_states:
+            listed = ", ".join(f"{word!r} ({count:,})" for word, count in self.unknown_states.items())
+            yield f"states that are not known, so that the jobs have no recorded result: {listed}"
+        for effect in dict.fromkeys(effect for _, effect in self.unread_values):
+            keys = {key: values for (key, of), values in self.unread_values.items() if of == effect}
+            named = [
+                f"{key}={value} ({self.reading.source}:{first})"
+                for key, values in keys.items()
+                for value, (first, _) in list(values.items())[: _NAMED if len(keys) == 1 else 1]
+            ]
+            more = sum(count for values in keys.values() for _, count in values.values()) - len(named)
+            yield f"{', '.join(named)}{f' and {more:,} more' if more else ''}: {effect}"
         if self.other_types:
             listed = ", ".join(f"{name} ({count:,})" for name, count in self.other_types.items())
             why = "a run with --site requests them" if self.reading.on_site is None else "the site has none"
             yield f"any gpu serves requests for gpus of these types: {listed}; {why}"
 
-    def _unknown(self) -> Iterator[str]:
-        """Yield one sentence on the states that mean no result."""
-        if self.unknown_states:
-            listed = ", ".join(f"{word!r} ({count:,})" for word, count in self.unknown_states.items())
-            yield f"states that are not known, so that the jobs have no recorded result: {listed}"
 
-    def _jobs(self, base: int) -> Iterator[Job]:
-        """Yield the jobs, and let go of each row as soon as its job is made."""
-        self.rows.reverse()
-        on_site = self.reading.on_site
-        while self.rows:
-            row = self.rows.pop()
-            (id_, submit, jobspec, start, runtime, duration, user, group, queue, bank, name, partition,
-             procs, nodes, memory, status, urgency, after, energy, nodelist, qos, task) = row  # fmt: skip
-            assert submit is not None  # rows without a submit time were ignored
-            assert not isinstance(jobspec, str)
-            if duration is None and on_site is not None:
-                duration = on_site.limit(queue)
-            at, wait = submit - base, None if start is None else start - submit
-            if type(at) is not int or type(wait) is not int:
-                at, wait = moved(submit, base), None if start is None else moved(start, submit)
-            yield Job(
-                id=id_, submit=at, jobspec=jobspec, runtime=runtime, duration=duration,
-                user=user, group=group, queue=queue, bank=bank, name=name, partition=partition, procs=procs,
-                nodes=nodes, memory=memory, status=status, urgency=urgency, energy=energy,
-                wait=wait, nodelist=nodelist, qos=qos,
-                dependencies=tuple(_on_our_clock(item, base) for item in after) if after else (),
-                array_task=None if task is None else ArrayTask(*task, self.array_limits.get(task[0])),
-            )  # fmt: skip
-
-
-def _on_our_clock(item: Dependency, base: float) -> Dependency:
+def on_our_clock(item: Dependency, base: float) -> Dependency:
     """Return a begin-time after second 0; other dependencies as they are."""
     if item.scheme != "begin-time":
         return item
     from simsched.formats.rfc.dependency import Dependency
 
     return Dependency(item.scheme, f"{max(0.0, moved(float(item.value), base)):.15g}", item.params)
-
-
-def _fault(row: LogRecord) -> str | None:
-    """Return why a record is not a job, or None."""
-    if row.submit is None or not 0 <= row.submit < LATEST:
-        return NO_SUBMIT
-    if isinstance(row.jobspec, str):
-        return row.jobspec
-    if row.runtime is not None and not (isfinite(row.runtime) and row.runtime >= 0):
-        return BACKWARDS
-    if row.start is not None and row.start < row.submit:
-        return EARLY
-    return None
 
 
 def moved(time: float, base: float) -> float:

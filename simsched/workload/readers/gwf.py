@@ -8,14 +8,14 @@ on which a job was submitted and ran (fields 17 and 18), and its structure (19, 
 from __future__ import annotations
 
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.duration import whole
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord
-from simsched.workload.readers.swf import PARTIAL
+from simsched.workload.readers.gather import Gather
+from simsched.workload.readers.swf import LARGEST, PARTIAL, RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 LEAST_FIELDS = 18
 (_ID, _SUBMIT, _WAIT, _RUN, _PROCS, _CPU, _USED, _REQ_PROCS, _REQ_TIME, _REQ_MEMORY, _STATUS, _USER, _GROUP,
  _EXECUTABLE, _QUEUE) = range(15)  # fmt: skip
-_RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _STRUCTURES = frozenset(("", "-1", "UNITARY"))
-_LARGEST = 10**15
 
 
 def read_gwf(lines: Iterable[str], reading: ReadOptions | None = None) -> Workload:
@@ -80,14 +78,13 @@ def _add(gather: Gather, number: str, cells: list[str], values: list[float], lin
         return
     memory, limit = values[_REQ_MEMORY], values[_REQ_TIME]
     flat = Flat(procs=procs, memory=int(memory) if memory > 0 else None)
-    queue = _text(cells[_QUEUE])
-    row = LogRecord(
-        id_, submit, gather.request(flat, queue=queue, partition=None),
-        submit + wait if wait >= 0 else None, run, limit if limit > 0 else None,
-        _text(cells[_USER]), _text(cells[_GROUP]), queue,
-        procs=flat.procs, memory=flat.memory, status=_RESULTS.get(int(status)),
+    places = {"user": _USER, "group": _GROUP, "queue": _QUEUE}
+    texts: dict[str, Any] = {name: None if cells[at] == "-1" else cells[at] for name, at in places.items()}
+    gather.take(
+        number, flat, id=id_, submit=submit, start=submit + wait if wait >= 0 else None, runtime=run,
+        duration=limit if limit > 0 else None, status=RESULTS.get(int(status)),
+        **texts,
     )  # fmt: skip
-    gather.add(number, row)
 
 
 def _number(text: str) -> float | None:
@@ -95,8 +92,4 @@ def _number(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    return whole(number) if isfinite(number) and abs(number) <= _LARGEST else None
-
-
-def _text(text: str) -> str | None:
-    return None if text == "-1" else text
+    return whole(number) if isfinite(number) and abs(number) <= LARGEST else None

@@ -234,31 +234,31 @@ class Maker:
 
         A limit in the entry counts before that of its jobspec, that before the default.
         """
-        entry = {**_defaults_for(said, defaults), **said} if defaults else said
+        if defaults and not said.keys().isdisjoint(_REQUESTS):  # the entry brings its own request
+            defaults = {key: value for key, value in defaults.items() if key not in _REQUESTS}
+        entry = {**defaults, **said} if defaults else said
         if not entry.keys() <= KEYS:
             refuse_unknown(entry, KEYS, place)
         values = {key: _VALUES[key](entry, key, place) for key in entry if key in _VALUES}
         jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
         if "duration" not in said:
-            values["duration"] = _limit_of(jobspec) or values.get("duration")
+            own_limit = whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
+            values["duration"] = own_limit or values.get("duration")
         if values.get("duration") is None and values.get("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
         if values.get("duration") == float("inf"):
             values["duration"] = None
         indices, most = _array_of(entry, jobspec, place)
-        given, every, submit = (
-            values.pop("count", None),
-            values.pop("every", None),
-            values.pop("submit", None),
-        )
+        given, every, submit = (values.pop(key, None) for key in ("count", "every", "submit"))
         count = 1 if given is None else given
-        if count * max(len(indices), 1) > MAX_COPIES:
+        total = count * max(len(indices), 1)
+        if total > MAX_COPIES:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
-        if self.sequence + count * max(len(indices), 1) > MAX_JOBS:
+        if self.sequence + total > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
         values["name"] = values.get("name") or jobspec.name
         # Parts name queues of their own, or have that of the entry.
-        own, queue = values.get("queue"), _queue_of(jobspec)
+        own, queue = values.get("queue"), jobspec.queue or next(iter(part_queues(jobspec)), None)
         values["queue"] = queue or own if "parts" in entry else own or queue
         for index in range(count):
             id_ = self._id(entry, index, count, place)
@@ -283,9 +283,7 @@ class Maker:
         if "id" in entry:
             given = entry["id"]
             if isinstance(given, bool) or not isinstance(given, int | str) or given == "":
-                raise WorkloadError(
-                    f"bad id {given!r}", where=f"{place}.id", expected="a whole number or a text"
-                )
+                raise _bad(entry, "id", place, "a whole number or a text")
             made = given if count == 1 else f"{given}.{index + 1}"
         first = self.ids.setdefault(str(made), place)
         if first is not place:
@@ -316,8 +314,7 @@ class Maker:
         for key, value in given.items():
             if not isinstance(value, _ATTRIBUTES[key]):
                 words = ["a text" if kind is str else "a mapping" for kind in _ATTRIBUTES[key]]
-                expected = " or ".join(words)
-                raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected=expected)
+                raise _bad(entry, key, place, " or ".join(words))
         if not given:
             return jobspec
         cached = "attributes", id(jobspec), repr(given)
@@ -406,18 +403,6 @@ def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:
         raise error.at(f"{place}.constraint") from None
 
 
-def _queue_of(jobspec: Jobspec) -> str | None:
-    """Return the queue of a jobspec, or of its first part."""
-    return jobspec.queue or next(iter(part_queues(jobspec)), None)
-
-
-def _defaults_for(said: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    """Return the defaults, without their request where the entry brings its own."""
-    if said.keys().isdisjoint(_REQUESTS):
-        return defaults
-    return {key: value for key, value in defaults.items() if key not in _REQUESTS}
-
-
 def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
     """Return the jobspec with a constraint and-ed to its own (RFC 31)."""
     if constraint is None:
@@ -426,11 +411,6 @@ def constrained(jobspec: Jobspec, constraint: Constraint | None) -> Jobspec:
 
     both = constraint if jobspec.constraint is None else And((jobspec.constraint, constraint))
     return jobspec.with_system(constraints=to_json(both))
-
-
-def _limit_of(jobspec: Jobspec) -> float | None:
-    """The jobspec's own duration; 0 is unlimited (RFC 14)."""
-    return whole(jobspec.duration) if jobspec.duration else None
 
 
 def _constraint(value: Any) -> Constraint | None:
@@ -451,19 +431,20 @@ def _command(value: Any) -> list[str] | None:
     raise WorkloadError(f"bad command {value!r}", expected="a text or a list of texts")
 
 
+def _bad(entry: Mapping[str, Any], key: str, place: str, expected: str) -> WorkloadError:
+    return WorkloadError(f"bad {key} {entry[key]!r}", where=f"{place}.{key}", expected=expected)
+
+
 def seconds_of(entry: Mapping[str, Any], key: str, place: str) -> float | None:
     """Return the RFC 23 duration at a key, an int where it is whole; None if the key is absent."""
     value = entry.get(key)
     if value is None:
         return None
-    where = f"{place}.{key}"
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise WorkloadError(
-            f"bad {key} {value!r}", where=where, expected="a duration such as 90, 30m or 1.5h"
-        )
-    seconds = whole(parse_duration(value, where))
+        raise _bad(entry, key, place, "a duration such as 90, 30m or 1.5h")
+    seconds = whole(parse_duration(value, f"{place}.{key}"))
     if seconds < 0 or (seconds > MAX_SECONDS and not (seconds == float("inf") and key == "duration")):
-        raise WorkloadError(f"bad {key} {value!r}", where=where, expected="a time of 0 or more")
+        raise _bad(entry, key, place, "a time of 0 or more")
     return seconds
 
 
@@ -472,11 +453,7 @@ def _whole(entry: dict[str, Any], key: str, place: str) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MOST:
-        raise WorkloadError(
-            f"bad {key} {value!r}",
-            where=f"{place}.{key}",
-            expected=f"a whole number of 0 or more and below {MOST:g}",
-        )
+        raise _bad(entry, key, place, f"a whole number of 0 or more and below {MOST:g}")
     return value
 
 
@@ -485,7 +462,7 @@ def _urgency(entry: dict[str, Any], key: str, place: str) -> int:
     if value is None:
         return 16
     if value > 31:
-        raise WorkloadError(f"bad urgency {value}", where=f"{place}.urgency", expected="0 to 31")
+        raise _bad(entry, key, place, "0 to 31")
     return value
 
 
@@ -493,7 +470,7 @@ def _preceding(entry: dict[str, Any], key: str, place: str) -> int | str | None:
     value: Any = entry[key]
     if value is None or (isinstance(value, int | str) and not isinstance(value, bool)):
         return value
-    raise WorkloadError(f"bad preceding {value!r}", where=f"{place}.preceding", expected="a job id")
+    raise _bad(entry, key, place, "a job id")
 
 
 def _text(entry: dict[str, Any], key: str, place: str) -> str | None:
@@ -502,7 +479,7 @@ def _text(entry: dict[str, Any], key: str, place: str) -> str | None:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="a text")
+    raise _bad(entry, key, place, "a text")
 
 
 def _task(entry: dict[str, Any], key: str, place: str) -> ArrayTask | None:
@@ -513,7 +490,7 @@ def _task(entry: dict[str, Any], key: str, place: str) -> ArrayTask | None:
 def _flag(entry: dict[str, Any], key: str, place: str) -> bool:
     value = entry[key]
     if not isinstance(value, bool):
-        raise WorkloadError(f"bad {key} {value!r}", where=f"{place}.{key}", expected="true or false")
+        raise _bad(entry, key, place, "true or false")
     return value
 
 

@@ -9,11 +9,12 @@ limit (``runLimit``) is near the end, and a record of an older version has none.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         At the first ignored record under `strict`.
     """
     gather = Gather(reading or ReadOptions(source="lsb.acct"), "lsf")
-    others: dict[str, int] = {}
+    others = Counter[str]()
     for number, line in gather.lines(lines):
         if line.startswith("#"):
             continue
@@ -56,7 +57,7 @@ def read_lsf(lines: Iterable[str], reading: ReadOptions | None = None) -> Worklo
         if event == "JOB_FINISH":
             _add(gather, number, line)
         elif re.fullmatch(r"[A-Z0-9_]+", event):
-            others[event] = others.get(event, 0) + 1
+            others[event] += 1
         else:
             gather.skip(number, why.NOT_A_RECORD, line)
     for event, count in others.items():
@@ -83,21 +84,21 @@ def _add(gather: Gather, number: str, line: str) -> None:
         effect = f"but execHosts has {sum(hosts.values())} slots; the former counts"
         gather.unread(number, "numProcessors", str(slots), effect)
     limit = said.get("runLimit", "")
-    if limit and not re.fullmatch(r"-?\d{1,11}", limit):
+    is_limit = re.fullmatch(r"-?\d{1,11}", limit)
+    if limit and not is_limit:
         gather.unread(number, "runLimit", limit, "cannot be read: the job has no limit")
     if said["status"] not in {_DONE, _EXIT}:
         gather.unread(
             number, "jStatus", said["status"], "neither 32 (EXIT) nor 64 (DONE), and counts as EXIT"
         )
     flat = Flat(procs=procs, nodes=len(hosts) or None)
-    queue = said["queue"] or None
-    row = LogRecord(
-        id_, submit, gather.request(flat, queue=queue, partition=None), start, end - start,
-        _whole(limit), said["user"] or None, None, queue, said["project"] or None,
-        said["jobName"] or None, procs=procs, nodes=flat.nodes, status=_result(said),
-        dependencies=eligible_at(begin, submit, start),
+    status = "TIMEOUT" if said.get("exitInfo") == _AT_LIMIT else "FAILED"
+    gather.take(
+        number, flat, eligible=begin, id=id_, submit=submit, start=start, runtime=end - start,
+        duration=_number(limit) if is_limit else None, user=said["user"] or None,
+        queue=said["queue"] or None, bank=said["project"] or None, name=said["jobName"] or None,
+        status="COMPLETED" if said["status"] == _DONE else status,
     )  # fmt: skip
-    gather.add(number, row)
 
 
 def _read(line: str) -> tuple[dict[str, str], dict[str, int]]:
@@ -156,14 +157,3 @@ def _tail(rest: list[str]) -> dict[str, str]:
 def _number(text: str) -> int | None:
     """Return a whole number above 0, None for other numbers.  Raises ValueError for another text."""
     return max(int(text), 0) or None
-
-
-def _whole(text: str) -> int | None:
-    """Return a whole number above 0, else None."""
-    return int(text) if text.isdecimal() and len(text) < 12 and int(text) > 0 else None
-
-
-def _result(said: dict[str, str]) -> str:
-    if said["status"] == _DONE:
-        return "COMPLETED"
-    return "TIMEOUT" if said.get("exitInfo") == _AT_LIMIT else "FAILED"

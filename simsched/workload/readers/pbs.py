@@ -8,12 +8,13 @@ they are, and not listed.  The times are epoch seconds (``qtime``, ``start``, ``
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at
+from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.slurm_values import clock_or_seconds
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class _Log:
     gather: Gather
     deleted: dict[str, tuple[str, str]] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
-    others: dict[str, int] = field(default_factory=dict)
+    others: Counter[str] = field(default_factory=Counter)
 
     def line(self, number: str, line: str) -> None:
         match = _RECORD.match(line)
@@ -82,18 +83,14 @@ class _Log:
             self._end(number, id_, {key: value.strip('"') for key, value in _PAIR.findall(message)}, line)
         elif kind in _DELETED:
             if id_ in self.deleted:
-                self._other(kind)
+                self.others[kind] += 1
             else:
                 self.deleted[id_] = (number, line)
         else:
-            self._other(kind)
-
-    def _other(self, kind: str) -> None:
-        reason = f"a record of type {kind}, not the end of a job"
-        self.others[reason] = self.others.get(reason, 0) + 1
+            self.others[kind] += 1
 
     def _end(self, number: str, id_: str, said: Mapping[str, str], line: str) -> None:
-        start, end = _time(said.get("start")), _time(said.get("end"))
+        start, end = _whole(said.get("start")), _whole(said.get("end"))
         if start is None or end is None:
             damaged = any(re.search(r"[^0-9]", said.get(key, "")) for key in ("start", "end"))
             self.gather.skip(number, why.DAMAGED_TIME if damaged else why.NEVER_STARTED, line, id_)
@@ -102,47 +99,29 @@ class _Log:
         def tell(key: str, value: str, effect: str) -> None:
             self.gather.unread(number, key, value, effect)
 
-        flat, queue = flat_of(said, tell), said.get("queue") or None
+        flat = flat_of(said, tell)
         for key in ("qtime", "ctime", "etime"):
-            if said.get(key) and _time(said[key]) is None and said[key] != "0":
+            if said.get(key) and _whole(said[key]) is None and said[key] != "0":
                 tell(key, said[key], UNREAD)
-        submit = _time(said.get("qtime")) or _time(said.get("ctime"))
-        row = LogRecord(
-            id_,
-            submit,
-            self.gather.request(flat, queue=queue, partition=None),
-            start,
-            end - start,
-            _limit(said.get("Resource_List.walltime", ""), tell),
-            said.get("user") or None,
-            said.get("group") or None,
-            queue,
-            said.get("account") or said.get("project") or None,
-            said.get("jobname") or None,
-            procs=flat.procs,
-            nodes=flat.nodes,
-            memory=flat.memory,
+        submit = _whole(said.get("qtime")) or _whole(said.get("ctime"))
+        self.gather.take(
+            number, flat, eligible=_whole(said.get("etime")), id=id_, submit=submit, start=start,
+            runtime=end - start, duration=_limit(said.get("Resource_List.walltime", ""), tell),
+            user=said.get("user") or None, group=said.get("group") or None, queue=said.get("queue") or None,
+            bank=said.get("account") or said.get("project") or None, name=said.get("jobname") or None,
             status=_result(said.get("Exit_status"), tell),
-            dependencies=eligible_at(_time(said.get("etime")), submit, start),
-        )
-        self.gather.add(number, row)
+        )  # fmt: skip
 
     def finish(self) -> Workload:
         """Add the deleted jobs, and count the records that are not jobs."""
         for id_, (number, line) in self.deleted.items():
             if id_ in self.ended:
-                self._other("D")
+                self.others["D"] += 1
             else:
                 self.gather.skip(number, why.CANCELLED, line, id_)
-        for reason, count in self.others.items():
-            self.gather.skips.count(reason, count)
+        for kind, count in self.others.items():
+            self.gather.skips.count(f"a record of type {kind}, not the end of a job", count)
         return self.gather.finish()
-
-
-def _time(text: str | None) -> int | None:
-    return (
-        int(text) if text and text.isascii() and text.isdigit() and len(text) < 12 and int(text) > 0 else None
-    )
 
 
 def _result(status: str | None, tell: Tell) -> str | None:

@@ -18,24 +18,22 @@ job arrays (``12_3``); how many of them may run at a time is in the tasks that h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from operator import itemgetter
+from datetime import date, datetime
+from functools import cache
 from sys import intern
 from typing import TYPE_CHECKING
 
 from simsched.errors import WorkloadError
 from simsched.formats.rfc.clock import zone_of
 from simsched.formats.rfc.duration import whole
-from simsched.workload.job import limit_of_line
+from simsched.workload.job import ArrayTask, limit_of_line
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import (
     Gather,
-    LogRecord,
     eligible_at,
     hosts_of,
     part_of,
-    with_attributes,
 )
 from simsched.workload.readers.sacct_lines import NO_TIME, QUOTING, LineLayout, Odd
 from simsched.workload.readers.slurm_values import (
@@ -49,7 +47,7 @@ from simsched.workload.readers.slurm_values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.workload.job import Workload
@@ -70,10 +68,11 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     reading = reading or ReadOptions(source="sacct")
     numbered = enumerate(lines, 1)
     first, head = next(((at, line) for at, line in numbered if line and not line.isspace()), (0, ""))
-    layout = _layout(head, reading)
-    reader = _Reader(
-        Gather(reading, "sacct"), layout, Odd(layout), TimeReader(reading.source, reading.time_zone)
-    )
+    if reading.columns:
+        layout = LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
+    else:
+        layout = LineLayout.of_header(head, reading.source, reading.delimiter)
+    reader = _Reader(Gather(reading, "sacct"), layout)
     if reading.columns and head and not layout.is_header(head):
         reader.line(first, head)
     read, limited = reader.line, reading.limit is not None
@@ -85,43 +84,21 @@ def read_sacct(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     return reader.finish()
 
 
-def _layout(head: str, reading: ReadOptions) -> LineLayout:
-    """Return the layout of a dump whose first line is `head`."""
-    if reading.columns:
-        return LineLayout.of_columns(reading.columns, head, reading.source, reading.delimiter)
-    return LineLayout.of_header(head, reading.source, reading.delimiter)
-
-
-@dataclass(slots=True)
 class _Reader:
-    """One pass over the lines; requests and dates that occur again are looked up."""
+    """One pass over the lines; requests, limits and texts that occur again are looked up."""
 
-    gather: Gather
-    layout: LineLayout
-    odd: Odd
-    clock: TimeReader
-    requests: dict[tuple[str, ...], tuple[Flat, Jobspec | str]] = field(default_factory=dict)
-    limits: dict[str, int | None] = field(default_factory=dict)
-    attributed: dict[tuple[int, str | None, str | None], Jobspec] = field(default_factory=dict)
-    steps: int = 0
-    pick: Callable[[list[str]], tuple[str, ...]] = field(init=False)
-    mark: str = field(init=False)
-    cells: int = field(init=False)
-    held: list[tuple[int, str]] = field(init=False)
-    has_start: bool = field(init=False)
-    id_place: int = field(init=False)
-    names: _Names = field(default_factory=lambda: _Names({"": None}))
-    hosts: _Hosts = field(init=False)
-
-    def __post_init__(self) -> None:
-        layout = self.layout
-        self.pick = itemgetter(*layout.places)
+    def __init__(self, gather: Gather, layout: LineLayout) -> None:
+        self.gather, self.layout, self.odd = gather, layout, Odd(layout)
+        self.clock = TimeReader(gather.reading.source, gather.reading.time_zone)
+        self.steps = 0
+        self.pick = self.odd.pick
         self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
         self.id_place = layout.places[0]
-        self.hosts = _Hosts()
+        self.request, self.limit = cache(self._request), cache(_limit)
+        self.named, self.hosts = cache(_named), cache(hosts_of)
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
@@ -171,7 +148,9 @@ class _Reader:
         if elapsed_raw.isascii() and elapsed_raw.isdigit() and len(elapsed_raw) < 16:
             run = int(elapsed_raw)
         else:
-            run = self._run_time(elapsed, start, at(end_text, number))
+            run = clock(elapsed)
+            if run is None and start is not None and (end := at(end_text, number)) is not None:
+                run = end - start
         if self.has_start:
             reason = unfinished(base, start, run)
         else:
@@ -180,26 +159,24 @@ class _Reader:
         if reason is not None:
             self.gather.skip(number, reason, line, id_)
             return
-        flat, jobspec = self._request(row[9:21])
+        flat, jobspec = self.request(row[9:21])
         if licences or reservation:
-            jobspec = self._attributed(jobspec, licences, reservation)
+            jobspec = self.gather.attributed(jobspec, _plain(licences), _plain(reservation))
         later = at(eligible, number) if eligible != submit_text else None
-        names = self.names
-        named = names[partition]
-        record = LogRecord(
-            id_, submit, jobspec, start, run, self._limit(limit_raw, limit), names[user], names[group],
-            named, names[account], names[name], named, flat.procs, flat.nodes,
-            flat.memory, RESULTS.get(base) or result_of(base, self.gather.unknown_states), 16,
-            () if later is None else eligible_at(later, submit, start),
-            joules(energy) if energy else None, self.hosts[nodelist], names[qos], task,
+        named = self.named
+        queue = named(partition)
+        self.gather.add(
+            number, jobspec, id=id_, submit=submit, start=start, runtime=run,
+            duration=self.limit(limit_raw, limit), user=named(user), group=named(group), queue=queue,
+            bank=named(account), name=named(name), partition=queue, procs=flat.procs, nodes=flat.nodes,
+            memory=flat.memory, status=RESULTS.get(base) or result_of(base, self.gather.unknown_states),
+            dependencies=() if later is None else eligible_at(later, submit, start),
+            energy=joules(energy) if energy else None, nodelist=self.hosts(nodelist), qos=named(qos),
+            array_task=task, part=part_of(shown_id) if "+" in shown_id else None,
         )  # fmt: skip
-        if "+" in shown_id and (part := part_of(shown_id)) is not None:
-            self.gather.add_part(number, record, *part)
-        else:
-            self.gather.add(number, record)
 
-    def _task(self, shown_id: str, command: str) -> tuple[str, int] | None:
-        """Return the array and the index of a task such as ``12_3``; None for ``12_[4-9%2]``.
+    def _task(self, shown_id: str, command: str) -> ArrayTask | None:
+        """Return a task of an array such as ``12_3``; None for ``12_[4-9%2]``.
 
         The limit of tasks at a time is in the tasks that had not started, or in the command line.
         """
@@ -213,55 +190,22 @@ class _Reader:
         if not (index.isascii() and index.isdigit() and len(index) < 8):
             return None
         self.gather.has_tasks = True
-        return intern(array), int(index)
-
-    def _run_time(self, elapsed: str, start: float | None, end: float | None) -> float | None:
-        found = clock(elapsed)
-        if found is not None or start is None or end is None:
-            return found
-        return end - start
-
-    def _attributed(self, jobspec: Jobspec | str, licences: str, reservation: str) -> Jobspec | str:
-        if isinstance(jobspec, str):
-            return jobspec
-        key = (id(jobspec), self.names[_plain(licences)], self.names[_plain(reservation)])
-        if key not in self.attributed:
-            self.attributed[key] = with_attributes(jobspec, *key[1:])
-        return self.attributed[key]
+        return ArrayTask(intern(array), int(index))
 
     def _request(self, key: tuple[str, ...]) -> tuple[Flat, Jobspec | str]:
         """Return the counts and the request of a record's TRES, features and partition cells."""
-        found = self.requests.get(key)
-        if found is None:
-            *asked, features, partition = key
-            flat = RequestedTres(*asked).flat()
-            named = partition or None
-            spec = self.gather.request(flat, queue=named, partition=named, features=_plain(features))
-            found = self.requests[key] = (flat, spec)
-        return found
-
-    def _limit(self, raw: str, text: str) -> int | None:
-        """Return the limit in seconds: `raw` is minutes, `text` a clock; None for no limit."""
-        key = raw or text
-        if key not in self.limits:
-            minutes = whole_number(raw)
-            self.limits[key] = minutes * 60 if minutes is not None else clock(text)
-        return self.limits[key]
-
-    def _names(self) -> dict[str, set[str]]:
-        """Return the names that records have had so far, by column."""
-        rows = self.gather.rows
-        return {
-            "partition": {row.partition or "" for row in rows},
-            "account": {row.bank or "" for row in rows},
-            "user": {row.user or "" for row in rows},
-            "group": {row.group or "" for row in rows},
-            "nodelist": {row.nodelist or "" for row in rows},
-        }
+        *asked, features, partition = key
+        flat = RequestedTres(*asked).flat()
+        named = partition or None
+        return flat, self.gather.request(flat, queue=named, partition=named, features=_plain(features))
 
     def finish(self) -> Workload:
         """Count the steps and the joined lines, and return the workload."""
-        self._take(self.odd.finish(self._names() if self.odd.unsure else {}))
+        columns = {"partition": "partition", "account": "bank", "user": "user", "group": "group"}
+        columns["nodelist"] = "nodelist"
+        rows = self.gather.jobs if self.odd.unsure else ()
+        known = {name: {getattr(row, own) or "" for row in rows} for name, own in columns.items()}
+        self._take(self.odd.finish(known))
         self.gather.skips.count(STEP, self.steps)
         if self.odd.mended:
             self.gather.notes.append(
@@ -294,87 +238,67 @@ def unfinished(state: str, start: float | None, run: float | None) -> str | None
     return None
 
 
-class _Names(dict[str, str | None]):
-    """Text → the one copy of it that is kept; a look-up takes less time than a call of `intern`."""
-
-    def __missing__(self, text: str) -> str:
-        kept = self[text] = intern(text)
-        return kept
+def _named(text: str) -> str | None:
+    return intern(text) or None
 
 
-class _Hosts(dict[str, str | None]):
-    """Text → the hosts that it names (see `hosts_of`)."""
-
-    def __missing__(self, text: str) -> str | None:
-        kept = self[text] = hosts_of(text)
-        return kept
+def _limit(raw: str, text: str) -> int | None:
+    """Return the limit in seconds: `raw` is minutes, `text` a clock; None for no limit."""
+    minutes = whole_number(raw)
+    return minutes * 60 if minutes is not None else clock(text)
 
 
 def _plain(text: str) -> str:
-    return "" if text in {"", "(null)", "None"} else text
+    return "" if text in {"(null)", "None"} else text
 
 
-@dataclass(slots=True)
+@cache
+def _day(text: str) -> int:
+    return (date.fromisoformat(text).toordinal() - 719163) * 86400
+
+
+@cache
+def _time(text: str) -> int:
+    return int(text[:2]) * 3600 + int(text[3:5]) * 60 + int(text[6:8])
+
+
+@cache
+def _hour(text: str, zone: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=zone_of(zone)).timestamp())
+
+
 class TimeReader:
     """Reads times as seconds after 1970; remembers whether they carry offsets, and refuses both.
 
     Times without an offset are local times of the `zone`; None: UTC.
     """
 
-    source: str
-    zone: str | None = None
-    days: dict[str, int] = field(default_factory=dict)
-    zones: dict[bool, str] = field(default_factory=dict)
-    times: dict[str, int] = field(default_factory=dict)
+    def __init__(self, source: str, zone: str | None = None) -> None:
+        self.source, self.zone = source, zone
+        self.zones: dict[bool, str] = {}
 
     def read(self, text: str, where: str | int) -> float | None:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
-        day = self.days.get(text[:10]) if self.zone is None else None
-        time = self.times.get(text[10:])
-        if day is not None and time is not None and False in self.zones:  # a date and a time of before
-            return day + time
         if text in NO_TIME:
             return None
-        seconds = self._iso(text) if len(text) == 19 and text[10] == "T" else None
-        if seconds is None:
+        if len(text) != 19 or text[10] != "T":
+            return self._other(text, where)
+        try:
+            if self.zone is None:
+                seconds = _day(text[:10]) + _time(text[11:])
+            else:
+                seconds = _hour(text[:13], self.zone) + int(text[14:16]) * 60 + int(text[17:])
+        except ValueError:
             return self._other(text, where)
         if False not in self.zones:
             self._zone(False, where)
         return seconds
-
-    def _iso(self, text: str) -> int | None:
-        date = text[:10]
-        day = self.days.get(date)
-        try:
-            if day is None:
-                from datetime import date as calendar
-
-                day = self.days[date] = (calendar.fromisoformat(date).toordinal() - 719163) * 86400
-            if self.zone is not None:
-                return self._in_zone(text)
-            time = int(text[11:13]) * 3600 + int(text[14:16]) * 60 + int(text[17:19])
-            self.times[text[10:]] = time
-            return day + time
-        except ValueError:
-            return None
-
-    def _in_zone(self, text: str) -> int:
-        """Return the seconds of a local time; the offset of each hour is looked up once."""
-        from datetime import datetime
-
-        hour = self.days.get(text[:13])
-        if hour is None:
-            local = datetime.fromisoformat(text[:13]).replace(tzinfo=zone_of(self.zone or "UTC"))
-            hour = self.days[text[:13]] = int(local.timestamp())
-        return hour + int(text[14:16]) * 60 + int(text[17:19])
 
     def _other(self, text: str, where: str | int) -> float | None:
         """Read an epoch, a time with an offset, or nothing."""
         if text.isascii() and text.isdigit() and len(text) < 12:
             self._zone(True, where)
             return int(text)
-        from datetime import datetime
-
         try:
             found = datetime.fromisoformat(text)
         except ValueError:

@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement, islice, pairwise
 from math import comb
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,49 +26,25 @@ if TYPE_CHECKING:
 
 #: Value → the columns that may hold it, best first.
 COLUMNS = {
-    "id": ("JobIDRaw", "JobID"),
-    "submit": ("Submit",),
-    "eligible": ("Eligible",),
-    "start": ("Start",),
-    "end": ("End",),
-    "elapsed_raw": ("ElapsedRaw",),
-    "elapsed": ("Elapsed",),
-    "limit_raw": ("TimelimitRaw",),
-    "limit": ("Timelimit",),
-    "req_cpus": ("ReqCPUS",),
-    "alloc_cpus": ("NCPUS", "AllocCPUS"),
-    "req_nodes": ("ReqNodes",),
-    "alloc_nodes": ("NNodes", "AllocNodes"),
-    "req_tres": ("ReqTRES",),
-    "alloc_tres": ("AllocTRES",),
-    "req_mem": ("ReqMem",),
-    "alloc_gres": ("AllocGRES",),
-    "req_gres": ("ReqGRES",),
-    "gpus": ("NGPUS",),
-    "features": ("Constraints",),
-    "partition": ("Partition",),
-    "account": ("Account",),
-    "user": ("User",),
-    "group": ("Group",),
-    "name": ("JobName",),
-    "state": ("State",),
-    "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"),
-    "nodelist": ("NodeList",),
-    "qos": ("QOS",),
-    "licenses": ("Licenses",),
-    "reservation": ("Reservation",),
-    "job": ("JobID",),
+    "id": ("JobIDRaw", "JobID"), "submit": ("Submit",), "eligible": ("Eligible",), "start": ("Start",),
+    "end": ("End",), "elapsed_raw": ("ElapsedRaw",), "elapsed": ("Elapsed",),
+    "limit_raw": ("TimelimitRaw",), "limit": ("Timelimit",),
+    "req_cpus": ("ReqCPUS",), "alloc_cpus": ("NCPUS", "AllocCPUS"), "req_nodes": ("ReqNodes",),
+    "alloc_nodes": ("NNodes", "AllocNodes"), "req_tres": ("ReqTRES",), "alloc_tres": ("AllocTRES",),
+    "req_mem": ("ReqMem",), "alloc_gres": ("AllocGRES",), "req_gres": ("ReqGRES",), "gpus": ("NGPUS",),
+    "features": ("Constraints",), "partition": ("Partition",),
+    "account": ("Account",), "user": ("User",), "group": ("Group",), "name": ("JobName",),
+    "state": ("State",), "energy": ("ConsumedEnergyRaw", "ConsumedEnergy"), "nodelist": ("NodeList",),
+    "qos": ("QOS",), "licenses": ("Licenses",), "reservation": ("Reservation",), "job": ("JobID",),
     "line": ("SubmitLine",),
+}  # fmt: skip
+_NEEDED = {
+    "JobIDRaw": "id",
+    "Submit": "submit",
+    "ReqCPUS, NCPUS, ReqTRES or AllocTRES": "req_cpus alloc_cpus req_tres alloc_tres",
+    "ElapsedRaw, Elapsed, or Start and End": "elapsed_raw elapsed start+end",
 }
-_NEEDED = (
-    ("JobIDRaw", (("id",),)),
-    ("Submit", (("submit",),)),
-    (
-        "ReqCPUS, NCPUS, ReqTRES or AllocTRES",
-        (("req_cpus",), ("alloc_cpus",), ("req_tres",), ("alloc_tres",)),
-    ),
-    ("ElapsedRaw, Elapsed, or Start and End", (("elapsed_raw",), ("elapsed",), ("start", "end"))),
-)
+"""Name of something that a dump must have → the columns of ours that give it."""
 NO_TIME = frozenset(("", "0", "Unknown", "None", "N/A", "INVALID", "NONE"))
 
 #: Columns, in lower case, whose text may hold anything.
@@ -153,7 +129,11 @@ class LineLayout:
             found = [lower.index(name.lower()) for name in wanted if name.lower() in lower]
             places[field_] = found[0] if found else len(lower)
         there = {name for name, place in places.items() if place < len(lower)}
-        missing = [text for text, ways in _NEEDED if not any(there.issuperset(way) for way in ways)]
+        missing = [
+            text
+            for text, ways in _NEEDED.items()
+            if not any(there.issuperset(way.split("+")) for way in ways.split())
+        ]
         if missing:
             raise WorkloadError("columns are missing: " + "; ".join(missing), where=where, expected=expected)
         free = tuple(place for place, name in enumerate(lower) if name in _FREE)
@@ -197,28 +177,25 @@ def _with_lists(cells: list[str]) -> list[str]:
 
 
 _TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*|\d{1,11}|" + "|".join(map(re.escape, sorted(NO_TIME)))
-_CLOCK = r"[\d:.-]*|" + "|".join(sorted(NO_LIMIT))
-_COUNT, _WORD, _LIST = r"[\d.]*[KMG]?", r"\S*", r"(?:[a-z][\w/:.-]*=[^|\n]*)?"
-_KINDS: dict[str, str] = {
-    "id": r"\d+(?:[_+.\[].*)?",
-    **dict.fromkeys(("submit", "eligible", "start", "end"), _TIME),
-    **dict.fromkeys(("elapsed_raw", "elapsed", "limit_raw", "limit"), _CLOCK),
-    **dict.fromkeys(("req_cpus", "alloc_cpus", "req_nodes", "alloc_nodes", "gpus"), _COUNT),
-    **dict.fromkeys(("req_tres", "alloc_tres"), _LIST),
-    "req_mem": r"(?:[\d.]+[KMGTP]?[cn]?)?",
-    **dict.fromkeys(("alloc_gres", "req_gres"), _WORD),
-    **dict.fromkeys(("features", "name"), r"(?s:.*)"),
-    **dict.fromkeys(("partition", "user", "qos"), _WORD),
-    **dict.fromkeys(("account", "group"), r"[^\n]*"),
-    "state": rf"(?:(?:{'|'.join(sorted((*RESULTS, *UNFINISHED)))})(?: .*|\+)?)?",
-    "energy": r"[\d.]*[KMGT]?",
-    "nodelist": r"None assigned|\S*",
-    **dict.fromkeys(("licenses", "reservation"), r"[^\n]*"),
-    "job": r"(?:\d+(?:[_+.\[].*)?)?",
-    "line": r"(?s:.*)",
+_STATES = "|".join(sorted((*RESULTS, *UNFINISHED)))
+_KINDS = {
+    r"\d+(?:[_+.\[].*)?": "id",
+    _TIME: "submit eligible start end",
+    r"[\d:.-]*|" + "|".join(sorted(NO_LIMIT)): "elapsed_raw elapsed limit_raw limit",
+    r"[\d.]*[KMG]?": "req_cpus alloc_cpus req_nodes alloc_nodes gpus",
+    r"(?:[a-z][\w/:.-]*=[^|\n]*)?": "req_tres alloc_tres",
+    r"(?:[\d.]+[KMGTP]?[cn]?)?": "req_mem",
+    r"\S*": "alloc_gres req_gres partition user qos",
+    r"(?s:.*)": "features name line",
+    r"[^\n]*": "account group licenses reservation",
+    rf"(?:(?:{_STATES})(?: .*|\+)?)?": "state",
+    r"[\d.]*[KMGT]?": "energy",
+    r"None assigned|\S*": "nodelist",
+    r"(?:\d+(?:[_+.\[].*)?)?": "job",
 }
-#: How a value of each of our columns looks, in their order.
-_PATTERNS = tuple(re.compile(_KINDS[name]) for name in COLUMNS)
+"""How the values of our columns look."""
+_LOOKS = {name: re.compile(pattern) for pattern, names in _KINDS.items() for name in names.split()}
+_PATTERNS = tuple(_LOOKS[name] for name in COLUMNS)
 
 
 Found: TypeAlias = "tuple[int, list[str] | None, str]"
@@ -325,17 +302,14 @@ class Odd:
         if not 0 < ways <= MOST_WAYS or self.tries + ways > MOST_TRIES:
             return []
         self.tries += ways
-        made = (self._given(cells, Counter(taken)) for taken in combinations_with_replacement(free, extra))
-        return [one for one in made if self._is_sound(one)]
-
-    def _given(self, cells: list[str], taken: Counter[int]) -> list[str]:
-        """Return the cells; the pieces of each free column are joined again."""
-        made, at = [], 0
-        for place in range(self.layout.width):
-            end = at + 1 + taken[place]
-            made.append(self.layout.delimiter.join(cells[at:end]) if end > at + 1 else cells[at])
-            at = end
-        return [*made, ""]
+        found = []
+        for taken in combinations_with_replacement(free, extra):  # the pieces of each free column are joined
+            pieces = iter(cells)
+            sizes = (1 + taken.count(place) for place in range(width))
+            made = [self.layout.delimiter.join(islice(pieces, size)) for size in sizes]
+            if self._is_sound([*made, ""]):
+                found.append([*made, ""])
+        return found
 
     def _is_sound(self, cells: list[str]) -> bool:
         """Whether every column of ours has a value of its kind, and there is an id."""

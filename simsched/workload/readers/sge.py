@@ -8,12 +8,12 @@ Lines of the slave tasks of a parallel job are counted and ignored.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.formats.rfc.duration import whole
 from simsched.workload.mapping import Flat, ReadOptions
 from simsched.workload.readers import gather as why
-from simsched.workload.readers.gather import Gather, LogRecord
+from simsched.workload.readers.gather import Gather
 from simsched.workload.readers.slurm_values import clock_or_seconds, kilobytes
 
 if TYPE_CHECKING:
@@ -94,15 +94,15 @@ def _add(gather: Gather, number: str, cells: list[str], category: str, line: str
         if found is None and text.lower() not in _NONE:
             gather.unread(number, key, text, f"cannot be read: the job has {effect}")
     flat = Flat(procs=slots or None, memory=size[0] if size else None)
-    queue = _text(cells[_QUEUE])
-    row = LogRecord(
-        id_, submit, gather.request(flat, queue=queue, partition=None), start,
-        whole(round(end - start, 3)),
-        limit, _text(cells[_OWNER]), _text(cells[_GROUP]), queue,
-        _text(cells[_PROJECT]), _text(cells[_NAME]), procs=flat.procs, memory=flat.memory,
-        status=_result(gather, number, cells[_FAILED].strip(), cells[_EXIT].strip()),
+    places = {"user": _OWNER, "group": _GROUP, "queue": _QUEUE, "bank": _PROJECT, "name": _NAME}
+    texts: dict[str, Any] = {
+        name: None if cells[at] in {"", "NONE"} else cells[at] for name, at in places.items()
+    }
+    status = _result(gather, number, cells[_FAILED].strip(), cells[_EXIT].strip())
+    gather.take(
+        number, flat, id=id_, submit=submit, start=start, runtime=whole(round(end - start, 3)),
+        duration=limit, status=status, **texts,
     )  # fmt: skip
-    gather.add(number, row)
 
 
 def _time(text: str) -> float | None:
@@ -115,10 +115,6 @@ def _time(text: str) -> float | None:
         return None
     number = int(text)
     return whole(number / 1000) if number > _MILLISECONDS else number
-
-
-def _text(text: str) -> str | None:
-    return None if text in {"", "NONE"} else text
 
 
 def _result(gather: Gather, number: str, failed: str, status: str) -> str | None:

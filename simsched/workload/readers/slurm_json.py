@@ -10,6 +10,7 @@ are local times without an offset: those of ``--time-zone``, or UTC.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +18,7 @@ import msgspec
 from simsched.errors import FormatError, WorkloadError
 from simsched.workload.job import ArrayTask
 from simsched.workload.mapping import Flat, ReadOptions
-from simsched.workload.readers.gather import Gather, LogRecord, eligible_at, hosts_of
+from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.sacct import TimeReader, unfinished
 from simsched.workload.readers.slurm_values import (
     UNFINISHED,
@@ -297,13 +298,20 @@ def read_sacct_json(text: str, reading: ReadOptions | None = None) -> Workload:
             "no job has a job_id", where=reading.source, expected="the document of sacct --json"
         )
     gather = Gather(reading, "sacct-json")
-    for index, job in enumerate(jobs):
-        if gather.full:
-            break
-        if isinstance(job, FormatError):
-            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
-        else:
-            _add(gather, f" jobs[{index}]", job)
+    for where, job in _placed(gather, jobs):
+        time, of = job.time, job.association
+        array, het = job.array or _Array(), job.het or _Het()
+        state = job.state.current if isinstance(job.state, _State) else job.state
+        found = QueuedJob(
+            job.job_id, state, time.submission, time.eligible, time.start, time.end, time.limit,
+            partition=job.partition or of.partition, user_name=of.user or job.user, group_name=job.group,
+            qos=job.qos, account=job.account or of.account, name=job.name, features=job.constraints,
+            nodes=job.nodes, het_job_id=het.job_id, het_job_offset=het.job_offset,
+            array_job_id=array.job_id, array_task_id=array.task_id,
+            array_max_tasks=array.limits.max.running.tasks,
+        )  # fmt: skip
+        used = [str(part.count) for part in job.tres.allocated if part.type == "energy"]
+        _add(gather, where, found, _flat(job), _value(time.elapsed), joules(used[-1]) if used else None)
     return gather.finish()
 
 
@@ -320,106 +328,79 @@ def _decoded(text: str, source: str, document: type[Any], job: type[Any]) -> lis
     try:
         return list(decode_json_bulk(text, source, kind=document).jobs)
     except FormatError as error:
-        found = _one_by_one(text, source, job)
+        found: list[Any] = []
+        with suppress(FormatError):
+            for one in decode_json_bulk(text, source, kind=_RawDocument).jobs:
+                try:
+                    found.append(decode_json_bulk(bytes(one), source, kind=job))
+                except FormatError as fault:
+                    found.append(fault)
         if all(isinstance(one, FormatError) for one in found):
             raise error from None
         return found
 
 
-def _one_by_one(text: str, source: str, kind: type[Any]) -> list[Any]:
-    """Return each job of a document or the error in it; [] for a text that is not such a document."""
-    from simsched.formats.text.json_text import decode_json_bulk
-
-    found: list[Any] = []
-    try:
-        jobs = decode_json_bulk(text, source, kind=_RawDocument).jobs
-    except FormatError:
-        return found
-    for job in jobs:
-        try:
-            found.append(decode_json_bulk(bytes(job), source, kind=kind))
-        except FormatError as error:
-            found.append(error)
-    return found
+def _placed(gather: Gather, jobs: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield (place, job) of each job that could be read, until enough records have been read."""
+    for index, job in enumerate(jobs):
+        if gather.full:
+            return
+        if isinstance(job, FormatError):
+            gather.skip(f" jobs[{index}]", WRONG_TYPE, job.message)
+        else:
+            yield f" jobs[{index}]", job
 
 
-def _add(gather: Gather, where: str, job: _Job) -> None:
-    start, run, submit = positive(job.time.start), _value(job.time.elapsed), positive(job.time.submission)
-    state = _state(job)
+def _add(
+    gather: Gather, where: str, job: QueuedJob, flat: Flat, run: float | None, energy: int | None = None
+) -> None:
+    """Add a job that has ended; ignore any other, with the reason."""
+    state, start, submit = state_word(job.job_state), positive(job.start_time), positive(job.submit_time)
     reason = unfinished(state, start, run)
     if reason is None and job.job_id is None:
         reason = "no job id"
     if reason is not None:
-        gather.skip(where, reason, f"job {job.job_id}", job.job_id)
+        in_queue = gather.kind == "squeue-json" and state == "PENDING"
+        gather.skip(where, WAITING if in_queue else reason, f"job {job.job_id}", job.job_id)
         return
-    flat, partition = _flat(job), job.partition or job.association.partition or None
-    queue = partition.split(",")[0] if partition else None
-    limit = positive(job.time.limit)
-    array = job.array or _Array()
-    row = LogRecord(
-        job.job_id or 0,
-        submit,
-        gather.request(flat, queue=queue, partition=partition, features=job.constraints or ""),
-        start,
-        run,
-        None if limit is None else limit * 60,
-        job.association.user or job.user or None,
-        job.group or None,
-        queue,
-        job.account or job.association.account or None,
-        job.name or None,
-        partition,
-        flat.procs,
-        flat.nodes,
-        flat.memory,
-        result_of(state, gather.unknown_states),
-        dependencies=eligible_at(positive(job.time.eligible), submit, start),
-        energy=joules(str(_totals(job.tres.allocated).get("energy", ""))),
+    limit = positive(job.time_limit)
+    task = queued_task(job)
+    if task is not None:
+        gather.has_tasks = True
+        if task.limit is not None:
+            gather.array_limits[task.array] = task.limit
+    leader = positive(job.het_job_id)
+    gather.take(
+        where,
+        flat,
+        part=None if leader is None else (f"{leader:.0f}", int(_value(job.het_job_offset) or 0)),
+        eligible=positive(job.eligible_time),
+        partition=job.partition or None,
+        features=job.features or "",
+        id=job.job_id or 0,
+        submit=submit,
+        start=start,
+        runtime=run,
+        duration=None if limit is None else limit * 60,
+        user=job.user_name or None,
+        group=job.group_name or None,
+        queue=job.partition.split(",")[0] if job.partition else None,
+        bank=job.account or None,
+        name=job.name or None,
+        status=result_of(state, gather.unknown_states),
+        energy=energy,
         nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
         qos=job.qos or None,
-        task=_task(gather, array.job_id, array.task_id, array.limits.max.running.tasks),
+        array_task=task,
     )
-    het = job.het or _Het()
-    _add_row(gather, where, row, het.job_id, het.job_offset)
 
 
-def _task(
-    gather: Gather,
-    array: float | _Number | None,
-    index: float | _Number | None,
-    most: float | _Number | None,
-) -> tuple[str, int] | None:
-    """Return the array and the index of a task, and note the most tasks of the array at a time."""
-    found = queued_task(array, index, most)
-    if found is not None and found.limit is not None:
-        gather.array_limits[found.array] = found.limit
-    gather.has_tasks = gather.has_tasks or found is not None
-    return None if found is None else (found.array, found.index)
-
-
-def queued_task(
-    array: float | _Number | None, index: float | _Number | None, most: float | _Number | None
-) -> ArrayTask | None:
-    """Return a task of a job array; None for a job of none."""
-    id_, number, limit = positive(array), _value(index), positive(most)
+def queued_task(job: QueuedJob) -> ArrayTask | None:
+    """Return the job as a task of a job array; None for a job of none."""
+    id_, number, limit = positive(job.array_job_id), _value(job.array_task_id), positive(job.array_max_tasks)
     if id_ is None or number is None or number < 0:
         return None
     return ArrayTask(f"{id_:.0f}", int(number), None if limit is None else int(limit))
-
-
-def _add_row(
-    gather: Gather,
-    where: str,
-    row: LogRecord,
-    leader: int | _Number | None,
-    offset: int | _Number | None,
-) -> None:
-    """Add a record, or a part of the heterogeneous job `leader`."""
-    number = positive(leader)
-    if number:
-        gather.add_part(where, row, f"{number:.0f}", int(_value(offset) or 0))
-    else:
-        gather.add(where, row)
 
 
 def queued_jobs(
@@ -464,7 +445,9 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
         if isinstance(job, FormatError):
             gather.skip(place, WRONG_TYPE, job.message)
             continue
-        active += _add_queued(gather, place, job)
+        start, end = positive(job.start_time), positive(job.end_time)
+        active += state_word(job.job_state) in UNFINISHED
+        _add(gather, place, job, queued_flat(job), None if start is None or end is None else end - start)
     if active:
         gather.notes.append(
             f"{active:,} jobs of this queue wait or run; a workload is made of jobs that ended (sacct --json)"
@@ -472,66 +455,47 @@ def read_squeue_json(text: str, reading: ReadOptions | None = None) -> Workload:
     return gather.finish()
 
 
-def _add_queued(gather: Gather, where: str, job: QueuedJob) -> bool:
-    """Add the job if it has ended; return whether it still waits or runs."""
-    state = state_word(job.job_state)
-    start, end, submit = positive(job.start_time), positive(job.end_time), positive(job.submit_time)
-    run = None if start is None or end is None else end - start
-    active = state in UNFINISHED
-    reason = WAITING if state == "PENDING" else unfinished(state, start, run)
-    reason = "no job id" if reason is None and job.job_id is None else reason
-    if reason is not None:
-        gather.skip(where, reason, f"job {job.job_id}", job.job_id)
-        return active
-    queue = job.partition.split(",")[0] if job.partition else None
-    flat, limit = queued_flat(job), positive(job.time_limit)
-    row = LogRecord(
-        job.job_id or 0,
-        submit,
-        gather.request(flat, queue=queue, partition=job.partition or None, features=job.features or ""),
-        start,
-        run,
-        None if limit is None else limit * 60,
-        job.user_name or None,
-        job.group_name or None,
-        queue,
-        job.account or None,
-        job.name or None,
-        job.partition or None,
-        flat.procs,
-        flat.nodes,
-        flat.memory,
-        result_of(state, gather.unknown_states),
-        dependencies=eligible_at(positive(job.eligible_time), submit, start),
-        nodelist=hosts_of(job.nodes) if isinstance(job.nodes, str) else None,
-        qos=job.qos or None,
-        task=_task(gather, job.array_job_id, job.array_task_id, job.array_max_tasks),
-    )
-    _add_row(gather, where, row, job.het_job_id, job.het_job_offset)
-    return active
-
-
 def queued_flat(job: QueuedJob) -> Flat:
     """Return the requested value, else the allocated one."""
-    per_cpu, per_node = positive(job.memory_per_cpu), positive(job.memory_per_node)
-    memory = f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
     return RequestedTres(
         alloc_cpus=_digits(job.cpus),
         alloc_nodes=_digits(job.node_count),
         req_tres=job.tres_req_str or "",
         alloc_tres=job.tres_alloc_str or "",
-        req_mem=memory,
+        req_mem=_memory(job),
         req_gres=(job.tres_per_node or "").replace("gres/", "").replace("gres:", ""),
     ).flat()
+
+
+def _flat(job: _Job) -> Flat:
+    """Return what `queued_flat` returns."""
+    return RequestedTres(
+        req_cpus=_digits(job.required.CPUs),
+        alloc_nodes=_digits(job.allocation_nodes),
+        req_tres=_tres(job.tres.requested),
+        alloc_tres=_tres([part for part in job.tres.allocated if part.type != "mem"]),
+        req_mem=_memory(job.required),
+    ).flat()
+
+
+def _memory(job: QueuedJob | _Required) -> str:
+    """Return the requested memory as sacct prints it; empty if the job's record does not state one."""
+    per_cpu, per_node = positive(job.memory_per_cpu), positive(job.memory_per_node)
+    return f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
+
+
+def _tres(parts: list[_Tres]) -> str:
+    """Return a list of TRES as sacct prints it."""
+    names = [part.type if part.type != "gres" else f"gres/{part.name}" for part in parts]
+    units = ["M" if part.type == "mem" else "" for part in parts]
+    return ",".join(
+        f"{name}={part.count or 0}{unit}" for name, part, unit in zip(names, parts, units, strict=True)
+    )
 
 
 def _digits(number: float | _Number | None) -> str:
     found = positive(number)
     return "" if found is None else f"{found:.0f}"
-
-
-def _state(job: _Job) -> str:
-    return state_word(job.state.current if isinstance(job.state, _State) else job.state)
 
 
 def state_word(current: str | list[str]) -> str:
@@ -551,54 +515,3 @@ def positive(number: float | _Number | None) -> float | None:
     """Return a number above 0; None where it is unset, infinite or 0."""
     found = _value(number)
     return found if found is not None and found > 0 else None
-
-
-def _flat(job: _Job) -> Flat:
-    """Return the requested value, else the allocated one."""
-    wanted, given = _totals(job.tres.requested), _totals(job.tres.allocated)
-    required = job.required
-    procs = _count(_value(required.CPUs)) or wanted.get("cpu") or given.get("cpu")
-    nodes = wanted.get("node") or job.allocation_nodes or given.get("node")
-    gpus = wanted.get("gpu") or given.get("gpu")
-    tres = job.tres.requested if wanted.get("gpu") else job.tres.allocated
-    names = [part.name or "" for part in tres if part.type == "gres"]
-    types = [name.removeprefix("gpu:") for name in names if name.startswith("gpu:")]
-    return Flat(
-        procs=procs,
-        nodes=nodes or None,
-        gpus=gpus,
-        gpu_type=types[0] if len(types) == 1 and gpus else None,
-        memory=_memory(job, procs, nodes, wanted),
-    )
-
-
-def _memory(job: _Job, procs: int | None, nodes: int | None, wanted: dict[str, int]) -> int | None:
-    """Return KB per processor, rounded up."""
-    per_cpu, per_node = positive(job.required.memory_per_cpu), positive(job.required.memory_per_node)
-    if per_cpu is not None:
-        return int(per_cpu * 1024)
-    if not procs:
-        return None
-    whole = per_node * (nodes or 1) if per_node is not None else wanted.get("mem")
-    return -(-int(whole * 1024) // procs) if whole else None
-
-
-def _totals(parts: list[_Tres]) -> dict[str, int]:
-    """Return units by type; gpus are the untyped ``gres/gpu``, else the sum of the typed."""
-    found: dict[str, int] = {}
-    typed = 0
-    for part in parts:
-        name, count = part.name or "", part.count or 0
-        if part.type != "gres":
-            found[part.type] = count
-        elif name == "gpu":
-            found["gpu"] = count
-        elif name.startswith("gpu:"):
-            typed += count
-    if typed and "gpu" not in found:
-        found["gpu"] = typed
-    return found
-
-
-def _count(number: float | None) -> int | None:
-    return int(number) if number is not None and number > 0 else None

@@ -18,7 +18,7 @@ from simsched.workload.dependencies import refuse_cycles
 from simsched.workload.flat_counts import bare
 from simsched.workload.job import Job, Skip, Skips, assemble
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.gather import EARLY
+from simsched.workload.readers.gather import EARLY, on_our_clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,10 +90,6 @@ def _times(element: Element, inherited: str | None) -> Iterator[int]:
             yield from _times(child, said or inherited)
 
 
-def _submitted(record: JobRecord) -> int | None:
-    return record.start if record.submit is None else record.submit
-
-
 def fault_of(record: JobRecord) -> str | None:
     """Return why a record cannot be a job of a workload, or None."""
     if record.start is not None and record.submit is not None and record.start < record.submit:
@@ -102,8 +98,7 @@ def fault_of(record: JobRecord) -> str | None:
 
 
 def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
-    submit = _submitted(record)
-    submit = base if submit is None else submit
+    submit = next((at for at in (record.submit, record.start) if at is not None), base)
     return Job(
         id=record.id,
         submit=submit - base,
@@ -119,16 +114,10 @@ def _job(record: JobRecord, base: int, jobspec: Jobspec) -> Job:
         deadline=None if record.deadline is None else max(0, record.deadline - base),
         hold=record.hold,
         procs=record.processors,
-        dependencies=tuple(_on_our_clock(item, base) for item in record.dependencies),
+        dependencies=tuple(on_our_clock(item, base) for item in record.dependencies),
         wait=None if record.start is None or record.submit is None else record.start - record.submit,
         status=_status(record),
     )
-
-
-def _on_our_clock(item: Dependency, base: int) -> Dependency:
-    if item.scheme != "begin-time":
-        return item
-    return Dependency(item.scheme, str(max(0, int(item.value) - base)), item.params)
 
 
 def _status(record: JobRecord) -> str | None:

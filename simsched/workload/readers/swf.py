@@ -26,16 +26,17 @@ means; it applies unless the caller passes a map.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
-from simsched.workload.job import Job, Skip, Skips, Workload, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, JobMap, MissingValueError, ReadOptions
+from simsched.workload.job import Job, Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
+from simsched.workload.readers import gather as why
+from simsched.workload.readers.gather import Gather
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -47,23 +48,16 @@ LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hol
 
 NOT_A_RECORD = "not a record of 18 numbers"
 PARTIAL = "partial execution record"
-NO_SUBMIT = "no submit time"
-CANCELLED = "cancelled before it started"
-NEVER_STARTED = "never started"
-NO_PROCESSORS = "no processors"
-NO_RUN_TIME = "no run time"
-EARLY = "starts before it is submitted"
-
 (_ID, _SUBMIT, _WAIT, _RUN, _ALLOC, _, _USED, _PROCS, _LIMIT, _MEM, _STATUS, _USER, _GROUP, _EXE, _QUEUE,
  _PART, _PREC, _THINK) = range(COLUMNS)  # fmt: skip
 
 _DESCRIPTOR = re.compile(r"\s[\w.-]+:[\w.-]+:(\d{1,7})x(\d{1,5})(?:\s|$)")
 NODE_TEMPLATE = "slot={nodes}/node"
 
-_RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
+RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
-_REQUEST, _RARE = 2, 14
-"""Among the columns of `_rare_job`: the place of the requests, and of the first that `_job` does not have."""
+_RARE = 14
+"""The place of the first column of `_rare_job` that `_job` does not have."""
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -77,24 +71,25 @@ def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
     reading = reading or ReadOptions(source="swf")
     lines = text.splitlines()
     header, numbers = _split(lines)
-    skips = Skips(strict=reading.strict)
-    table, numbers = _table(lines, numbers[: reading.limit], skips, reading.source)
-    if not len(table) and skips.counts:
+    gather = Gather(reading, "swf", with_gpus=None)
+    table, numbers = _table(lines, numbers[: reading.limit], gather)
+    if not len(table) and gather.skips.counts:
         raise WorkloadError(
             "no line of this file holds 18 numbers", where=reading.source, expected="an SWF trace"
         )
     sizes = _described_sizes(lines, numbers)
-    job_map = reading.job_map(header.get("Map", DEFAULT_TEMPLATE if sizes is None else NODE_TEMPLATE))
+    default = DEFAULT_TEMPLATE if sizes is None else NODE_TEMPLATE
+    gather.job_map = reading.job_map(header.get("Map", default))
     if sizes is None:
-        job_map.need_width(reading.source)
+        gather.job_map.need_width(reading.source)
         notes = _extra_fields([lines[index] for index in (*numbers[:_BLOCK], *numbers[-1:])])
     else:
         known = sizes[:, 0] > 0
         table[known, _ALLOC] = table[known, _PROCS] = sizes[known, 0] * sizes[known, 1]
         notes = ["nodes and processors are those of the descriptors; fields 5 and 8 are not used"]
-    reader = _Reader(table, numbers, lines, header, job_map, skips, reading.source, reading.constrain, sizes)
+    jobs = _jobs(table, sizes, header, gather, lambda row: (numbers[row] + 1, lines[numbers[row]]))
     return assemble(
-        reader.jobs(), skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
+        jobs, gather.skips, source=reading.source, name=reading.name, kind="swf", header=header, notes=notes
     )
 
 
@@ -147,23 +142,22 @@ def _add_header(header: dict[str, str], comment: str) -> None:
 
 
 def _table(
-    lines: Sequence[str], numbers: list[int], skips: Skips, source: str
+    lines: Sequence[str], numbers: list[int], gather: Gather
 ) -> tuple[npt.NDArray[np.float64], list[int]]:
-    """Return the columns of the good lines and their indexes; bad lines go to the skips."""
+    """Return the columns of the good lines and their indexes; bad lines are ignored."""
     import numpy as np
 
-    if not numbers:
-        return np.empty((0, COLUMNS)), []
-    records = [lines[index] for index in numbers]
-    table = _load(records)
-    if table is not None:
-        return table, numbers
-    parts, good = [], []
+    parts, good = [np.empty((0, COLUMNS))], []
     for begin in range(0, len(numbers), _BLOCK):
         block = numbers[begin : begin + _BLOCK]
-        part = _load(records[begin : begin + _BLOCK])
-        if part is None:
-            part, block = _line_by_line(lines, block, skips, source)
+        part = _load([lines[index] for index in block])
+        if part is None:  # line by line
+            rows = {index: _row(lines[index]) for index in block}
+            for index, row in rows.items():
+                if row is None:
+                    gather.skip(index + 1, NOT_A_RECORD, lines[index])
+            block = [index for index, row in rows.items() if row is not None]
+            part = np.array([rows[index] for index in block], dtype=float).reshape(-1, COLUMNS)
         parts.append(part)
         good.extend(block)
     return np.vstack(parts), good
@@ -181,22 +175,6 @@ def _load(records: Sequence[str]) -> npt.NDArray[np.float64] | None:
     return table if whole else None
 
 
-def _line_by_line(
-    lines: Sequence[str], numbers: Sequence[int], skips: Skips, source: str
-) -> tuple[npt.NDArray[np.float64], list[int]]:
-    import numpy as np
-
-    rows, good = [], []
-    for index in numbers:
-        row = _row(lines[index])
-        if row is None:
-            skips.add(Skip(f"{source}:{index + 1}", NOT_A_RECORD, lines[index][:200]))
-        else:
-            rows.append(row)
-            good.append(index)
-    return np.array(rows, dtype=float).reshape(-1, COLUMNS), good
-
-
 def _row(line: str) -> list[float] | None:
     words = line.partition(";")[0].split(None, COLUMNS)[:COLUMNS]
     try:
@@ -207,114 +185,70 @@ def _row(line: str) -> list[float] | None:
     return row if sound else None
 
 
-@dataclass(slots=True)
-class _Reader:
-    """Turns one table into jobs; lives as long as the reading of one text."""
+def _jobs(
+    table: npt.NDArray[np.float64],
+    sizes: npt.NDArray[np.float64] | None,
+    header: dict[str, str],
+    gather: Gather,
+    place: Callable[[int], tuple[int, str]],
+) -> Iterator[Job]:
+    """Return the jobs of the records that are whole; the others are ignored.
 
-    table: npt.NDArray[np.float64]
-    numbers: Sequence[int]
-    lines: Sequence[str]
-    header: dict[str, str]
-    job_map: JobMap
-    skips: Skips
-    source: str
-    constrain: frozenset[str]
-    sizes: npt.NDArray[np.float64] | None = None
+    `place` gives the number of a record's line, and the line.
+    """
+    import numpy as np
 
-    def jobs(self) -> Iterator[Job]:
-        """Return the jobs of the records that are whole; the others are added to the skips."""
-        import numpy as np
-
-        reasons = _reasons(self.table)
-        rows, numbers = np.flatnonzero(reasons), np.array(self.numbers, dtype=np.int64)
-        left_out = self.table[rows]
-        ids, submits = map(_whole, left_out[:, _ID].tolist()), map(_whole, left_out[:, _SUBMIT].tolist())
-        texts = map(_REASONS.__getitem__, reasons[rows].tolist())
-        for skipped in zip(numbers[rows].tolist(), texts, ids, submits, strict=True):
-            self._skip(*skipped)
-        rows = np.flatnonzero(reasons == 0)
-        self.table = self.table[rows]
-        self.sizes = None if self.sizes is None else self.sizes[rows]
-        fields = self._fields()
-        requests = fields[_REQUEST]
-        if str in set(map(type, requests)):
-            for at, request in enumerate(requests):
-                if isinstance(request, str):
-                    self._skip(self.numbers[rows[at]], request, fields[0][at], fields[1][at])
-            kept = [not isinstance(request, str) for request in requests]
-            fields = [list(compress(column, kept)) for column in fields]
-        if all(column.count(None) == len(column) for column in fields[_RARE:]):
-            return map(_job, *fields[:_RARE])
-        return map(_rare_job, *fields)
-
-    def _skip(self, line: int, reason: str, id_: Any, submit: Any) -> None:
-        text = self.lines[line][:200]
-        self.skips.add(Skip(f"{self.source}:{line + 1}", reason, text, id_, submit))
-
-    def _fields(self) -> list[list[Any]]:
-        """Return the columns of `_rare_job`, one entry a record; a text is why it has no request."""
-        import numpy as np
-
-        take = self.table
-        procs = _integers(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
-        memory = _integers(take[:, _MEM])
-        queue = _texts(take[:, _QUEUE], numbered(self.header, "Queue"))
-        partition = _texts(take[:, _PART], numbered(self.header, "Partition"))
-        nodes: list[Any] = [None] * len(take)
-        if self.sizes is not None:
-            nodes = _or_none(self.sizes[:, 0], above=0)
-        return [
-            _integers(take[:, _ID]),
-            _integers(take[:, _SUBMIT]),
-            self._requests(procs, memory, queue, partition, nodes),
-            _integers(take[:, _RUN]),
-            _or_none(take[:, _LIMIT], above=0),
-            _texts(take[:, _USER], numbered(self.header, "User")),
-            _texts(take[:, _GROUP], numbered(self.header, "Group")),
-            queue,
-            _texts(take[:, _EXE], numbered(self.header, "Executable")),
-            procs,
-            _or_none(take[:, _MEM], above=0),
-            partition,
-            _or_none(take[:, _WAIT]),
-            list(map(_RESULTS.get, take[:, _STATUS].tolist())),
-            _or_none(take[:, _PREC], above=0),
-            _or_none(take[:, _THINK]),
-            nodes,
-        ]
-
-    def _requests(
-        self,
-        procs: list[int],
-        memory: list[int],
-        queue: list[str | None],
-        partition: list[str | None],
-        nodes: list[int | None],
-    ) -> list[Jobspec | str]:
-        """Return each record's jobspec, one object per distinct request; a text if it has none."""
-        gpus = [None] * len(procs) if self.sizes is None else _or_none(self.sizes[:, 2], above=0)
-        keys = list(zip(procs, memory, queue, partition, nodes, gpus, strict=True))
-        made = {key: self._request(*key) for key in dict.fromkeys(keys)}
-        return [made[key] for key in keys]
-
-    def _request(
-        self,
-        procs: int,
-        memory: int,
-        queue: str | None,
-        partition: str | None,
-        nodes: int | None,
-        gpus: int | None,
-    ) -> Jobspec | str:
-        from simsched.formats.rfc.constraint import Properties
-
-        size = int(memory) if memory > 0 else None
-        flat = Flat(procs=int(procs), memory=size, nodes=nodes, gpus=gpus)
-        bound = Properties((partition,)) if partition and "partition" in self.constrain else None
-        try:
-            return self.job_map.jobspec(flat, queue, partition, constraint=bound)
-        except MissingValueError as error:
-            return error.message
+    reasons = _reasons(table)
+    for row in np.flatnonzero(reasons).tolist():
+        id_, submit = _whole(table[row, _ID]), _whole(table[row, _SUBMIT])
+        number, line = place(row)
+        gather.skip(number, _REASONS[reasons[row]], line, id_, submit)
+    rows = np.flatnonzero(reasons == 0)
+    take, sizes = table[rows], None if sizes is None else sizes[rows]
+    none: list[Any] = [None] * len(take)
+    ids, submits = _integers(take[:, _ID]), _integers(take[:, _SUBMIT])
+    procs = _integers(np.where(take[:, _PROCS] > 0, take[:, _PROCS], take[:, _ALLOC]))
+    memory = _or_none(take[:, _MEM], above=0)
+    queue = _texts(take[:, _QUEUE], numbered(header, "Queue"))
+    partition = _texts(take[:, _PART], numbered(header, "Partition"))
+    nodes = none if sizes is None else _or_none(sizes[:, 0], above=0)
+    gpus = none if sizes is None else _or_none(sizes[:, 2], above=0)
+    keys = list(zip(procs, memory, queue, partition, nodes, gpus, strict=True))
+    made: dict[Any, Jobspec | str] = {}
+    for key in dict.fromkeys(keys):
+        cores, size, queued, part, hosts, devices = key
+        flat = Flat(procs=int(cores), memory=None if size is None else int(size), nodes=hosts, gpus=devices)
+        made[key] = gather.request(flat, queue=queued, partition=part)
+    requests = list(map(made.__getitem__, keys))
+    fields = [
+        ids,
+        submits,
+        requests,
+        _integers(take[:, _RUN]),
+        _or_none(take[:, _LIMIT], above=0),
+        _texts(take[:, _USER], numbered(header, "User")),
+        _texts(take[:, _GROUP], numbered(header, "Group")),
+        queue,
+        _texts(take[:, _EXE], numbered(header, "Executable")),
+        procs,
+        memory,
+        partition,
+        _or_none(take[:, _WAIT]),
+        list(map(RESULTS.get, take[:, _STATUS].tolist())),
+        _or_none(take[:, _PREC], above=0),
+        _or_none(take[:, _THINK]),
+        nodes,
+    ]
+    if any(isinstance(request, str) for request in made.values()):
+        for at, request in enumerate(requests):
+            if isinstance(request, str):
+                number, line = place(rows[at])
+                gather.skip(number, request, line, ids[at], submits[at])
+        kept = [not isinstance(request, str) for request in requests]
+        fields = [list(compress(column, kept)) for column in fields]
+    if all(column.count(None) == len(column) for column in fields[_RARE:]):
+        return map(_job, *fields[:_RARE])
+    return map(_rare_job, *fields)
 
 
 def _job(
@@ -344,8 +278,8 @@ def _rare_job(
 
 
 _REASONS = (
-    "", PARTIAL, NO_SUBMIT, CANCELLED, NEVER_STARTED, NO_PROCESSORS, NO_RUN_TIME,
-    EARLY,
+    "", PARTIAL, why.NO_SUBMIT, why.CANCELLED, why.NEVER_STARTED, why.NO_PROCESSORS, why.NO_RUN_TIME,
+    why.EARLY,
 )  # fmt: skip
 
 

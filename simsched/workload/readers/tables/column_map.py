@@ -1,24 +1,25 @@
 """Column maps: which columns of a table of jobs mean what, and in which units.
 
-The JSON Schema ``column-map`` defines the documents; docs/workloads.md describes the keys.  An expression in
-SQL is exactly one, of columns and functions, without a query in it.  The maps of public data sets are YAML
+docs/workloads.md describes the keys of the documents.  An expression in SQL is exactly one, of columns and
+functions, without a query in it.  The maps of public data sets are YAML
 files in the folder beside this module.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
+from simsched.declare.kinds import ValueKind, by_name, choice, listed, quoted, text
+from simsched.declare.table import Declared, read_keys, table_of
 from simsched.errors import ConfigError, did_you_mean, first_line
-from simsched.formats.text.diagnostics import located
 from simsched.formats.text.documents import load_document, name_of, read_text
-from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -169,7 +170,22 @@ ATTRIBUTES = ("licenses", "reservation", "checkpoint_interval")
 ROWS = ("cores", "nodes", "gpus")
 """Words for the request of a row."""
 
-ENDINGS = (".yaml", ".yml")
+
+OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
+"""The states of rows; the last two are not results."""
+
+
+def _format(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not ("%" in value or re.fullmatch("iso|epoch(-[mun]s)?", value)):
+        expected = "iso, epoch, epoch-ms, epoch-us, epoch-ns, or a format such as '%d/%m/%Y %H:%M'"
+        raise ConfigError(f"{quoted(value)} is not a format of times", where=where, expected=expected)
+    return value
+
+
+def _cell(value: Any, where: str) -> str | float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ConfigError(f"{quoted(value)} is not a text or a number", where=where)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +198,11 @@ class MappedColumn:
 
     column: str = ""
     expression: str = ""
+    missing: tuple[str | float, ...] = ()
     format: str = ""
     zone: str = ""
     unit: str = ""
     per: str = "job"
-    missing: tuple[str | float, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -195,30 +211,102 @@ class MappedColumn:
         return self.column or self.expression
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnMap:
-    """A column map; the first four texts say which data set it is for.
+_COLUMN, _SQL = text("the name of a column"), text("an expression in SQL")
+_ZONE = text("a time zone", "such as Europe/Rome")
+_CELLS = listed(ValueKind(_cell, {"type": ["string", "number"]}), "a list", one_alone=False)
+_OWN: dict[str, dict[str, ValueKind]] = {
+    "id": {},
+    **{name: {"format": ValueKind(_format, {"type": "string"}), "zone": _ZONE} for name in TIMES},
+    **{name: {"unit": choice("ns", "us", "ms", "s", "min", "h", "d")} for name in DURATIONS},
+    "memory": {
+        "unit": choice("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"),
+        "per": choice("job", "node", "core", "gpu"),
+    },
+    **{name: {} for name in (*COUNTS, *TEXTS, *ATTRIBUTES)},
+    "state": {"values": by_name(choice(*OUTCOMES))},
+    "energy": {"unit": choice("J", "kJ", "MJ", "Wh", "kWh")},
+}
+"""Value of a job → the keys that its entry of ``columns`` has beside the source."""
 
-    `columns` has the names of `TIMES`, `DURATIONS`, `COUNTS`, `TEXTS`, `ATTRIBUTES`, and ``id``, ``memory``,
-    ``state``, ``energy``.  `header` names the columns of a table without a header, `rows` the key of a
-    JSON document that has the rows.
+
+def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
+    """Return the kind of the entries of ``columns``; a text is the name of a column."""
+    keys = {"column": _COLUMN, "expression": _SQL, "missing": _CELLS, **own}
+
+    def read(value: Any, where: str) -> MappedColumn:
+        given = read_keys({"column": value} if isinstance(value, str) else value, where, keys)
+        if ("column" in given) == ("expression" in given):
+            expected = "column or expression"
+            raise ConfigError("the source of the value is not clear", where=where, expected=expected)
+        if "expression" in given:
+            columns_in(given["expression"], where)
+        return MappedColumn(**given)
+
+    return ValueKind(read, {"anyOf": [_COLUMN.schema, table_of(keys).schema]})
+
+
+_TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})
+
+
+def _in_order(value: Any, where: str) -> dict[str, MappedColumn]:
+    """Return the entries in the order of the document, by which the faults of a row are reported."""
+    found = _TABLE.read(value, where)
+    return {name: found[name] for name in value}
+
+
+class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
+    """A column map; the first texts are about the data set that it is for.
+
+    columns : value of a job, such as submit, runtime and cores, with its column or expression.
+    name, dataset, doi, cite, url, notes : what a preset is for.
+    format : csv, json, parquet or swf.
+    header : names of the columns of a table without a header line.
+    delimiter : separator of the columns.
+    filter : condition in SQL; other rows are left out.
+    zone : zone of times without one, such as Europe/Rome.
+    row : request of a row: cores, nodes, gpus or a template of a shape.
+    rows : key of a JSON document that has the rows.
+
+    >>> ColumnMap.read({"columns": {"submit": "t", "runtime": "seconds", "cores": "n"}}, "m").template()
+    'slot={procs}/core'
+    >>> ColumnMap.read({"columns": {"submit": "t", "cores": "n"}}, "m")
+    Traceback (most recent call last):
+    simsched.errors.ConfigError: m: columns: no run time (expected runtime, or start and end)
     """
 
-    columns: Mapping[str, MappedColumn]
+    join = ": "
+
+    columns: Annotated[Mapping[str, MappedColumn], ValueKind(_in_order, _TABLE.schema)]
     name: str = ""
-    dataset: str = ""
-    doi: str = ""
-    cite: str = ""
-    url: str = ""
-    notes: tuple[str, ...] = ()
-    format: str = ""
-    header: tuple[str, ...] = ()
+    dataset: Annotated[str, text(empty=True)] = ""
+    doi: Annotated[str, text(empty=True)] = ""
+    cite: Annotated[str, text(empty=True)] = ""
+    url: Annotated[str, text(empty=True)] = ""
+    notes: Annotated[tuple[str, ...], listed(text(empty=True))] = ()
+    format: Annotated[str, choice("csv", "json", "parquet", "swf")] = ""
+    header: Annotated[tuple[str, ...], listed(_COLUMN)] = ()
     delimiter: str = ""
-    filter: str = ""
-    zone: str = ""
+    filter: Annotated[str, _SQL] = ""
+    zone: Annotated[str, _ZONE] = ""
     row: str = ""
     rows: str = ""
     where: str = "column map"
+
+    def checked(self, where: str) -> Self:
+        """Return the map; ConfigError where a time, a run time or a size is missing, and for a bad filter."""
+        place, sizes = f"{where}: columns", (*COUNTS, "nodelist")
+        if "submit" not in self.columns:
+            raise ConfigError("the key 'submit' is missing", where=place)
+        if "runtime" not in self.columns and not {"start", "end"} <= self.columns.keys():
+            raise ConfigError("no run time", where=place, expected="runtime, or start and end")
+        if self.columns.keys().isdisjoint(sizes):
+            raise ConfigError("no size", where=place, expected=", ".join(sizes))
+        if len(set(self.header)) < len(self.header):
+            expected = "each name once"
+            raise ConfigError("a name occurs twice", where=f"{where}: header", expected=expected)
+        if self.filter:
+            columns_in(self.filter, f"{where}: filter")
+        return self
 
     @property
     def needed(self) -> frozenset[str]:
@@ -241,84 +329,6 @@ class ColumnMap:
         return self.row in {"", "cores"} and {"cores", "gpus"} <= self.columns.keys()
 
 
-def read_column_map(path: str | Path) -> ColumnMap:
-    """Read a column map from a file, YAML or JSON.
-
-    Raises
-    ------
-    FormatError
-        with line, column and path of a value that the schema does not allow.
-    ConfigError
-        for a map whose columns do not make a job.
-    """
-    text, where = read_text(path), name_of(path)
-    return column_map(load_document(text, where), text, where)
-
-
-def column_map(content: Any, text: str = "", where: str = "column map") -> ColumnMap:
-    """Return the column map of a document; errors as `read_column_map`.
-
-    >>> column_map({"columns": {"submit": "t", "runtime": "seconds", "cores": "n"}}).template()
-    'slot={procs}/core'
-    >>> column_map({"columns": {"submit": "t", "cores": "n"}})
-    Traceback (most recent call last):
-    simsched.errors.ConfigError: column map: columns: no run time (expected runtime, or start and end)
-    """
-    fault = first_fault("column-map", content, where)
-    if fault is not None:
-        raise (located([fault], text, where)[0] if text else fault).error()
-    columns = {name: _column(value, f"{where}: columns.{name}") for name, value in content["columns"].items()}
-    _check_columns(columns, where)
-    _check_expressions(columns, content.get("filter", ""), where)
-    rest: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
-    }
-    rest.update(columns=columns, where=where)
-    return ColumnMap(**rest)
-
-
-def _column(value: Any, where: str) -> MappedColumn:
-    """Return one entry of ``columns``: a text is the name of a column."""
-    if isinstance(value, str):
-        return MappedColumn(column=value)
-    if ("column" in value) == ("expression" in value):
-        raise ConfigError(
-            "the source of the value is not clear", where=where, expected="column or expression"
-        )
-    options: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
-    return MappedColumn(**options)
-
-
-def _check_columns(columns: Mapping[str, MappedColumn], where: str) -> None:
-    """Raise ConfigError where a run time or a size is missing."""
-    if "runtime" not in columns and not {"start", "end"} <= columns.keys():
-        raise ConfigError("no run time", where=f"{where}: columns", expected="runtime, or start and end")
-    if columns.keys().isdisjoint((*COUNTS, "nodelist")):
-        raise ConfigError("no size", where=f"{where}: columns", expected=", ".join((*COUNTS, "nodelist")))
-
-
-def _check_expressions(columns: Mapping[str, MappedColumn], condition: str, where: str) -> None:
-    """Raise ConfigError for an expression or filter that is not one expression in SQL."""
-    for name, item in columns.items():
-        if item.expression:
-            columns_in(item.expression, f"{where}: columns.{name}")
-    if condition:
-        columns_in(condition, f"{where}: filter")
-
-
-def is_column_map(value: object, presets: Iterable[str]) -> bool:
-    """Whether a value that a user gives is a column map: the map, its document, its file or a preset.
-
-    >>> is_column_map("jobs.yaml", ()), is_column_map("slot={procs}/core", ()), is_column_map("a", ["a"])
-    (True, False, True)
-    """
-    if isinstance(value, ColumnMap | Mapping):
-        return True
-    if not isinstance(value, str | Path):
-        return False
-    return str(value) in set(presets) or str(value).endswith((*ENDINGS, ".json"))
-
-
 @cache
 def preset_names() -> tuple[str, ...]:
     """Return the names of the presets, sorted."""
@@ -331,10 +341,8 @@ def preset_names() -> tuple[str, ...]:
 @cache
 def preset(name: str) -> ColumnMap:
     """Return the preset of a name; ConfigError names the nearest one."""
-    from simsched.formats.text.documents import load_document
-
-    text = preset_text(name)
-    return column_map({"name": name, **load_document(text, f"{name}.yaml")}, text, name)
+    document = load_document(preset_text(name), f"{name}.yaml")
+    return ColumnMap.read({"name": name, **document}, name)
 
 
 def preset_text(name: str) -> str:
@@ -359,16 +367,13 @@ def presets_for(columns: Iterable[str], format_: str) -> list[ColumnMap]:
     A preset whose tables have no header line is not recognised.
     """
     have = {name.lower() for name in columns}
-    found = [
-        one for one in presets() if not one.header and one.format in ("", format_) and _named(one) <= have
-    ]
-    most = max((len(_named(one)) for one in found), default=0)
-    return [one for one in found if len(_named(one)) == most]
-
-
-def _named(one: ColumnMap) -> set[str]:
-    """Return the columns that a preset needs: all but that of the energy."""
-    return {name for key, item in one.columns.items() if key != "energy" for name in _columns_of(item)}
+    reads: dict[str, set[str]] = {}  # without the energy
+    for one in presets():
+        named = {name for key, item in one.columns.items() if key != "energy" for name in _columns_of(item)}
+        if not one.header and one.format in ("", format_) and named <= have:
+            reads[one.name] = named
+    most = max(map(len, reads.values()), default=0)
+    return [preset(name) for name, named in reads.items() if len(named) == most]
 
 
 def _columns_of(item: MappedColumn) -> frozenset[str]:
@@ -381,24 +386,26 @@ def without_absent_energy(one: ColumnMap, columns: Iterable[str]) -> ColumnMap:
     item = one.columns.get("energy")
     if item is None or not one.dataset or _columns_of(item) <= {name.lower() for name in columns}:
         return one
-    return replace(one, columns={key: value for key, value in one.columns.items() if key != "energy"})
+    return one.replace(columns={key: value for key, value in one.columns.items() if key != "energy"})
 
 
 def given_map(value: object) -> ColumnMap | None:
     """Return the column map that a user means by a value; None where it is something else.
+
+    A value is the map, its document, its file, or the name of a preset.
 
     Raises
     ------
     ConfigError, FormatError
         for a document or file that is not a column map.
     """
-    from collections.abc import Mapping
-
-    if isinstance(value, ColumnMap):
-        return value
-    if isinstance(value, Mapping):
-        return column_map(dict(value))
-    if not is_column_map(value, preset_names()):
+    if isinstance(value, ColumnMap | Mapping):
+        return ColumnMap.read(value, "column map")
+    if not isinstance(value, str | Path):
         return None
-    text: str | Path = value  # type: ignore[assignment]
-    return preset(str(text)) if str(text) in preset_names() else read_column_map(text)
+    if str(value) in preset_names():
+        return preset(str(value))
+    if not str(value).endswith((".yaml", ".yml", ".json")):
+        return None
+    where = name_of(value)
+    return ColumnMap.read(load_document(read_text(value), where), where)

@@ -41,7 +41,7 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
 
 
 def _lines(frame: Any, names: list[str]) -> Iterator[str]:
-    columns = [_values(frame[name]) for name in names]
+    columns: list[list[Any]] = [frame[name].to_list() for name in names]
     for number, row in enumerate(zip(*columns, strict=True), 1):
         if not _is_given(row[names.index("submit")]):
             raise WorkloadError("there is no submit time", where=f"data frame:{number}", expected="seconds")
@@ -49,11 +49,6 @@ def _lines(frame: Any, names: list[str]) -> Iterator[str]:
         if isinstance(entry.get("depends"), str):
             entry["depends"] = entry["depends"].split(",")  # as the table of jobs of a run has them
         yield json.dumps(entry)
-
-
-def _values(column: Any) -> list[Any]:
-    found: list[Any] = column.to_list()
-    return found
 
 
 def _is_given(value: Any) -> bool:

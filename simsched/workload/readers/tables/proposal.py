@@ -107,27 +107,30 @@ def proposed_map(source: Source) -> str:
             columns = shown_columns(relation) if relation.rows_key else columns
         known = presets_for(relation.columns, relation.form)
     rows = [f"rows: {relation.rows_key}"] if relation.rows_key else []
-    return "\n".join([*_head(source.name, [one.name for one in known]), *rows, *_lines(columns), ""])
+    checks = "proposed from names and types; check units, zones and what a row is"
+    head = [f"# column map for {source.name}, {checks}"]
+    if len(known) == 1:
+        preset = known[0].name
+        head.append(f"# these are the columns of the preset {preset}: --columns {preset} reads the file")
+    return "\n".join([*head, *rows, *_lines(columns), ""])
 
 
 def shown_columns(relation: Relation) -> list[ShownColumn]:
     """Return the columns of a table with their first values and roles; each role occurs once."""
-    names = list(relation.columns)
     # Of a nested column of Parquet, even one value costs the memory of thousands of rows.
-    shown = ", ".join(
-        "null" if relation.form == "parquet" and is_nested(relation.columns[name]) else named(name)
-        for name in names
-    )
+    hidden = {
+        name for name, type_ in relation.columns.items() if relation.form == "parquet" and is_nested(type_)
+    }
+    shown = ", ".join("null" if name in hidden else named(name) for name in relation.columns)
     rows = relation.rows(f"select {shown} from {VIEW} limit {FIRST_ROWS}")
     roles = _roles(relation.columns)
     found = []
-    for place, name in enumerate(names):
-        values = tuple(str(row[place]).replace("\n", " ")[:_WIDTH] for row in rows)
-        if relation.form == "parquet" and is_nested(relation.columns[name]):
-            values = ()
+    for place, (name, type_) in enumerate(relation.columns.items()):
+        cells = [] if name in hidden else [row[place] for row in rows]
+        values = tuple(str(cell).replace("\n", " ")[:_WIDTH] for cell in cells)
         role = roles.get(name, "")
         options = _options(relation, role, name, roles) if role else ""
-        found.append(ShownColumn(name, relation.columns[name], values, role, options))
+        found.append(ShownColumn(name, type_, values, role, options))
     return found
 
 
@@ -153,10 +156,6 @@ def _roles(columns: dict[str, str]) -> dict[str, str]:
     return roles
 
 
-def _is_slurm_database(columns: Iterable[str]) -> bool:
-    return {"id_job", "time_submit"} <= {name.lower() for name in columns}
-
-
 def _can_be(role: str, type_: str) -> bool:
     """Whether a column of this type may hold this value of a job."""
     if is_nested(type_):
@@ -170,7 +169,7 @@ def _options(relation: Relation, role: str, name: str, roles: Mapping[str, str])
     """Return the options of a column that its name and values suggest, such as ``unit: min``."""
     if not is_number(relation.columns[name]):
         return ""
-    slurm = _is_slurm_database(relation.columns)
+    slurm = {"id_job", "time_submit"} <= {name.lower() for name in relation.columns}
     ((most,),) = relation.rows(f"select max(x) from (select {named(name)} as x from {VIEW} limit {_SAMPLE})")
     found = []
     if role == "memory" and name.lower() == "mem_req" and slurm:
@@ -223,12 +222,6 @@ def _is_in_minutes(relation: Relation, name: str, roles: Mapping[str, str]) -> b
         f"where x between 1 and {_NO_VALUE - 1} and run > 0"
     )
     return bool(rows and over > rows / 2)
-
-
-def _head(name: str, presets: list[str]) -> Iterator[str]:
-    yield f"# column map for {name}, proposed from names and types; check units, zones and what a row is"
-    if len(presets) == 1:
-        yield f"# these are the columns of the preset {presets[0]}: --columns {presets[0]} reads the file"
 
 
 def _lines(columns: list[ShownColumn]) -> Iterator[str]:

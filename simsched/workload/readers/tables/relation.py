@@ -70,6 +70,8 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
     ConfigError
         for a key of rows that is not in the document, or is not a list of objects.
     """
+    import duckdb
+
     # DuckDB makes the folder once it needs it, so that a kill before leaves nothing behind.
     folder = Path(tempfile.gettempdir(), f"simsched-{secrets.token_hex(8)}")
 
@@ -77,28 +79,19 @@ def open_relation(given: Source | Any, name: str, columns: ColumnMap | None = No
         shutil.rmtree(folder, ignore_errors=True)
 
     config: dict[str, Any] = {"memory_limit": MEMORY, "temp_directory": str(folder)}
-    with undone(remove):
+    with undone(remove), tempfile.TemporaryFile() as copy:
         try:
-            yield from _opened(given, name, columns, config, folder)
+            with duckdb.connect(config=config) as con:
+                try:
+                    con.execute("set TimeZone = 'UTC'")
+                    form, places = _create(con, given, columns, _Copy(copy, folder))
+                    _confine(con, places)
+                    found = con.execute(f"describe {VIEW}").fetchall()
+                except (duckdb.Error, RuntimeError, ValueError) as error:
+                    raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
+                yield _with_rows_of(Relation(con, _types(found), form, name), columns)
         finally:
             remove()
-
-
-def _opened(
-    given: Source | Any, name: str, columns: ColumnMap | None, config: dict[str, Any], folder: Path
-) -> Iterator[Relation]:
-    import duckdb
-
-    with tempfile.TemporaryFile() as copy, duckdb.connect(config=config) as con:
-        try:
-            con.execute("set TimeZone = 'UTC'")
-            form, places = _create(con, given, columns, _Copy(copy, folder))
-            _confine(con, places)
-            found = con.execute(f"describe {VIEW}").fetchall()
-        except (duckdb.Error, RuntimeError, ValueError) as error:
-            raise FormatError(f"cannot be read as a table: {first_line(error)}", where=name) from None
-        relation = Relation(con, _types(found), form, name)
-        yield relation if columns is None else _with_rows_of(relation, columns)
 
 
 def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
@@ -108,8 +101,10 @@ def _types(described: list[tuple[Any, ...]]) -> dict[str, str]:
 # -- rows inside a key of a JSON document ----------------------------------------------------
 
 
-def _with_rows_of(relation: Relation, columns: ColumnMap) -> Relation:
+def _with_rows_of(relation: Relation, columns: ColumnMap | None) -> Relation:
     """Return the rows of the key that a map names, or of the only one, if the map needs no other column."""
+    if columns is None:
+        return relation
     if columns.rows:
         return _inside(relation, columns.rows, f"{columns.where}: rows")
     have = {name.lower() for name in relation.columns}
@@ -218,7 +213,9 @@ class _Copy(NamedTuple):
 
 def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
     """Return a file that DuckDB can read: the source itself, or a copy of its decompressed content."""
-    if source.content is None and (is_parquet or _compression(source.path) or not _is_packed(source)):
+    head = _first_bytes(source)
+    is_packed = head[:3] in (b"BZh", b"\xfd7z") or head == b"PK\x03\x04"
+    if source.content is None and (is_parquet or not is_packed):
         return source.path.resolve()
     given = source.path if source.content is None else source.content
     if is_parquet:
@@ -230,23 +227,15 @@ def _plain_file(source: Source, copy: _Copy, *, is_parquet: bool) -> Path:
     return copy.path()
 
 
-def _is_packed(source: Source) -> bool:
-    return _first_bytes(source)[:3] in (b"BZh", b"\xfd7z") or _first_bytes(source) == b"PK\x03\x04"
-
-
-def _compression(path: Path) -> str | None:
-    with path.open("rb") as stream:
-        head = stream.read(4)
-    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-
-
 def _create_view(con: DuckDBPyConnection, form: str, places: list[Path], columns: ColumnMap | None) -> None:
     paths = "[" + ", ".join(quoted(glob_free(place)) for place in places) + "]"
     if form == "parquet":
         several = ", union_by_name = true, hive_partitioning = true" if len(places) > 1 else ""
         con.execute(f"create view {VIEW} as from read_parquet({paths}{several})")
         return
-    packed = _compression(places[0]) or "uncompressed"  # "none" is not a word of DuckDB 1.2 for JSON
+    head = _first_bytes(Source.of(places[0]))
+    # "none" is not a word of DuckDB 1.2 for JSON
+    packed = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "uncompressed")
     if form == "json":
         options = f"compression = '{packed}', maximum_object_size = 268435456, sample_size = 100000"
         con.execute(f"create view {VIEW} as from read_json({paths}, {options})")

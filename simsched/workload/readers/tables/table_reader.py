@@ -6,7 +6,6 @@ requests.  Jobs are then made in blocks of `BLOCK` rows, so that ten million of 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import floor
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +14,18 @@ from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
 from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
-from simsched.workload.readers.gather import Gather, hosts_of, with_attributes
-from simsched.workload.readers.tables.column_map import ATTRIBUTES, presets_for, without_absent_energy
+from simsched.workload.readers.gather import Gather, hosts_of
+from simsched.workload.readers.tables.column_map import (
+    ATTRIBUTES,
+    OUTCOMES,
+    presets_for,
+    without_absent_energy,
+)
 from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, Rows
-from simsched.workload.readers.tables.table_rows import OUTCOMES as RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -31,13 +34,11 @@ if TYPE_CHECKING:
     from simsched.formats.rfc.dependency import Dependency
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.tables.column_map import ColumnMap
-    from simsched.workload.readers.tables.relation import Relation
     from simsched.workload.source import Source
 
 BLOCK = 500_000
 MOST_LISTED = 1000
 """The most rows of one reason that are listed; the others are counted."""
-_COUNTS = ("cores", "nodes", "gpus", "memory", "queue")
 
 
 def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
@@ -57,7 +58,7 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
         columns = recognised(given, reading.source)
         note = f"read as {columns.name}: {columns.dataset}"
     if reading.time_zone is not None:
-        columns = replace(columns, zone=reading.time_zone)
+        columns = columns.replace(zone=reading.time_zone)
     with open_relation(given, reading.source, columns) as relation:
         columns = without_absent_energy(columns, relation.columns)
         rows = Rows(relation, columns)
@@ -69,28 +70,18 @@ def read_table(given: Source | Any, reading: ReadOptions) -> Workload:
 def recognised(given: Source | Any, name: str) -> ColumnMap:
     """Return the preset whose columns a table has; ConfigError if there is none, or several."""
     with open_relation(given, name) as relation:
-        return recognised_of(relation)
-
-
-def recognised_of(relation: Relation) -> ColumnMap:
-    """Return the preset of an open table; errors as `recognised`."""
-    found = presets_for(relation.columns, relation.form) or presets_for(
-        rows_within(relation).columns, relation.form
-    )
-    if len(found) == 1:
-        return found[0]
+        found = presets_for(relation.columns, relation.form) or presets_for(
+            rows_within(relation).columns, relation.form
+        )
+        if len(found) == 1:
+            return found[0]
+        columns = ", ".join(relation.columns)
+    fault = f"no preset fits the columns {columns}"
+    expected = "--columns MAP.yaml; 'simsched workload columns FILE' proposes a map"
     if found:
         names = ", ".join(one.name for one in found)
-        raise ConfigError(
-            f"several presets fit these columns: {names}",
-            where=relation.name,
-            expected="one, by --columns NAME",
-        )
-    raise ConfigError(
-        f"no preset fits the columns {', '.join(relation.columns)}",
-        where=relation.name,
-        expected="--columns MAP.yaml; 'simsched workload columns FILE' proposes a map",
-    )
+        fault, expected = f"several presets fit these columns: {names}", "one, by --columns NAME"
+    raise ConfigError(fault, where=name, expected=expected)
 
 
 class _Jobs:
@@ -100,15 +91,14 @@ class _Jobs:
         columns = rows.columns
         self.rows = rows
         self.reading = reading
-        self.gather = Gather(reading, "table", default=columns.template())
-        self.gather.job_map = reading.job_map(
-            columns.template(), with_gpus=GPU_TEMPLATE if columns.splits_gpus else None
-        )
-        self.gather.jobspec_of = self.gather.job_map.jobspec
+        with_gpus = GPU_TEMPLATE if columns.splits_gpus else None
+        self.gather = Gather(reading, "table", columns.template(), with_gpus)
         self.notes = [*notes, *rows.notes]
         self.unread: dict[str, list[str]] = {}
-        self._dependencies_of: dict[str | None, tuple[Dependency, ...]] = {}
-        self._with_attributes: dict[tuple[Any, ...], Any] = {}
+        self.parsed: dict[str, dict[Any, Any]] = {}
+        sized = {*rows.items, *(["nodes"] if rows.sized_by_nodelist else [])}
+        self.keys: list[str] = [name for name in ("cores", "nodes", "gpus", "memory") if name in sized]
+        self.keys += ["queue"] if "queue" in rows.names else []  # what a request depends on
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -119,7 +109,6 @@ class _Jobs:
         self._skip_rows()
         ((first,),) = self.rows.select(f"select min(submit) from {JOBS} where reason is null")
         base = floor(first / 1_000_000) if first is not None else 0
-        self._number_requests()
         jobs = self._in_order(base)
         if "depends" in self.rows.items:
             jobs, lost = with_known_dependencies(jobs)
@@ -170,43 +159,32 @@ class _Jobs:
         for reason, row, id_ in found:
             known = self.rows.reasons[reason]
             text = self.rows.texts.get(row, "")[:200]
-            place = f"{self.reading.source}: row {row + 1}"
-            skips.add(Skip(place, known, text, id_), listed=known != FILTERED)
+            skips.add(Skip(self._place(row), known, text, id_), listed=known != FILTERED)
         counts = self.rows.select(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
         )
         for reason, count in counts:
             skips.counts[self.rows.reasons[reason]] = count
 
+    def _place(self, row: int) -> str:
+        return f"{self.reading.source}: row {row + 1}"
+
     # -- jobs ----------------------------------------------------------------------
 
-    def _number_requests(self) -> None:
-        names = ", ".join(self._keys())
+    def _requests(self) -> list[Jobspec | str]:
+        """Number the different requests; return the jobspec of each, or the reason why it has none."""
+        names, keys = self.rows.names, self.keys
         self.rows.relation.rows(
             f"create temp table requests as select *, row_number() over () - 1 as request from "
-            f"(select distinct {names} from {JOBS} where reason is null)"
+            f"(select distinct {', '.join(keys)} from {JOBS} where reason is null)"
         )
-
-    def _keys(self) -> list[str]:
-        """Return the columns on which a request depends."""
-        items = self.rows.items
-        have = {*items, *self.rows.names, *(["nodes"] if self.rows.sized_by_nodelist else [])}
-        return [name for name in _COUNTS if name in have and (name != "queue" or name in self.rows.names)]
-
-    def _requests(self) -> list[Jobspec | str]:
-        """Return the jobspec of each request by its number, or the reason why it has none."""
-        keys = self._keys()
-        found = self.rows.select(f"select {', '.join(keys)} from requests order by request")
-        queues = self.rows.names.get("queue", [])
         made = []
-        for row in found:
+        for row in self.rows.select(f"select {', '.join(keys)} from requests order by request"):
             key = dict(zip(keys, row, strict=True))
-            flat = Flat(
-                procs=key.get("cores"), nodes=key.get("nodes"), gpus=key.get("gpus"), memory=key.get("memory")
-            )
-            queue = key.get("queue")
-            name = None if queue is None else queues[queue]
-            made.append(self.gather.sized_request(flat, queue=name, partition=name))
+            queue = key.pop("queue", None)
+            name = None if queue is None else names["queue"][queue]
+            flat = Flat(procs=key.pop("cores", None), **key)
+            made.append(self.gather.request(flat, queue=name, partition=name))
         return made
 
     def _in_order(self, base: int) -> tuple[Job, ...]:
@@ -233,7 +211,7 @@ class _Jobs:
         """Return the jobs of a block of rows and their submit times."""
         import numpy as np
 
-        joined = " and ".join(f"j.{name} is not distinct from r.{name}" for name in self._keys())
+        joined = " and ".join(f"j.{name} is not distinct from r.{name}" for name in self.keys)
         found: dict[str, Any] = self.rows.relation.con.execute(
             f"select j.*, request from {JOBS} j join requests r on {joined} "
             f"where j.rowid >= {begin} and j.rowid < {begin + BLOCK} and reason is null"
@@ -244,19 +222,14 @@ class _Jobs:
         specs = [requests[number] for number in found["request"].tolist()]
         if any(isinstance(spec, str) for spec in requests):
             keep = [index for index, spec in enumerate(specs) if not isinstance(spec, str)]
-            self._skip_requests(found, specs)
+            for row, id_, spec in zip(found["row"].tolist(), found["id"].tolist(), specs, strict=True):
+                if isinstance(spec, str):
+                    listed = self.gather.skips.counts.get(spec, 0) < MOST_LISTED or self.reading.strict
+                    self.gather.skips.add(Skip(self._place(row), spec, "", id_), listed=listed)
             found = {name: values[keep] for name, values in found.items()}
             specs = [specs[index] for index in keep]
         submits = np.asarray(found["submit"], dtype=np.int64)
         return list(map(_job, *self._fields(found, specs, base))), submits
-
-    def _skip_requests(self, found: dict[str, Any], specs: Sequence[Jobspec | str]) -> None:
-        """Ignore the rows whose request cannot be made."""
-        for row, id_, spec in zip(found["row"].tolist(), found["id"].tolist(), specs, strict=True):
-            if isinstance(spec, str):
-                listed = self.gather.skips.counts.get(spec, 0) < MOST_LISTED or self.gather.skips.strict
-                place = f"{self.reading.source}: row {row + 1}"
-                self.gather.skips.add(Skip(place, spec, "", id_), listed=listed)
 
     def _fields(self, found: dict[str, Any], specs: Sequence[Any], base: int) -> list[Sequence[Any]]:
         """Return the columns of `_job`, one entry per row."""
@@ -269,7 +242,9 @@ class _Jobs:
         return [
             found["id"].tolist(),
             _seconds(found["submit"] - base * 1_000_000),
-            self._attributed(specs, [self._names(name, listed(name)) for name in ATTRIBUTES]),
+            specs
+            if self.rows.names.keys().isdisjoint(ATTRIBUTES)
+            else list(map(self.gather.attributed, specs, *(self._names(x, listed(x)) for x in ATTRIBUTES))),
             _seconds(found["runtime"]),
             [shared.setdefault(value, value) for value in _seconds(found["limit"])]
             if "limit" in found
@@ -280,64 +255,40 @@ class _Jobs:
             [shared.setdefault(value, value) for value in listed("memory")],
             _seconds(found["wait"]),
             [_RESULT.get(code) for code in listed("state")],
-            self._dependencies(found, base),
+            self._dependencies(found, base, self._parsed("depends", listed("depends"), log_dependencies, ())),
             listed("energy"),
             self._names("nodelist", listed("nodelist")),
             self._names("qos", listed("qos")),
-            self._tasks(listed("array_task")),
+            self._parsed("array_task", listed("array_task"), _task, None),
         ]
-
-    def _attributed(self, specs: Sequence[Any], columns: Sequence[Sequence[str | None]]) -> Sequence[Any]:
-        """Return the requests with their attributes; equal ones stay one object."""
-        if self.rows.names.keys().isdisjoint(ATTRIBUTES):
-            return specs
-        made = []
-        for spec, *values in zip(specs, *columns, strict=True):
-            key = (id(spec), *values)
-            if key not in self._with_attributes:
-                self._with_attributes[key] = with_attributes(spec, *values)
-            made.append(self._with_attributes[key])
-        return made
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
         known = self.rows.names.get(name, [])
         return [None if code is None else known[code] for code in codes]
 
-    def _dependencies(self, found: dict[str, Any], base: int) -> Sequence[tuple[Dependency, ...]]:
-        """Return a begin-time dependency for each eligible time after the submission."""
-        if "eligible" not in found and "depends" not in found:
-            return [()] * len(found["id"])
+    def _dependencies(
+        self, found: dict[str, Any], base: int, given: list[tuple[Dependency, ...]]
+    ) -> list[tuple[Dependency, ...]]:
+        """Return the dependencies `given`, each after an eligible time later than the submission."""
+        if "eligible" not in found:
+            return given
         from simsched.formats.rfc.dependency import Dependency
 
-        begins: list[tuple[Dependency, ...]] = [()] * len(found["id"])
-        if "eligible" in found:
-            times = _seconds(found["eligible"] - base * 1_000_000)
-            begins = [() if at is None else (Dependency("begin-time", f"{at:.15g}"),) for at in times]
-        if "depends" not in found:
-            return begins
-        given = self._names("depends", found["depends"].tolist())
-        return [(*first, *self._depends(text)) for first, text in zip(begins, given, strict=True)]
+        times = _seconds(found["eligible"] - base * 1_000_000)
+        return [
+            own if at is None else (Dependency("begin-time", f"{at:.15g}"), *own)
+            for at, own in zip(times, given, strict=True)
+        ]
 
-    def _depends(self, text: str | None) -> tuple[Dependency, ...]:
-        """Return the dependencies of a cell, as Slurm or RFC 26 write them; each text is read once."""
-        found = self._dependencies_of.get(text)
-        if found is None:
-            found = self._dependencies_of[text] = log_dependencies(text or "")
-            if not found and text:
-                self.unread.setdefault("depends", []).append(text)
-        return found
-
-    def _tasks(self, codes: list[Any]) -> Sequence[ArrayTask | None]:
-        """Return the tasks of job arrays; a text that is not one is noted."""
-        known: dict[Any, ArrayTask | None] = {None: None}
+    def _parsed(self, name: str, codes: list[Any], read: Callable[[str], Any], none: Any) -> list[Any]:
+        """Return the values of a column of texts; each text is read once, and noted if it is not one."""
+        known = self.parsed.setdefault(name, {None: none})
         for code in dict.fromkeys(codes):
-            text = "" if code is None else self.rows.names["array_task"][code]
-            if text:
-                try:
-                    known[code] = ArrayTask.parse(text)
-                except WorkloadError:
-                    known[code] = None
-                    self.unread.setdefault("array_task", []).append(text)
+            if code not in known:
+                text = self.rows.names[name][code]
+                known[code] = read(text)
+                if not known[code]:
+                    self.unread.setdefault(name, []).append(text)
         return [known[code] for code in codes]
 
     def _read_notes(self) -> Iterator[str]:
@@ -347,7 +298,14 @@ class _Jobs:
             yield f"{name}: {len(texts):,} texts were not understood: {shown}"
 
 
-_RESULT = dict(enumerate(RESULTS[:4]))
+def _task(text: str) -> ArrayTask | None:
+    try:
+        return ArrayTask.parse(text)
+    except WorkloadError:
+        return None
+
+
+_RESULT = dict(enumerate(OUTCOMES[:4]))
 _REJECTED = {
     "CAST": "a value that is not of the type of its column",
     "MISSING COLUMNS": "fewer cells than the header has",

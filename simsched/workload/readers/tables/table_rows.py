@@ -29,6 +29,7 @@ from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
     COUNTS,
     DURATIONS,
+    OUTCOMES,
     TEXTS,
     TIMES,
     check_columns,
@@ -37,7 +38,7 @@ from simsched.workload.readers.tables.column_map import (
 from simsched.workload.readers.tables.relation import VIEW, named, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from simsched.workload.readers.tables.column_map import ColumnMap, MappedColumn
     from simsched.workload.readers.tables.relation import Relation
@@ -104,22 +105,20 @@ def nodes_of_text(text: str) -> int | None:
         return None
 
 
-def state_of_text(text: str, values: Mapping[str, str]) -> str | None:
-    """Return the result of a job (RFC 21), RUNNING or PENDING; `values` first, then Slurm's words.
+def state_of_text(text: str, values: Mapping[str, str]) -> int | None:
+    """Return the number of a job's state in `OUTCOMES`; `values` first, then Slurm's words.
 
     >>> state_of_text("Pass", {"Pass": "COMPLETED"}), state_of_text("cancelled by 7", {})
-    ('COMPLETED', 'CANCELED')
+    (0, 2)
     >>> state_of_text("SUSPENDED", {}), state_of_text("sleepy", {})
-    ('RUNNING', None)
+    (5, None)
     """
     lower = {key.lower(): value for key, value in values.items()}
-    given = values.get(text) or lower.get(text.strip().lower())
-    if given:
-        return given
     word = text.strip().upper().split(" ")[0].rstrip("+")
-    if word in UNFINISHED:
-        return "PENDING" if word == "PENDING" else "RUNNING"
-    return RESULTS.get(word) or ("CANCELED" if word == "CANCELED" else None)
+    unfinished = dict.fromkeys(UNFINISHED, "RUNNING") | {"PENDING": "PENDING"}
+    slurm = {**RESULTS, "CANCELED": "CANCELED", **unfinished}
+    found = values.get(text) or lower.get(text.strip().lower()) or slurm.get(word)
+    return None if found is None else OUTCOMES.index(found)
 
 
 UNITS = {
@@ -155,11 +154,6 @@ class Item:
         """The reason for which a row with an unreadable value is ignored."""
         return f"{self.name} is not {_KINDS[self.kind]}"
 
-    @property
-    def is_typed(self) -> bool:
-        """Whether a value of this item can be unreadable."""
-        return self.kind in _KINDS
-
 
 def is_nested(type_: str) -> bool:
     """Whether the values of a type of DuckDB have parts."""
@@ -186,19 +180,22 @@ def items_of(columns: ColumnMap, relation: Relation) -> dict[str, Item]:
     FormatError
         for an expression that does not fit the types of its columns.
     """
-    raws = {name: _raw(column, relation, _place(columns, name)) for name, column in columns.columns.items()}
-    types = dict(zip(raws, _types(raws, columns, relation), strict=True))
+    places = {name: f"{columns.where}: columns.{name}" for name in columns.columns}
+    raws = {name: _raw(column, relation, places[name]) for name, column in columns.columns.items()}
     made = {}
-    for name, column in columns.columns.items():
-        where = _place(columns, name)
-        if is_nested(types[name]):
+    for (name, column), type_ in zip(columns.columns.items(), _types(raws, columns, relation), strict=True):
+        if is_nested(type_):
             raise ConfigError(
-                f"the column {column.text!r} is nested ({types[name][:80]})",
-                where=where,
+                f"the column {column.text!r} is nested ({type_[:80]})",
+                where=places[name],
                 expected="a column of single values, or an expression such as x.field, x[1] or len(x)",
             )
-        raw = _without_missing(raws[name], column, types[name])
-        made[name] = _item(name, column, raw, types[name], columns, relation)
+        raw = _without_missing(raws[name], column, type_)
+        if name in TIMES:
+            zone = _zone(column.zone or columns.zone or "UTC", relation, places[name])
+            made[name] = Item(name, "time", raw, _time(raw, type_, column, zone, places[name]))
+        else:
+            made[name] = _item(name, column, raw, type_)
     return made
 
 
@@ -222,10 +219,6 @@ def named_fault(columns: ColumnMap, key: str) -> Iterator[None]:
     except FormatError as error:
         text = columns.filter if key == "filter" else columns.columns[key.removeprefix("columns.")].text
         raise FormatError(f"{text!r}: {error.message}", where=f"{columns.where}: {key}") from None
-
-
-def _place(columns: ColumnMap, name: str) -> str:
-    return f"{columns.where}: columns.{name}"
 
 
 def _raw(column: MappedColumn, relation: Relation, where: str) -> str:
@@ -255,16 +248,12 @@ def _without_missing(raw: str, column: MappedColumn, kind: str) -> str:
     return f"(case when {test} then null else {raw} end)"
 
 
-def _item(
-    name: str, column: MappedColumn, raw: str, type_: str, columns: ColumnMap, relation: Relation
-) -> Item:
+def _item(name: str, column: MappedColumn, raw: str, type_: str) -> Item:
+    """Return the item of a value that is not a time."""
     is_text = type_.startswith(("VARCHAR", "ENUM"))
-    text = f"trim(cast({raw} as varchar))"
-    if name in TIMES:
-        zone = _zone(column.zone or columns.zone or "UTC", relation, _place(columns, name))
-        return Item(name, "time", raw, _time(raw, text, type_, column, zone, _place(columns, name)))
     if name in COUNTS:
-        return Item(name, "count", raw, _count(raw))
+        count = f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
+        return Item(name, "count", raw, count)
     if name == "energy":  # of kind text: a job without a readable energy is the same job
         return Item(name, "text", raw, f"round({_scaled(raw, UNITS[column.unit or 'J'])})")
     if name in DURATIONS:
@@ -275,20 +264,16 @@ def _item(
         return Item(name, "memory", raw, _scaled(raw, UNITS[column.unit or "MiB"] / 1024), has_text=is_text)
     if name == "id" and is_number(type_):
         return Item(name, "id", raw, f"try_cast({raw} as bigint)")
-    return Item(name, "id" if name == "id" else "text", raw, f"nullif({text}, '')")
+    return Item(name, "id" if name == "id" else "text", raw, f"nullif(trim(cast({raw} as varchar)), '')")
 
 
 def _scaled(raw: str, factor: float) -> str:
     return f"try_cast({raw} as double) * {factor!r}"
 
 
-def _count(raw: str) -> str:
-    return f"try_cast(ceil(round(try_cast({raw} as double), 6)) as integer)"
-
-
-def _time(raw: str, text: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:
+def _time(raw: str, type_: str, column: MappedColumn, zone: str, where: str) -> str:
     """Return the SQL of a time in microseconds after 1970."""
-    format_ = column.format
+    format_, text = column.format, f"trim(cast({raw} as varchar))"
     if type_.startswith("TIMESTAMP WITH TIME ZONE"):
         return f"epoch_us({raw})"
     if type_.startswith("TIMESTAMP") or type_ == "DATE":
@@ -331,6 +316,13 @@ def _zone(name: str, relation: Relation, where: str) -> str:
     return known[name.lower()]
 
 
+_ABSENT = {
+    **dict.fromkeys(("start", "end", "eligible", "energy"), "bigint"),
+    **dict.fromkeys((*DURATIONS, "memory"), "double"),
+    **dict.fromkeys(COUNTS, "integer"),
+}
+"""Values that a table need not have → their types."""
+
 JOBS = "jobs"
 FILTERED = "left out by the filter of the column map"
 NO_ID = "no job id"
@@ -338,8 +330,6 @@ NEGATIVE = "a negative run time"
 MOST_SECONDS = 1e12
 ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
-OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
-"""The states of rows; the last two are not results."""
 MOST_TEXTS = 5_000_000
 """The most different texts of one column that are read one by one."""
 MOST_SHOWN = 20_000
@@ -350,7 +340,8 @@ MOST_SHOWN = 20_000
 class Rows:
     """The rows of one table: `reasons` by index, and the `names` behind the codes of each column.
 
-    `texts` has the unreadable values of the first rows that have one.
+    `texts` has the unreadable values of the first rows that have one, `lookups` the columns of ``given``
+    whose texts are read one by one, by the value that they give.
     """
 
     relation: Relation
@@ -360,6 +351,7 @@ class Rows:
     names: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
+    lookups: dict[str, str] = field(default_factory=dict)
 
     def prepare(self, limit: int | None) -> None:
         """Read the source once into the table of jobs.
@@ -372,6 +364,12 @@ class Rows:
             for a column of times in which no value is a time.
         """
         self.items = items_of(self.columns, self.relation)
+        texts = (name for name in ("runtime", "limit", "memory") if name in self.items)
+        self.lookups = {name: f"text_{name}" for name in texts if self.items[name].has_text}
+        if self.sized_by_nodelist:
+            self.lookups["nodelist"] = "nodelist"
+        if "state" in self.items:
+            self.lookups["state"] = "state"
         self._read_source(limit)
         self._refuse_unreadable()
         self._read_texts()
@@ -393,14 +391,21 @@ class Rows:
         """Read the columns of the map into the table ``given``; unreadable values become null."""
         parts = [f"{item.value} as {named(name)}" for name, item in self.items.items()]
         parts += [
+            f"null::{kind} as {named(name)}" for name, kind in _ABSENT.items() if name not in self.items
+        ]
+        parts += [
             f"case when {item.value} is null then cast({item.raw} as varchar) end as {named('text_' + name)}"
             for name, item in self.items.items()
             if item.has_text
         ]
-        typed = [item for item in self.items.values() if item.is_typed and not item.has_text]
-        tests = [f"when {item.raw} is not null and {item.value} is null then" for item in typed]
-        self.reasons = [FILTERED, *(item.reason for item in self.items.values() if item.is_typed)]
-        marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for test, item in _both(tests, typed))
+        typed = [item for item in self.items.values() if item.kind in _KINDS]
+        tests = [
+            (item, f"when {item.raw} is not null and {item.value} is null then")
+            for item in typed
+            if not item.has_text
+        ]
+        self.reasons = [FILTERED, *(item.reason for item in typed)]
+        marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for item, test in tests)
         parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
         parts.append(f"{self._filter()} as keep")
         try:
@@ -413,7 +418,7 @@ class Rows:
             raise
         ((broken,),) = self.select("select count(broken) from given")
         if broken:  # a second pass over the source finds the texts of the first unreadable values
-            texts = " ".join(f"{test} cast({item.raw} as varchar)" for test, item in _both(tests, typed))
+            texts = " ".join(f"{test} cast({item.raw} as varchar)" for item, test in tests)
             numbered = f"select row_number() over () - 1 as row, case {texts} end as x from {VIEW}"
             found = self.select(f"select row, x from ({numbered}) where x is not null limit {MOST_SHOWN}")
             self.texts.update(dict(found))
@@ -445,7 +450,7 @@ class Rows:
     def _refuse_unreadable(self) -> None:
         """Raise WorkloadError for a column of times in which no value is a time."""
         for name in TIMES:
-            if name not in self.items or self.columns.columns[name].text == "":
+            if name not in self.items:
                 continue
             index = self.reasons.index(self.items[name].reason)
             ((good, bad, row),) = self.select(
@@ -464,15 +469,15 @@ class Rows:
 
     def _read_texts(self) -> None:
         """Read the texts that SQL does not, each different one once, into tables ``text → value``."""
-        for name in ("runtime", "limit", "memory"):
-            if name in self.items and self.items[name].has_text:
-                read: Callable[[str], Any] = kilobytes_of_text if name == "memory" else seconds_of_text
-                self._lookup(name, f"text_{name}", read)
-        if self.sized_by_nodelist:
-            self._lookup("nodelist", "nodelist", nodes_of_text)
+        words = self.columns.columns["state"].values if "state" in self.items else {}
+        reads: dict[str, Callable[[str], Any]] = {
+            "memory": kilobytes_of_text,
+            "nodelist": nodes_of_text,
+            "state": lambda text: state_of_text(text, words),
+        }
+        for name, column in self.lookups.items():
+            self._lookup(name, column, reads.get(name, seconds_of_text))
         if "state" in self.items:
-            values = self.columns.columns["state"].values
-            self._lookup("state", "state", lambda text: _state_code(text, values))
             unknown = self.select(f"select text from {named('of_state')} where value is null order by text")
             if unknown:
                 listed = ", ".join(repr(row[0]) for row in unknown[:5]) + (", …" if len(unknown) > 5 else "")
@@ -507,41 +512,29 @@ class Rows:
                 self._make_names(name)
         joins = [
             f"left join {named('of_' + name)} on {named('of_' + name)}.text = given.{named(column)}"
-            for name, column in self._joined()
+            for name, column in self.lookups.items()
         ]
         broken = [
             f"when text_{name} is not null and {named('of_' + name)}.value is null then "
             f"{self.reasons.index(self.items[name].reason)}"
-            for name in ("runtime", "limit", "memory")
-            if self._has_text(name)
+            for name, column in self.lookups.items()
+            if column != name
         ]
+        sizes = {name: f"case when {name} > 0 then {name} end" for name in COUNTS}
+        if self.sized_by_nodelist:
+            sizes["nodes"] = "cast(of_nodelist.value as integer)"
+        sizes |= {name: f'"{name}"' for name in (*DURATIONS, "memory")}
+        sizes |= {name: f'coalesce(given."{name}", of_{name}.value)' for name in sizes.keys() & self.lookups}
         first = f"""select given.rowid as row, keep,
             case when broken is not null then broken {" ".join(broken)} end as broken,
-            {self._id()} as id, submit, {self._or_null("start")} as start, {self._or_null("end")} as "end",
-            {self._or_null("eligible")} as eligible,
-            {self._seconds("runtime")} as runtime, {self._seconds("limit")} as "limit",
-            {self._nodes()} as nodes, {self._count("cores")} as cores, {self._count("gpus")} as gpus,
-            {self._or_null("energy")} as energy,
-            {self._seconds("memory")} as memory, {self._memory_per()} as memory_per,
+            {self._id()} as id, submit, start, "end", eligible, energy, {self._memory_per()} as memory_per,
+            {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
             {"of_state.value" if "state" in self.items else "null::double"} as state
-            {"".join(f", {self._code(name)}" for name in self.names)}
+            {"".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)}
             from given {" ".join(joins)}"""
         self.relation.rows(f"create temp table {JOBS} as {self._finished(first)}")
         self._keep_texts()
         self.relation.rows("drop table given")
-
-    def _joined(self) -> Iterable[tuple[str, str]]:
-        """Yield (table of texts, column of ``given``) of each join."""
-        for name in ("runtime", "limit", "memory"):
-            if self._has_text(name):
-                yield name, f"text_{name}"
-        if self.sized_by_nodelist:
-            yield "nodelist", "nodelist"
-        if "state" in self.items:
-            yield "state", "state"
-
-    def _has_text(self, name: str) -> bool:
-        return name in self.items and self.items[name].has_text
 
     def _make_names(self, name: str) -> None:
         """Number the different values of a column, by an enumeration."""
@@ -552,12 +545,6 @@ class Rows:
                 f"create type {named('enum_' + name)} as enum "
                 f"(select distinct {named(name)} as x from given where x is not null order by x)"
             )
-
-    def _code(self, name: str) -> str:
-        return f"enum_code(cast({named(name)} as {named('enum_' + name)})) as {named(name)}"
-
-    def _or_null(self, name: str) -> str:
-        return named(name) if name in self.items else "null::bigint"
 
     def _id(self) -> str:
         """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
@@ -572,24 +559,11 @@ class Rows:
         )
         return "id" if odd else "try_cast(id as bigint)"
 
-    def _seconds(self, name: str) -> str:
-        if not self._has_text(name):
-            return named(name) if name in self.items else "null::double"
-        return f"coalesce(given.{named(name)}, {named('of_' + name)}.value)"
-
-    def _count(self, name: str) -> str:
-        return (
-            f"(case when {named(name)} > 0 then {named(name)} end)" if name in self.items else "null::integer"
-        )
-
-    def _nodes(self) -> str:
-        return "cast(of_nodelist.value as integer)" if self.sized_by_nodelist else self._count("nodes")
-
     def _memory_per(self) -> str:
         if "memory" not in self.items:
             return "null::varchar"
         given = f"'{self.columns.columns['memory'].per}'"
-        if not self._has_text("memory"):
+        if "memory" not in self.lookups:
             return given
         return f"(case when of_memory.per in ('core', 'node') then of_memory.per else {given} end)"
 
@@ -651,8 +625,8 @@ class Rows:
 
     def _keep_texts(self) -> None:
         """Keep the unreadable texts of the first rows that have one."""
-        for name in ("runtime", "limit", "memory"):
-            if self._has_text(name):
+        for name, column in self.lookups.items():
+            if column != name:
                 index = self.reasons.index(self.items[name].reason)
                 found = self.select(
                     f"select given.rowid, text_{name} from given join {JOBS} on {JOBS}.row = given.rowid "
@@ -669,12 +643,3 @@ class Rows:
                 f"(select row, row_number() over (partition by id order by submit, row) as nth from {JOBS} "
                 "where reason is null) where nth > 1)"
             )
-
-
-def _both(tests: list[str], items: list[Item]) -> Iterable[tuple[str, Item]]:
-    return zip(tests, items, strict=True)
-
-
-def _state_code(text: str, values: Any) -> float | None:
-    found = state_of_text(text, values)
-    return None if found is None else float(OUTCOMES.index(found))
