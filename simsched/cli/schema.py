@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.output import print_lines, write
+from simsched.declare.flags import Flags, add_verb, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -13,16 +14,21 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
 
 
+class SchemaFlags(Flags, frozen=True):
+    """Print the JSON Schema of a document.
+
+    Print the JSON Schema of a document: a configuration (config), one of its tables, requests, cluster
+    recipes, studies, column maps, and answers in JSON.
+
+    name : name of the document (default: list them).
+    """
+
+    name: Annotated[str | None, flag("NAME", positional=True, nargs="?")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``schema``."""
-    parser = subparsers.add_parser(
-        "schema",
-        help="print the JSON Schema of a document",
-        description="Print the JSON Schema of a document: a configuration (config), one of its tables, "
-        "requests, cluster recipes, studies, column maps, and answers in JSON.",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the document (default: list them)")
-    parser.set_defaults(run=schema)
+    add_verb(subparsers, "schema", schema, SchemaFlags)
 
 
 def schema(args: argparse.Namespace) -> int:

@@ -207,7 +207,7 @@ def types_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
     }
 
 
-_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
+ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 
 
 def texts_of(cls: type) -> dict[str, str]:
@@ -215,6 +215,6 @@ def texts_of(cls: type) -> dict[str, str]:
     docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
     return {
         name: " ".join(text.replace("``", "").split()).removesuffix(".")
-        for names, text in _ENTRY.findall(docs)
+        for names, text in ENTRY.findall(docs)
         for name in names.split(", ")
     }
