@@ -6,12 +6,10 @@ The module is named after the more general of its two verbs.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from simsched.cli.support.output import print_lines, write
 from simsched.cli.support.parser import Parser
-from simsched.declare.flags import Flags, add_verb, field, flag
-from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, FormatError
 
 if TYPE_CHECKING:
@@ -40,63 +38,73 @@ class _WithCommand(Parser):
         return found, rest
 
 
-class JobOptions(Flags, frozen=True, kw_only=True):
-    """Options of the jobspec of a request.
-
-    duration : duration of the jobspec (RFC 23): 90, 30m, 1.5h, inf.
-    constraint : constraint of the jobspec (RFC 35): 'ssd and not host:node[0-3]'.
-    queue : queue of the jobspec.
-    """
-
-    duration: Annotated[str | None, flag("D")] = None
-    constraint: Annotated[str | None, flag("C")] = None
-    queue: Annotated[str | None, flag("NAME")] = None
-
-
-class ShapeFlags(Flags, frozen=True, kw_only=True):
-    """Expand an RFC 46 shape into the resources of a jobspec.
-
-    Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the shortest shape of the
-    resources of a file.
-
-    shape : a shape such as slot=4/[core=2;gpu], or - for standard input.
-    format : yaml (default), json or shape (default with --from).
-    source : read jobspecs, resources or shapes from FILE.
-    jobspec : print a whole jobspec instead of its resources.
-    """
-
-    shape: Annotated[str | None, flag("SHAPE", positional=True, nargs="?")] = None
-    format: Literal["yaml", "json", "shape"] | None = None
-    source: Annotated[str | None, flag("FILE")] = field(name="from", default=None)
-    jobspec: bool = False
-
-
-class ConvertFlags(Flags, frozen=True, kw_only=True):
-    """Convert requests between jobspec, shape, Job Object and constraint formats.
-
-    Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, rfc35: text). The target
-    jobspec is version 1, which Flux takes, or 999 with a note if V1 cannot express the request. The targets
-    json and yaml only change the syntax of a jobspec; jobs (jobs.yaml) and jsonl make a workload of Job
-    Objects.
-
-    file : jobspecs, shapes, Job Objects or a constraint, or - for standard input.
-    to : format to write.
-    cluster : resolve host patterns of Job Objects on this cluster.
-    format : syntax of jobspec and v1 (default yaml).
-    """
-
-    file: Annotated[str, flag("FILE", positional=True)]
-    to: Annotated[str, choice(*TARGETS)]
-    cluster: Annotated[str | None, flag("CLUSTER")] = None
-    format: Literal["yaml", "json"] | None = None
-
-
 def register(subparsers: Subparsers) -> None:
     """Add the parsers of the two verbs."""
-    use = "simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]"
-    add_verb(subparsers, "shape", shape, ShapeFlags, JobOptions, usage=use).__class__ = _WithCommand
-    use = "simsched convert [options] FILE --to TARGET [-- COMMAND…]"
-    add_verb(subparsers, "convert", convert, ConvertFlags, JobOptions, usage=use).__class__ = _WithCommand
+    _register_shape(subparsers)
+    _register_convert(subparsers)
+
+
+def _job_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--duration", metavar="D", help="duration of the jobspec (RFC 23): 90, 30m, 1.5h, inf"
+    )
+    parser.add_argument(
+        "--constraint", metavar="C", help="constraint of the jobspec (RFC 35): 'ssd and not host:node[0-3]'"
+    )
+    parser.add_argument("--queue", metavar="NAME", help="queue of the jobspec")
+
+
+def _register_shape(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "shape",
+        help="expand an RFC 46 shape into the resources of a jobspec",
+        description="Expand an RFC 46 shape into the resources of a jobspec or, with --from, print the "
+        "shortest shape of the resources of a file.",
+        usage="simsched shape [options] (SHAPE | --from FILE) [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument(
+        "shape",
+        nargs="?",
+        metavar="SHAPE",
+        help="a shape such as slot=4/[core=2;gpu], or - for standard input",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("yaml", "json", "shape"),
+        help="yaml (default), json or shape (default with --from)",
+    )
+    parser.add_argument(
+        "--from", dest="source", metavar="FILE", help="read jobspecs, resources or shapes from FILE"
+    )
+    parser.add_argument(
+        "--jobspec", action="store_true", help="print a whole jobspec instead of its resources"
+    )
+    _job_options(parser)
+    parser.set_defaults(run=shape)
+
+
+def _register_convert(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "convert",
+        help="convert requests between jobspec, shape, Job Object and constraint formats",
+        description="Convert jobspecs, shapes and SSS Job Objects (sss), or constraints (rfc31: JSON, "
+        "rfc35: text). The target jobspec is version 1, which Flux takes, or 999 with a note if V1 cannot "
+        "express the request. The targets json and yaml only change the syntax of a jobspec; jobs "
+        "(jobs.yaml) and jsonl make a workload of Job Objects.",
+        usage="simsched convert [options] FILE --to TARGET [-- COMMAND…]",
+    )
+    parser.__class__ = _WithCommand
+    parser.add_argument(
+        "file", metavar="FILE", help="jobspecs, shapes, Job Objects or a constraint, or - for standard input"
+    )
+    parser.add_argument("--to", required=True, choices=TARGETS, help="format to write")
+    parser.add_argument(
+        "--cluster", metavar="CLUSTER", help="resolve host patterns of Job Objects on this cluster"
+    )
+    parser.add_argument("--format", choices=("yaml", "json"), help="syntax of jobspec and v1 (default yaml)")
+    _job_options(parser)
+    parser.set_defaults(run=convert)
 
 
 # ---------------------------------------------------------------- shape
