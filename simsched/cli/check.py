@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import print_lines
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.cluster_make import FORMS, run_convert, run_make
 from simsched.cli.support.output import put, write
-from simsched.declare.flags import Flags, add_flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.text_table import table_lines
 

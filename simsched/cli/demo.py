@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from simsched.cli.support.messages import note
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse

@@ -6,7 +6,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.output import write
-from simsched.declare.flags import Flags, add_flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.report.exports.run_formats import FORMATS, TRACKS
 

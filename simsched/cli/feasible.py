@@ -21,7 +21,8 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
-from simsched.declare.flags import Flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, field, flag
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines

@@ -13,7 +13,8 @@ from simsched.cli.options.workloads import add_reading, read_inputs, read_worklo
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
 

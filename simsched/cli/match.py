@@ -19,7 +19,8 @@ from simsched.cli.options.requests import (
     split,
 )
 from simsched.cli.options.site_options import site_of
-from simsched.declare.flags import Flags, add_verb
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
-from simsched.declare.flags import Flags, add_flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError, did_you_mean
 from simsched.report.columns import COLOURS

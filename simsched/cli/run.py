@@ -14,7 +14,8 @@ from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
 from simsched.cli.support.messages import note
-from simsched.declare.flags import Flags, add_flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.garbage import seldom_collected
 
 if TYPE_CHECKING:

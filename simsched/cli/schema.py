@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.output import print_lines, write
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -51,8 +52,9 @@ def schema(args: argparse.Namespace) -> int:
 
 
 def _declared() -> dict[str, dict[str, Any]]:
-    """Return name → schema: the whole configuration, and each of its tables."""
+    """Return name → schema: the whole configuration, each of its tables, and documents beside it."""
     from simsched.declare.table import is_declared
+    from simsched.formats.cluster.recipe import RecipeTable
     from simsched.schedule.policies.registry import POLICIES, AnyPolicy
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
@@ -73,5 +75,6 @@ def _declared() -> dict[str, dict[str, Any]]:
     }
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
+    tables |= {"cluster-recipe": RecipeTable.schema()}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {name: {**draft, "title": name, **one} for name, one in {"config": config, **tables}.items()}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.text_table import clip_end, table_lines
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ImportFlags(Flags, frozen=True, kw_only=True):
     quiet: bool = False
 
 
-class ShowFlags(Flags, frozen=True, kw_only=True):
+class SiteFlags(Flags, frozen=True, kw_only=True):
     """Print the nodes, the queues and the notes of a site.
 
     folder : folder of a site.
@@ -65,7 +66,7 @@ def register(subparsers: Subparsers) -> None:
     )
     verbs = site.add_subparsers(title="actions", metavar="ACTION", dest="site_verb", required=True)
     add_verb(verbs, "import", run_import, ImportFlags)
-    add_verb(verbs, "show", run_show, ShowFlags)
+    add_verb(verbs, "show", run_show, SiteFlags)
 
 
 def run_import(args: argparse.Namespace) -> int:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
-from simsched.declare.flags import Flags, add_flags, add_verb, flag, flags_given
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.study.search_values import WorkerPlaces
 
 if TYPE_CHECKING:

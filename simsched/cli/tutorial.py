@@ -9,7 +9,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:

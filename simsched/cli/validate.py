@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import text_of
 from simsched.cli.support.output import print_lines, write
-from simsched.declare.flags import Flags, add_verb, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, SimschedError
 

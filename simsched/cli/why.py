@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import put, terminal_width
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError
 from simsched.visible import visible
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
+from simsched.cli.support.verbs import add_verb
 from simsched.cli.workload_logs import FitFlags, FlurryFlags, fit, list_flurries
-from simsched.declare.flags import Flags, add_verb, flag
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse

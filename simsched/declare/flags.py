@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from types import UnionType
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from simsched.declare.kinds import ValueKind
-from simsched.declare.table import ENTRY, Declared, fields_of, is_declared, types_of
+from simsched.declare.table import Declared, fields_of, types_of
 from simsched.declare.table import field as field  # noqa: PLC0414 (for those that declare)
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
-
-    from simsched.cli.support.parser import Subparsers
-
-    Part: TypeAlias = type[Declared] | Callable[[argparse.ArgumentParser], object]
 
 
 class Flags(Declared, frozen=True):
@@ -82,38 +76,6 @@ def add_flags(parser: argparse._ActionsContainer, struct: type[Declared], *names
             if one.required and issubclass(struct, Flags):
                 more["required"] = True
             parser.add_argument(*short, f"--{one.key}", dest=one.name, **more)
-
-
-def add_verb(
-    verbs: Subparsers, name: str, run: Callable[..., int], *parts: Part, **more: Any
-) -> argparse.ArgumentParser:
-    """Add a verb whose texts are in the docstring of its first struct, and return its parser.
-
-    The docstring begins with the line of a list of verbs and, where it says more, with the description.
-    Paragraphs after the entries of its fields are the end of the help.
-
-    run : function of the arguments that returns the exit status.
-    parts : structs of flags, and functions that add others, in the order of the help.
-    more : keywords of `add_parser`; the lines of an ``epilog`` are kept.
-    """
-    text = next((part.__doc__ for part in parts if is_declared(part)), None) or ""
-    paragraphs = inspect.cleandoc(text).split("\n\n")
-    entries = [at for at, text in enumerate(paragraphs) if ENTRY.match(text)] or [len(paragraphs)]
-    about, end = paragraphs[: entries[0]], paragraphs[entries[0] + 1 :]
-    texts: dict[str, Any] = {
-        "help": about[0][:1].lower() + about[0][1:].removesuffix("."),
-        "description": "\n\n".join(about[1:] or about),
-        "epilog": "\n\n".join(end) or None,
-    }
-    if "epilog" in more:
-        import argparse
-
-        texts["formatter_class"] = argparse.RawDescriptionHelpFormatter
-    parser = verbs.add_parser(name, **{**texts, **more})
-    for part in parts:
-        add_flags(parser, part) if is_declared(part) else part(parser)
-    parser.set_defaults(run=run)
-    return parser
 
 
 def flags_given(args: argparse.Namespace, struct: type[Declared]) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from simsched.errors import ConfigError
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
 from simsched.study.search_request import SearchOptions, check_number
-from simsched.study.sizing.answer import Answer
+from simsched.study.sizing.answer import HEADROOM, Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Search, smallest
 from simsched.study.sizing.search_axis import LoadAxis
-from simsched.study.sizing.search_result import HEADROOM
 from simsched.study.sizing.sizing_request import (
     SizingOptions,
     about_of,

@@ -9,10 +9,9 @@ from simsched.errors import ConfigError
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
 from simsched.study.search_request import SearchOptions, check_number
-from simsched.study.sizing.answer import Answer
+from simsched.study.sizing.answer import SIZE, Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Scan, Search, smallest
-from simsched.study.sizing.search_result import SIZE
 from simsched.study.sizing.size_axis import NODES, size_axis_of
 from simsched.study.sizing.sizing_request import (
     SizingOptions,
