@@ -171,7 +171,7 @@ def run_size(args: argparse.Namespace) -> int:
 def run_headroom(args: argparse.Namespace) -> int:
     """Search for a load, print and write the answer; return 1 if today's load misses a target."""
     from simsched.study.sizing.answer import Answer
-    from simsched.study.sizing.headroom import headroom
+    from simsched.study.sizing.size import headroom
 
     given = {"step": args.step, "least": args.min, "most": args.max}
     chosen = {name: value for name, value in given.items() if value is not None}

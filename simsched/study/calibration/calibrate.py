@@ -32,8 +32,7 @@ from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, fields_given
-from simsched.study.search_values import CalibrationRequest
+from simsched.study.search_values import CalibrationRequest, SearchOptions, fields_given
 from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 

@@ -9,7 +9,7 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from simsched import human
 from simsched.errors import ConfigError
@@ -17,12 +17,11 @@ from simsched.study.reality import notes_of
 from simsched.study.runs.study_folder import search_layout
 from simsched.study.search_answer import SearchAnswer, plain
 from simsched.study.sizing.evaluation import CRITERIA, EVERY
-from simsched.study.sizing.search_axis import listed
 from simsched.study.stats import paired_difference, prediction
 from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -31,13 +30,26 @@ if TYPE_CHECKING:
     from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
     from simsched.study.sizing.search import Search
-    from simsched.study.sizing.search_axis import SearchAxis
     from simsched.study.sizing.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
 ANSWER_FORMAT = 1
 SIZE, HEADROOM = "size", "headroom"
 RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
+
+
+class SearchAxis(Protocol):
+    """The meaning of the whole numbers of a search."""
+
+    @property
+    def noun(self) -> str:
+        """The unit in the plural: ``nodes``, ``times the load``."""
+
+    def number(self, value: int) -> float:
+        """Return the size or load of a number."""
+
+    def phrase(self, value: int) -> str:
+        """Return the size or load in words: ``12 nodes``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -719,3 +731,21 @@ def _percent(answer: Answer) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+def listed(axis: SearchAxis, values: Iterable[int]) -> str:
+    """Return ascending values as text, three and more neighbours as a range.
+
+    >>> from simsched.study.sizing.size_axis import LoadAxis
+    >>> listed(LoadAxis(0, 1), [100, 112, 117, 118, 119, 1340])
+    '100, 112, 117 to 119 and 1,340'
+    """
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    ends = [[f"{axis.number(value):,.9g}" for value in run] for run in runs]
+    parts = [part for run in ends for part in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""

@@ -14,8 +14,7 @@ from simsched.site.site_folder import site_given
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, fields_given
-from simsched.study.search_values import SizingRequest
+from simsched.study.search_values import SearchOptions, SizingRequest, fields_given
 from simsched.study.sizing.answer import SearchSeeds
 from simsched.study.sizing.evaluation import (
     AcceptanceRule,
