@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from simsched.site.site import Site as Site
     from simsched.site.site_folder import load_site as load_site
     from simsched.site.site_folder import save_site as save_site
-    from simsched.study.sizing.headroom import headroom as headroom
+    from simsched.study.sizing.size import headroom as headroom
     from simsched.study.sizing.size import size as size
     from simsched.study.spec.study import Study as Study
     from simsched.study.spec.study_file import load_study as load_study
@@ -118,7 +118,7 @@ _HOME = {
     "sweep": "simsched.study.sweep",
     "Calibration": "simsched.study.calibration.calibration",
     "calibrate": "simsched.study.calibration.calibrate",
-    "headroom": "simsched.study.sizing.headroom",
+    "headroom": "simsched.study.sizing.size",
     "size": "simsched.study.sizing.size",
     "Job": "simsched.workload.job",
     "Workload": "simsched.workload.job",

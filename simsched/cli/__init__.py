@@ -3,8 +3,8 @@
 Each verb is a module of this package with a function ``register(subparsers)``.  It adds parsers and gives
 each of them ``set_defaults(run=function)``, where ``function(args) -> int`` returns the exit status
 (``None`` counts as 0).  Only the module of the requested verb is imported, so ``simsched --help`` and
-``simsched shape`` never import NumPy or pandas.  A module is named after its verb; three hold a second one:
-``convert`` (`shape`), ``report`` (`plot`) and ``size`` (`headroom`).
+``simsched shape`` never import NumPy or pandas.  A module is named after its verb; ``convert`` holds `shape`,
+too, ``report`` holds `plot`, and ``searches`` holds `size`, `headroom` and `calibrate`.
 
 `options` has the options that verbs share, `support` the mechanics.  May import every other package.
 
@@ -59,9 +59,9 @@ VERBS: dict[str, tuple[str, str]] = {
     "why": ("why", "print why a job of a run waited, or where all jobs waited"),
     "export": ("export", "write a run in the format of another program"),
     "sweep": ("sweep", "perform the runs of a study over machines, loads, policies and seeds"),
-    "size": ("size", "find the smallest machine that meets a target"),
-    "calibrate": ("calibrate", "find the settings under which simulated waits are nearest to those of a log"),
-    "headroom": ("size", "find the highest load under which a machine meets a target"),
+    "size": ("searches", "find the smallest machine that meets a target"),
+    "calibrate": ("searches", "find the settings under which simulated waits are nearest to those of a log"),
+    "headroom": ("searches", "find the highest load under which a machine meets a target"),
     "policies": (
         "policies",
         "list orders, factors, policies and plug-ins, each with a sentence and its source",

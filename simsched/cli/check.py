@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import print_lines
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -16,25 +18,28 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
 
 
+class CheckFlags(Flags, frozen=True, kw_only=True):
+    """Check whether the files of a site agree: machine, queues, storage.
+
+    Check whether descriptions of one machine (R, JGF, recipes …), configurations of its queues, outages and
+    storage maps agree, and print each fault with its place and code.
+
+    files : file of any kind, name of a bundled cluster, or - for standard input; the first description of
+        the machine is the measure.
+    site : check also the folder of a site.
+    format : text (default) or json.
+
+    Exit status: 0 no fault, 1 some faults, 2 the input is wrong.
+    """
+
+    files: Annotated[tuple[str, ...], flag("FILE", positional=True, nargs="*")] = ()
+    site: Annotated[str | None, flag("DIR")] = None
+    format: Literal["text", "json"] = "text"
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``check``."""
-    parser = subparsers.add_parser(
-        "check",
-        help="check whether the files of a site agree: machine, queues, storage",
-        description="Check whether descriptions of one machine (R, JGF, recipes …), configurations of its "
-        "queues, outages and storage maps agree, and print each fault with its place and code.",
-        epilog="Exit status: 0 no fault, 1 some faults, 2 the input is wrong.",
-    )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="file of any kind, name of a bundled cluster, or - for standard input; the first description of "
-        "the machine is the measure",
-    )
-    parser.add_argument("--site", metavar="DIR", help="check also the folder of a site")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.set_defaults(run=run_check)
+    add_verb(subparsers, "check", run_check, CheckFlags)
 
 
 def run_check(args: argparse.Namespace) -> int:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.cluster_make import FORMS, run_convert, run_make
 from simsched.cli.support.output import put, write
+from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.declare.kinds import choice
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -21,7 +24,10 @@ Count = Annotated[int | None, flag("N", type=int)]
 
 
 class ShowFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``cluster show``.
+    """Print counts, groups, properties and a tree.
+
+    Print a cluster: counts, groups of equal nodes, properties and a tree. With --find, exit status 1 means
+    that nothing was found.
 
     cluster : a cluster file, or a bundled name.
     subsystem : show the tree or drawing of this subsystem.
@@ -38,11 +44,15 @@ class ShowFlags(Flags, frozen=True, kw_only=True):
 
 
 class CompareFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``cluster diff``.
+    """Compare two clusters.
+
+    Print the differences of two clusters.
 
     left : a cluster file, or a bundled name.
     right : the cluster to compare with A.
     format : text (default) or json.
+
+    Exit status: 0 no difference, 1 some differences, 2 the input is wrong.
     """
 
     left: Annotated[str, flag("A", positional=True)]
@@ -65,6 +75,29 @@ class ViewOfCluster(Flags, frozen=True, kw_only=True):
     format: Literal["text", "json"] = "text"
 
 
+FORM = replace(choice(*FORMS, "recipe"), flag={"type": str.lower})
+
+
+class FormFlags(Flags, frozen=True):
+    """The format of a made cluster.
+
+    form : r, r+jgf, jgf, treepool, graphml, recipe (default r, or r+jgf if r cannot represent the result).
+    """
+
+    form: Annotated[str | None, FORM] = field(name="format", default=None)
+
+
+class TargetFlags(Flags, frozen=True):
+    """The format of a converted cluster.
+
+    form : r, r+jgf, jgf, treepool, graphml, recipe (default r, or r+jgf if r cannot represent the result).
+    """
+
+    form: Annotated[str | None, replace(FORM, flag={**FORM.flag, "short": ("--to",)})] = field(
+        name="format", default=None
+    )
+
+
 class OutputFlags(Flags, frozen=True, kw_only=True):
     """The file of a cluster.
 
@@ -79,7 +112,10 @@ class OutputFlags(Flags, frozen=True, kw_only=True):
 
 
 class MakeFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``cluster make``.
+    """Make a cluster from a recipe, from options or for a trace.
+
+    Make a cluster from a recipe file, from options for one group of equal nodes, from one node that another
+    file describes (--like), or for a trace (--for). Assumptions are notes.
 
     recipe : recipe file (YAML), or - for standard input.
     trace : make the machine of a trace: from its header (SWF), otherwise from its largest requests.
@@ -112,7 +148,10 @@ class MakeFlags(Flags, frozen=True, kw_only=True):
 
 
 class EditFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``cluster convert``.
+    """Write a cluster in another format.
+
+    Write a cluster in another format, after edits. Standard error lists everything that the format cannot
+    represent.
 
     cluster : a cluster file, or a bundled name.
     hosts : keep only these execution targets.
@@ -140,72 +179,12 @@ def register(subparsers: Subparsers) -> None:
         "pbsnodes -a or hwloc XML; it may be compressed), - for standard input, or a bundled name.",
     )
     verbs = cluster.add_subparsers(title="actions", metavar="ACTION", dest="cluster_verb", required=True)
-    _add_show(verbs)
-    _add_make(verbs)
-    _add_convert(verbs)
-    _add_diff(verbs)
-    names = verbs.add_parser("list", help="list the bundled clusters")
-    names.set_defaults(run=run_list)
-
-
-def _add_show(verbs: Any) -> None:
-    show = verbs.add_parser(
-        "show",
-        help="print counts, groups, properties and a tree",
-        description="Print a cluster: counts, groups "
-        "of equal nodes, properties and a tree. With --find, exit status 1 means that nothing was found.",
-    )
-    add_flags(show, ShowFlags)
-    how = show.add_mutually_exclusive_group()
-    add_flags(how, ViewOfCluster)
-    show.set_defaults(run=run_show)
-
-
-def _add_make(verbs: Any) -> None:
-    make = verbs.add_parser(
-        "make",
-        help="make a cluster from a recipe, from options or for a trace",
-        description="Make a cluster from a recipe file, from options for one group of equal nodes, from one "
-        "node that another file describes (--like), or for a trace (--for). Assumptions are notes.",
-    )
-    add_flags(make, MakeFlags)
-    _add_output(make, "--format")
-    make.set_defaults(run=run_make)
-
-
-def _add_convert(verbs: Any) -> None:
-    convert = verbs.add_parser(
-        "convert",
-        help="write a cluster in another format",
-        description="Write a cluster in another format, after edits. Standard error lists everything that "
-        "the format cannot represent.",
-    )
-    _add_output(convert, "--to", "--format")
-    add_flags(convert, EditFlags)
-    convert.set_defaults(run=run_convert)
-
-
-def _add_diff(verbs: Any) -> None:
-    compare = verbs.add_parser(
-        "diff",
-        help="compare two clusters",
-        description="Print the differences of two clusters.",
-        epilog="Exit status: 0 no difference, 1 some differences, 2 the input is wrong.",
-    )
-    add_flags(compare, CompareFlags)
-    compare.set_defaults(run=run_diff)
-
-
-def _add_output(parser: argparse.ArgumentParser, *flags: str) -> None:
-    choices = (*FORMS, "recipe")
-    parser.add_argument(
-        *flags,
-        type=str.lower,
-        choices=choices,
-        dest="form",
-        help=f"{', '.join(choices)} (default r, or r+jgf if r cannot represent the result)",
-    )
-    add_flags(parser, OutputFlags)
+    show = add_verb(verbs, "show", run_show, ShowFlags)
+    add_flags(show.add_mutually_exclusive_group(), ViewOfCluster)
+    add_verb(verbs, "make", run_make, MakeFlags, FormFlags, OutputFlags)
+    add_verb(verbs, "convert", run_convert, EditFlags, TargetFlags, OutputFlags)
+    add_verb(verbs, "diff", run_diff, CompareFlags)
+    add_verb(verbs, "list", run_list, help="list the bundled clusters")
 
 
 # --- show ----------------------------------------------------------------------------

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -26,15 +29,20 @@ _FILES = (
 """Words of the help that stand for a path."""
 
 
+class CompletionFlags(Flags, frozen=True):
+    """Print the completion script of a shell.
+
+    Print the completion script of a shell. For bash: source <(simsched completion bash)
+
+    shell : name of the shell.
+    """
+
+    shell: Annotated[str, flag(positional=True, metavar=None, choices=SHELLS)]
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``completion``."""
-    parser = subparsers.add_parser(
-        "completion",
-        help="print the completion script of a shell",
-        description="Print the completion script of a shell. For bash: source <(simsched completion bash)",
-    )
-    parser.add_argument("shell", choices=SHELLS, help="name of the shell")
-    parser.set_defaults(run=completion)
+    add_verb(subparsers, "completion", completion, CompletionFlags)
 
 
 def completion(args: argparse.Namespace) -> int:

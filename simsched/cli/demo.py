@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from simsched.cli.support.messages import note
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -19,22 +21,22 @@ WORKLOAD = "month"
 POLICIES = ("fcfs", "easy")
 
 
+class DemoFlags(Flags, frozen=True):
+    """Run a small study in under a minute.
+
+    output : write the runs to DIR (default demo-results).
+    """
+
+    output: Annotated[str, flag("DIR", "-o")] = "demo-results"
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``demo``."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="run a small study in under a minute",
-        description=f"Run a month of synthetic jobs (the bundled workload {WORKLOAD!r}) on the bundled "
-        f"cluster {CLUSTER!r}, under FCFS and under EASY backfilling, and compare the waits.",
+    about = (
+        f"Run a month of synthetic jobs (the bundled workload {WORKLOAD!r}) on the bundled cluster "
+        f"{CLUSTER!r}, under FCFS and under EASY backfilling, and compare the waits."
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        default="demo-results",
-        help="write the runs to DIR (default demo-results)",
-    )
-    parser.set_defaults(run=demo)
+    add_verb(subparsers, "demo", demo, DemoFlags, description=about)
 
 
 def demo(args: argparse.Namespace) -> int:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.output import write
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.declare.kinds import choice
 from simsched.report.exports.run_formats import FORMATS, TRACKS
 
 if TYPE_CHECKING:
@@ -14,31 +17,47 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
 
 
+class ExportFlags(Flags, frozen=True, kw_only=True):
+    """Write a run in the format of another program.
+
+    directory : run directory.
+    to : format.
+    output : write to FILE (default: standard output).
+    tracks : tracks of perfetto: nodes with their jobs, or jobs alone (default: jobs in a large run).
+    """
+
+    directory: Annotated[str, flag("RUN", positional=True)]
+    to: Annotated[str, choice(*FORMATS)]
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+    tracks: Annotated[str | None, choice(*TRACKS)] = None
+
+
+class PartFlags(Flags, frozen=True, kw_only=True):
+    """The part of a run.
+
+    start : jobs that run at this time or later.
+    end : jobs that start before this time.
+    nodes : jobs on these ranks (0-15) or hosts (n[0-15]).
+    user : jobs of this user; may be repeated.
+    queue : jobs of this queue; may be repeated.
+    job : this job; may be repeated.
+    """
+
+    start: Annotated[str | None, flag("T")] = field(name="from", default=None)
+    end: Annotated[str | None, flag("T")] = field(name="until", default=None)
+    nodes: Annotated[str | None, flag("NODES")] = None
+    user: Annotated[tuple[str, ...] | None, flag("NAME")] = None
+    queue: Annotated[tuple[str, ...] | None, flag("NAME")] = None
+    job: Annotated[tuple[str, ...] | None, flag("ID")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `export`."""
-    parser = subparsers.add_parser(
-        "export",
-        help="write a run in the format of another program",
-        description="Write a run in one of these formats: "
-        + "; ".join(f"{name}, {form.summary}" for name, form in FORMATS.items())
-        + ".",
-    )
-    parser.add_argument("directory", metavar="RUN", help="run directory")
-    parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="format")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
+    formats = "; ".join(f"{name}, {form.summary}" for name, form in FORMATS.items())
+    about = f"Write a run in one of these formats: {formats}."
+    parser = add_verb(subparsers, "export", run_export, ExportFlags, description=about)
     part = parser.add_argument_group("part of the run", "Without these the whole run is written.")
-    part.add_argument("--from", metavar="T", dest="start", help="jobs that run at this time or later")
-    part.add_argument("--until", metavar="T", dest="end", help="jobs that start before this time")
-    part.add_argument("--nodes", metavar="NODES", help="jobs on these ranks (0-15) or hosts (n[0-15])")
-    part.add_argument("--user", metavar="NAME", action="append", help="jobs of this user; may be repeated")
-    part.add_argument("--queue", metavar="NAME", action="append", help="jobs of this queue; may be repeated")
-    part.add_argument("--job", metavar="ID", action="append", help="this job; may be repeated")
-    parser.add_argument(
-        "--tracks",
-        choices=TRACKS,
-        help="tracks of perfetto: nodes with their jobs, or jobs alone (default: jobs in a large run)",
-    )
-    parser.set_defaults(run=run_export)
+    add_flags(part, PartFlags)
 
 
 def run_export(args: argparse.Namespace) -> int:

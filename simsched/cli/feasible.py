@@ -21,7 +21,8 @@ from simsched.cli.options.requests import (
 )
 from simsched.cli.options.site_options import site_of
 from simsched.cli.support.output import print_lines
-from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, field, flag
 from simsched.errors import ConfigError
 from simsched.garbage import seldom_collected
 from simsched.text_table import table_lines
@@ -38,13 +39,17 @@ if TYPE_CHECKING:
 
 
 class FeasibleFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``feasible``.
+    """Check whether a cluster could ever run a request, and why not.
+
+    Check whether the cluster could ever run each request, and print the reasons if not.
 
     clusters : check this cluster (may be repeated); every other argument is then a REQUEST, and exit
         status 0 means that each request is feasible on at least one cluster.
     now : check whether the request could start now, without unavailable and allocated resources.
     format : text with the reasons (default), a table without them (much faster), or json.
     running : treat this request as running; may be repeated, in the order of placement (implies --now).
+
+    Exit status: 0 all requests are feasible, 1 some are not, 2 the input is wrong.
     """
 
     clusters: Annotated[tuple[str, ...] | None, flag("CLUSTER")] = field(name="cluster", default=None)
@@ -55,16 +60,7 @@ class FeasibleFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``feasible``."""
-    feasible = subparsers.add_parser(
-        "feasible",
-        help="check whether a cluster could ever run a request, and why not",
-        description="Check whether the cluster could ever run each request, and print the reasons if not.",
-        epilog="Exit status: 0 all requests are feasible, 1 some are not, 2 the input is wrong.",
-    )
-    add_common(feasible)
-    add_flags(feasible, FeasibleFlags)
-    add_queue_options(feasible)
-    feasible.set_defaults(run=run_feasible)
+    add_verb(subparsers, "feasible", run_feasible, add_common, FeasibleFlags, add_queue_options)
 
 
 def run_feasible(args: argparse.Namespace) -> int:

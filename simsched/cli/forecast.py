@@ -13,7 +13,8 @@ from simsched.cli.options.workloads import add_reading, read_inputs, read_worklo
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
-from simsched.declare.flags import Flags, add_flags, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.formats.rfc.clock import Clock
 from simsched.text_table import table_lines
 
@@ -38,7 +39,12 @@ _FORM: dict[str, Form] = {"json": "json", "text": "text"}
 
 
 class ForecastFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``forecast``.
+    """Predict when each waiting job would start.
+
+    Predict when each waiting job would start if running jobs and the jobs before it took all their requested
+    time.  The jobs come from a queue snapshot (a file of our own layout, or the output of
+    `flux jobs -A --json`), from a workload that is simulated up to a time, or from a run directory, whose
+    inputs are then simulated again with its options.
 
     cluster : a cluster file, a bundled name, or a run directory.
     workload : a queue snapshot, a workload file, or a bundled name.
@@ -68,19 +74,7 @@ class ForecastFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb `forecast`."""
-    forecast = subparsers.add_parser(
-        "forecast",
-        help="predict when each waiting job would start",
-        description="Predict when each waiting job would start if running jobs and the jobs before it took "
-        "all their requested time.  The jobs come from a queue snapshot (a file of our own layout, or the "
-        "output of `flux jobs -A --json`), from a workload that is simulated up to a time, or from a run "
-        "directory, whose inputs are then simulated again with its options.",
-    )
-    add_flags(forecast, ForecastFlags)
-    add_site(forecast)
-    add_rules(forecast)
-    add_reading(forecast)
-    forecast.set_defaults(run=run_forecast)
+    add_verb(subparsers, "forecast", run_forecast, ForecastFlags, add_site, add_rules, add_reading)
 
 
 def run_forecast(args: argparse.Namespace) -> int:

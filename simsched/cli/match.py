@@ -19,7 +19,8 @@ from simsched.cli.options.requests import (
     split,
 )
 from simsched.cli.options.site_options import site_of
-from simsched.declare.flags import Flags, add_flags
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags
 from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
@@ -34,11 +35,17 @@ if TYPE_CHECKING:
 
 
 class MatchFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``match``.
+    """Print the allocation that each request would get, as R.
+
+    Match requests one after another, each on the resources that the earlier ones left, and print the
+    allocations.
 
     policy : match policy (default first; an unknown name lists all).
     format : r (default), jgf, tree, table or json.
     seed : seed of random policies (default 0).
+
+    Exit status: 0 all requests matched, 1 some did not (the reasons are on standard error), 2 the input is
+    wrong.
     """
 
     policy: str = "first"
@@ -48,17 +55,7 @@ class MatchFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``match``."""
-    match = subparsers.add_parser(
-        "match",
-        help="print the allocation that each request would get, as R",
-        description="Match requests one after another, each on the resources that the earlier ones left, and "
-        "print the allocations.",
-        epilog="Exit status: 0 all requests matched, 1 some did not (the reasons are on standard error), "
-        "2 the input is wrong.",
-    )
-    add_common(match)
-    add_flags(match, MatchFlags)
-    match.set_defaults(run=run_match)
+    add_verb(subparsers, "match", run_match, add_common, MatchFlags)
 
 
 def run_match(args: argparse.Namespace) -> int:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError, did_you_mean
 from simsched.text_table import table_lines
 
@@ -38,16 +40,21 @@ class Catalogue:
     entries: Callable[[], Iterator[PolicyEntry]]
 
 
+class PoliciesFlags(Flags, frozen=True):
+    """List orders, factors, policies, transforms and plug-ins, each with a sentence and its source.
+
+    kinds : only these kinds (default: all).
+    format : text (default) or json.
+    """
+
+    kinds: Annotated[tuple[str, ...], flag("KIND", positional=True, nargs="*")] = ()
+    format: Literal["text", "json"] = "text"
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `policies`."""
-    parser = subparsers.add_parser(
-        "policies",
-        help="list orders, factors, policies, transforms and plug-ins, each with a sentence and its source",
-        description="List what can be chosen for a simulation: " + ", ".join(CATALOGUES) + ".",
-    )
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help="only these kinds (default: all)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.set_defaults(run=run_policies)
+    about = f"List what can be chosen for a simulation: {', '.join(CATALOGUES)}."
+    add_verb(subparsers, "policies", run_policies, PoliciesFlags, description=about)
 
 
 def run_policies(args: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simsched.cli.support.messages import note, warn
 from simsched.cli.support.output import put, terminal_width
+from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError, did_you_mean
@@ -43,7 +44,10 @@ _FORMS: dict[str, Form] = {"json": "json", "html": "xml", "csv": "other"}
 
 
 class ReportFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``report``.
+    """Print tables and metrics of a run, or compare several.
+
+    Print tables and metrics of a run directory, or of several side by side. Runs of the same workload are
+    also compared job by job with the first of them.
 
     runs : run directory, or NAME=DIR to name the run.
     output : write to FILE; its ending selects the format.
@@ -61,6 +65,8 @@ class ReportFlags(Flags, frozen=True, kw_only=True):
         by how much the others were broken, and whose.
     audit : audit each run instead: check its files against their digests and, if its inputs are still there,
         every job and allocation against the inputs.
+
+    Exit status: 0 done, 1 the audit found faults or is not complete, 2 the input is wrong.
     """
 
     runs: Annotated[tuple[str, ...], flag("DIR", positional=True, nargs="+")]
@@ -92,7 +98,9 @@ class SeedFlags(Flags, frozen=True, kw_only=True):
 
 
 class PlotFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``plot``.
+    """Draw a figure of a run.
+
+    Draw one kind of figure of a run, or of several runs if the kind compares runs.
 
     kind : kind of figure; `list` prints all kinds.
     runs : run directory, or NAME=DIR to name the run.
@@ -146,26 +154,11 @@ class ViewFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verbs `report` and `plot`."""
-    report = subparsers.add_parser(
-        "report",
-        help="print tables and metrics of a run, or compare several",
-        description="Print tables and metrics of a run directory, or of several side by side. "
-        "Runs of the same workload are also compared job by job with the first of them.",
-        epilog="Exit status: 0 done, 1 the audit found faults or is not complete, 2 the input is wrong.",
-    )
-    add_flags(report, ReportFlags)
+    report = add_verb(subparsers, "report", run_report, ReportFlags)
     add_flags(report.add_argument_group("chance"), SeedFlags)
-    report.set_defaults(run=run_report)
-    plot = subparsers.add_parser(
-        "plot",
-        help="draw a figure of a run",
-        description="Draw one kind of figure of a run, or of several runs if the kind compares runs.",
-    )
-    add_flags(plot, PlotFlags)
-    width = plot.add_mutually_exclusive_group()
-    add_flags(width, WidthFlags)
+    plot = add_verb(subparsers, "plot", run_plot, PlotFlags)
+    add_flags(plot.add_mutually_exclusive_group(), WidthFlags)
     add_flags(plot.add_argument_group("part of a Gantt chart"), ViewFlags)
-    plot.set_defaults(run=run_plot)
 
 
 def run_report(args: argparse.Namespace) -> int:

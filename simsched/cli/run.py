@@ -14,6 +14,7 @@ from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
 from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
 from simsched.cli.support.messages import note
+from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
 from simsched.garbage import seldom_collected
 
@@ -39,7 +40,11 @@ LONG = 20_000
 
 
 class RunFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``run``.
+    """Simulate a workload on a cluster under a queue policy.
+
+    Simulate a workload on a cluster and write a run directory: tables of jobs and of the timeline, every
+    allocation as R, and a summary.  An earlier run in DIR is replaced when the new one is complete.  A
+    directory with any other files is never changed.
 
     cluster : a cluster file, or a bundled name.
     workload : a workload file, or a bundled name.
@@ -49,6 +54,9 @@ class RunFlags(Flags, frozen=True, kw_only=True):
     no_allocations : do not write allocations, which is faster.
     eventlog : write the events of every job (RFC 18, 21).
     quiet : print no progress, no summary and no notes on the inputs.
+
+    Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or none ran, 2 the
+    input is wrong, 130 interrupted, 143 ended by SIGTERM (the results so far are then in DIR.partial).
     """
 
     cluster: Annotated[str | None, flag("CLUSTER", positional=True, nargs="?")] = None
@@ -78,24 +86,10 @@ class RunTimes(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb `run`."""
-    run = subparsers.add_parser(
-        "run",
-        help="simulate a workload on a cluster under a queue policy",
-        description="Simulate a workload on a cluster and write a run directory: tables of jobs and of the "
-        "timeline, every allocation as R, and a summary.  An earlier run in DIR is replaced when the new "
-        "one is complete.  A directory with any other files is never changed.",
-        epilog="Exit status: 0 done, 1 the audit found faults or, under --strict, a job can never run or "
-        "none ran, 2 the input is wrong, 130 interrupted, 143 ended by SIGTERM (the results so far are then "
-        "in DIR.partial).",
-    )
-    add_flags(run, RunFlags)
-    add_site(run)
-    add_rules(run)
-    add_reading(run)
+    run = add_verb(subparsers, "run", run_run, RunFlags, add_site, add_rules, add_reading)
     times = "T is in seconds, a duration such as 3d on the clock of the workload, or a date such as "
     times += "2024-03-01T08:00 in its time zone"
     add_flags(run.add_argument_group("times", times), RunTimes)
-    run.set_defaults(run=run_run)
 
 
 @seldom_collected()  # imports, jobs and tables stay

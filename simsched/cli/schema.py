@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from simsched.cli.support.output import print_lines, write
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -13,16 +15,21 @@ if TYPE_CHECKING:
     from simsched.cli.support.parser import Subparsers
 
 
+class SchemaFlags(Flags, frozen=True):
+    """Print the JSON Schema of a document.
+
+    Print the JSON Schema of a document: a configuration (config), one of its tables, requests, cluster
+    recipes, studies, column maps, and answers in JSON.
+
+    name : name of the document (default: list them).
+    """
+
+    name: Annotated[str | None, flag("NAME", positional=True, nargs="?")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``schema``."""
-    parser = subparsers.add_parser(
-        "schema",
-        help="print the JSON Schema of a document",
-        description="Print the JSON Schema of a document: a configuration (config), one of its tables, "
-        "requests, cluster recipes, studies, column maps, and answers in JSON.",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the document (default: list them)")
-    parser.set_defaults(run=schema)
+    add_verb(subparsers, "schema", schema, SchemaFlags)
 
 
 def schema(args: argparse.Namespace) -> int:
@@ -45,8 +52,9 @@ def schema(args: argparse.Namespace) -> int:
 
 
 def _declared() -> dict[str, dict[str, Any]]:
-    """Return name → schema: the whole configuration, and each of its tables."""
+    """Return name → schema: the whole configuration, each of its tables, and documents beside it."""
     from simsched.declare.table import is_declared
+    from simsched.formats.cluster.recipe import RecipeTable
     from simsched.schedule.policies.registry import POLICIES, AnyPolicy
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
@@ -68,6 +76,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     }
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
+    tables |= {"cluster-recipe": RecipeTable.schema()}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     tables = {"config": config, "column-map": ColumnMap.schema(), **tables}
     return {name: {**draft, "title": name, **one} for name, one in tables.items()}

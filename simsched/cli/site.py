@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import write
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.text_table import clip_end, table_lines
 
 if TYPE_CHECKING:
@@ -21,6 +23,39 @@ HOSTS = 40
 """The most characters of a hostlist in a table."""
 
 
+class ImportFlags(Flags, frozen=True, kw_only=True):
+    """Write the folder of a site from slurm.conf, Flux's configuration and others.
+
+    Read the files of a centre (slurm.conf, scontrol show node, Flux's configuration, pbsnodes -a, hwloc and
+    others; docs/sites.md has the list) and write a folder with the machine, the queues, and a README with all
+    assumptions and omissions.  An earlier import in DIR is replaced, unless one of its files was edited.  A
+    directory with any other files is never changed.
+
+    paths : a file of the centre, or a folder of them.
+    output : folder to write.
+    strict : refuse lines that are not understood.
+    quiet : print neither the site nor notes on its files.
+
+    Exit status: 0 done, 2 the input is wrong.
+    """
+
+    paths: Annotated[tuple[str, ...], flag("FILE", positional=True, nargs="+")]
+    output: Annotated[str, flag("DIR", "-o")]
+    strict: bool = False
+    quiet: bool = False
+
+
+class SiteFlags(Flags, frozen=True, kw_only=True):
+    """Print the nodes, the queues and the notes of a site.
+
+    folder : folder of a site.
+    format : text (default) or json.
+    """
+
+    folder: Annotated[str, flag("DIR", positional=True)]
+    format: Literal["text", "json"] = "text"
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``site`` and its actions."""
     site = subparsers.add_parser(
@@ -30,28 +65,8 @@ def register(subparsers: Subparsers) -> None:
         "which --site takes, and show it.",
     )
     verbs = site.add_subparsers(title="actions", metavar="ACTION", dest="site_verb", required=True)
-    bring = verbs.add_parser(
-        "import",
-        help="write the folder of a site from slurm.conf, Flux's configuration and others",
-        description="Read the files of a centre (slurm.conf, scontrol show node, Flux's configuration, "
-        "pbsnodes -a, hwloc and others; docs/sites.md has the list) and write a folder with the machine, the "
-        "queues, and a README with all assumptions and omissions.  An earlier import in DIR is "
-        "replaced, unless one of its files was edited.  A directory with any other files is never changed.",
-        epilog="Exit status: 0 done, 2 the input is wrong.",
-    )
-    bring.add_argument("paths", metavar="FILE", nargs="+", help="a file of the centre, or a folder of them")
-    bring.add_argument("-o", "--output", metavar="DIR", required=True, help="folder to write")
-    bring.add_argument("--strict", action="store_true", help="refuse lines that are not understood")
-    bring.add_argument("--quiet", action="store_true", help="print neither the site nor notes on its files")
-    bring.set_defaults(run=run_import)
-    show = verbs.add_parser(
-        "show",
-        help="print the nodes, the queues and the notes of a site",
-        description="Print the nodes, the queues and the notes of a site.",
-    )
-    show.add_argument("folder", metavar="DIR", help="folder of a site")
-    show.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    show.set_defaults(run=run_show)
+    add_verb(verbs, "import", run_import, ImportFlags)
+    add_verb(verbs, "show", run_show, SiteFlags)
 
 
 def run_import(args: argparse.Namespace) -> int:

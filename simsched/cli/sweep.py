@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from simsched.cli.support.heartbeat import expected, heartbeat
 from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
+from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, flag, flags_given
 from simsched.study.search_values import WorkerPlaces
 
@@ -28,7 +29,10 @@ MAX_ROWS = 60
 
 
 class SweepFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``sweep``.
+    """Perform the runs of a study over machines, loads, policies and seeds.
+
+    Perform every run that a study file describes, and write a directory with one run directory per run,
+    Parquet tables over all runs, and a report.  See docs/studies.md.
 
     study : study file.
     output : directory to write (default: the name of the study).
@@ -37,6 +41,9 @@ class SweepFlags(Flags, frozen=True, kw_only=True):
     retries : further attempts of a run whose worker dies (default 2).
     no_report : do not write report.html.
     quiet : print no progress, no summary and no notes on the inputs.
+
+    Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is wrong, 130
+    interrupted (--resume continues).
     """
 
     study: Annotated[str, flag("STUDY.yaml", positional=True)]
@@ -50,18 +57,9 @@ class SweepFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the verb `sweep`."""
-    sweep = subparsers.add_parser(
-        "sweep",
-        help="perform the runs of a study over machines, loads, policies and seeds",
-        description="Perform every run that a study file describes, and write a directory with one run "
-        "directory per run, Parquet tables over all runs, and a report.  See docs/studies.md.",
-        epilog="Exit status: 0 done, 1 some runs failed (failures.json has the reasons), 2 the input is "
-        "wrong, 130 interrupted (--resume continues).",
-    )
-    add_flags(sweep, SweepFlags)
+    sweep = add_verb(subparsers, "sweep", run_sweep, SweepFlags)
     add_flags(sweep, WorkerPlaces, "workers")
     add_flags(sweep.add_mutually_exclusive_group(), WorkerPlaces, "scheduler", "hpc")
-    sweep.set_defaults(run=run_sweep)
 
 
 def run_sweep(args: argparse.Namespace) -> int:

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -69,22 +71,21 @@ Both runs are in {folder}. To go on:
 """
 
 
+class TutorialFlags(Flags, frozen=True):
+    """Play the first five minutes on bundled inputs.
+
+    Play the first commands of the manual one after another on bundled inputs: each with a sentence, the
+    command, and its output. In a terminal the Enter key goes on, and q ends.
+
+    output : write the runs to DIR (default tutorial-results).
+    """
+
+    output: Annotated[str, flag("DIR", "-o")] = "tutorial-results"
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `tutorial`."""
-    parser = subparsers.add_parser(
-        "tutorial",
-        help="play the first five minutes on bundled inputs",
-        description="Play the first commands of the manual one after another on bundled inputs: each with a "
-        "sentence, the command, and its output. In a terminal the Enter key goes on, and q ends.",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        default="tutorial-results",
-        help="write the runs to DIR (default tutorial-results)",
-    )
-    parser.set_defaults(run=tutorial)
+    add_verb(subparsers, "tutorial", tutorial, TutorialFlags)
 
 
 def tutorial(args: argparse.Namespace) -> int:

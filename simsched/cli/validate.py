@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.messages import text_of
 from simsched.cli.support.output import print_lines, write
-from simsched.declare.flags import Flags, add_flags, field, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, field, flag
 from simsched.declare.kinds import choice
 from simsched.errors import ConfigError, SimschedError
 
@@ -23,7 +24,9 @@ OTHER_KINDS = ("r", "jgf", "cluster", "sss", "swf", "workload")
 
 
 class ValidateFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``validate``.
+    """Check jobspecs, clusters and workloads; print every fault with its place.
+
+    Print every fault of files with file, line, column and JSON path.
 
     files : file to check, or - for standard input.
     kind : kind of the files (default auto: detect it).
@@ -31,6 +34,8 @@ class ValidateFlags(Flags, frozen=True, kw_only=True):
     lenient : treat a task without a slot, or with an unknown one, as a warning.
     quiet : print only faults.
     cluster : resolve host patterns of Job Objects on this cluster.
+
+    Exit status: 0 no fault, 2 some faults.
     """
 
     files: Annotated[tuple[str, ...], flag("FILE", positional=True, nargs="*")] = ()
@@ -43,14 +48,7 @@ class ValidateFlags(Flags, frozen=True, kw_only=True):
 
 def register(subparsers: Subparsers) -> None:
     """Add the parser of the verb."""
-    parser = subparsers.add_parser(
-        "validate",
-        help="check jobspecs, clusters and workloads; print every fault with its place",
-        description="Print every fault of files with file, line, column and JSON path.",
-        epilog="Exit status: 0 no fault, 2 some faults.",
-    )
-    add_flags(parser, ValidateFlags)
-    parser.set_defaults(run=validate)
+    add_verb(subparsers, "validate", validate, ValidateFlags)
 
 
 def validate(args: argparse.Namespace) -> int:

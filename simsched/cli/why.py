@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import put, terminal_width
+from simsched.cli.support.verbs import add_verb
+from simsched.declare.flags import Flags, flag
 from simsched.errors import ConfigError
 from simsched.visible import visible
 
@@ -23,21 +25,30 @@ ENDINGS = (".png", ".svg", ".pdf")
 DPI = 144
 
 
+class WhyFlags(Flags, frozen=True, kw_only=True):
+    """Print why a job of a run waited, or where all jobs waited.
+
+    Print the wait of a job by cause: the resources that were short and the jobs that held them, the
+    reservation or dependency in the way, and changes with which it would have fitted sooner.  Without JOB,
+    print the hours that all jobs of the run waited, by cause, queue and user.
+
+    directory : run directory.
+    jobs : id of a job.
+    format : text (default) or json.
+    output : write to FILE; .png, .svg or .pdf: a picture.
+
+    The inputs of the run are read again for a JOB; they must not have changed.
+    """
+
+    directory: Annotated[str, flag("RUN", positional=True)]
+    jobs: Annotated[tuple[str, ...], flag("JOB", positional=True, nargs="*")] = ()
+    format: Literal["text", "json"] = "text"
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb `why`."""
-    parser = subparsers.add_parser(
-        "why",
-        help="print why a job of a run waited, or where all jobs waited",
-        description="Print the wait of a job by cause: the resources that were short and the jobs that held "
-        "them, the reservation or dependency in the way, and changes with which it would have fitted "
-        "sooner.  Without JOB, print the hours that all jobs of the run waited, by cause, queue and user.",
-        epilog="The inputs of the run are read again for a JOB; they must not have changed.",
-    )
-    parser.add_argument("directory", metavar="RUN", help="run directory")
-    parser.add_argument("jobs", metavar="JOB", nargs="*", default=[], help="id of a job")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="text (default) or json")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE; .png, .svg or .pdf: a picture")
-    parser.set_defaults(run=run_why)
+    add_verb(subparsers, "why", run_why, WhyFlags)
 
 
 def run_why(args: argparse.Namespace) -> int:

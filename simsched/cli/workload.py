@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
-from simsched.cli.workload_logs import register_fit, register_flurries
-from simsched.declare.flags import Flags, add_flags, flag
+from simsched.cli.support.verbs import add_verb
+from simsched.cli.workload_logs import FitFlags, FlurryFlags, fit, list_flurries
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LublinFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``workload make lublin``.
+    """Make jobs by the Lublin-Feitelson model of rigid jobs.
 
     machine : processors of the largest job.
     jobs : number of jobs.
@@ -49,7 +50,7 @@ class LublinFlags(Flags, frozen=True, kw_only=True):
 
 
 class InputFlags(Flags, frozen=True, kw_only=True):
-    """The workload of an action.
+    """Print a summary: counts, load by week, sizes, run times, limits, users.
 
     workload : a workload file, - for standard input, or a bundled name.
     cluster : resolve host patterns of SSS Job Objects on this cluster.
@@ -62,7 +63,7 @@ class InputFlags(Flags, frozen=True, kw_only=True):
 
 
 class MixFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``workload make mix``.
+    """Make the jobs of a mix of templates, or of the model of a log (YAML).
 
     spec : file with gap, jobs or span, and parts (see docs/workloads.md).
     seed : seed of every random choice (default 0).
@@ -73,7 +74,7 @@ class MixFlags(Flags, frozen=True, kw_only=True):
 
 
 class InputsFlags(InputFlags, frozen=True, kw_only=True):
-    """The workloads of an action."""
+    """Write workloads in another format after transforms; several are merged."""
 
     workload: Annotated[Any, flag("WORKLOAD", positional=True, nargs="+")]
 
@@ -103,18 +104,53 @@ class JobsFileFlags(Flags, frozen=True, kw_only=True):
     to: Annotated[str | None, flag("FORMAT")] = None
 
 
+class ColumnsFlags(Flags, frozen=True):
+    """Propose a column map for a table (CSV, Parquet, JSON), with the first values.
+
+    table : a table of jobs, or - for standard input.
+    """
+
+    table: Annotated[str, flag("FILE", positional=True)]
+
+
+class PresetFlags(Flags, frozen=True):
+    """List the column maps of public data sets.
+
+    name : print this one as YAML.
+    """
+
+    name: Annotated[str | None, flag("NAME", positional=True, nargs="?")] = None
+
+
+class DeliverFlags(Flags, frozen=True):
+    """Write the results of a run (State, times, Delivered) into its SSS Job Objects.
+
+    document : file of Job Objects.
+    directory : run directory.
+    output : write to FILE (default: standard output).
+    """
+
+    document: Annotated[str, flag("JOBS.xml", positional=True)]
+    directory: Annotated[str, flag("RUN", positional=True)]
+    output: Annotated[str | None, flag("FILE", "-o")] = None
+
+
 def register(subparsers: Subparsers) -> None:
     """Add the verb ``workload`` and its actions."""
     parser = subparsers.add_parser("workload", help="show, make, convert, deliver and list workloads")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    _register_show(actions)
-    _register_make(actions)
-    register_fit(actions)
-    register_flurries(actions)
-    _register_convert(actions)
-    _register_deliver(actions)
-    actions.add_parser("list", help="list the bundled workloads").set_defaults(run=list_names)
-    _register_tables(actions)
+    add_verb(actions, "show", show, InputFlags, add_reading, SummaryFlags, epilog=TRANSFORMS)
+    make = actions.add_parser("make", help="make a synthetic workload")
+    models = make.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
+    add_verb(models, "lublin", make_lublin, LublinFlags, JobsFileFlags)
+    add_verb(models, "mix", make_mix, MixFlags, JobsFileFlags)
+    add_verb(actions, "fit", fit, FitFlags, add_reading, epilog=TRANSFORMS)
+    add_verb(actions, "flurries", list_flurries, FlurryFlags, add_reading, epilog=TRANSFORMS)
+    add_verb(actions, "convert", convert, InputsFlags, add_reading, JobsFileFlags, epilog=TRANSFORMS)
+    add_verb(actions, "deliver", deliver, DeliverFlags)
+    add_verb(actions, "list", list_names, help="list the bundled workloads")
+    add_verb(actions, "columns", propose_columns, ColumnsFlags)
+    add_verb(actions, "presets", list_presets, PresetFlags)
 
 
 def list_names(_: argparse.Namespace) -> int:
@@ -124,17 +160,6 @@ def list_names(_: argparse.Namespace) -> int:
 
     print("\n".join(table_lines(summaries("workloads").items())))
     return 0
-
-
-def _register_tables(actions: Subparsers) -> None:
-    columns = actions.add_parser(
-        "columns", help="propose a column map for a table (CSV, Parquet, JSON), with the first values"
-    )
-    columns.add_argument("table", metavar="FILE", help="a table of jobs, or - for standard input")
-    columns.set_defaults(run=propose_columns)
-    presets = actions.add_parser("presets", help="list the column maps of public data sets")
-    presets.add_argument("name", metavar="NAME", nargs="?", help="print this one as YAML")
-    presets.set_defaults(run=list_presets)
 
 
 def propose_columns(args: argparse.Namespace) -> int:
@@ -162,66 +187,6 @@ def list_presets(args: argparse.Namespace) -> int:
         rows += [(one.name, one.dataset), ("", one.cite), *([("", f"doi:{one.doi}")] if one.doi else [])]
     print("\n".join(table_lines(rows)))
     return 0
-
-
-def _register_show(actions: Subparsers) -> None:
-    import argparse
-
-    parser = actions.add_parser(
-        "show",
-        help="print a summary: counts, load by week, sizes, run times, limits, users",
-        epilog=TRANSFORMS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_flags(parser, InputFlags)
-    add_reading(parser)
-    add_flags(parser, SummaryFlags)
-    parser.set_defaults(run=show)
-
-
-def _register_convert(actions: Subparsers) -> None:
-    import argparse
-
-    parser = actions.add_parser(
-        "convert",
-        help="write workloads in another format after transforms; several are merged",
-        epilog=TRANSFORMS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_flags(parser, InputsFlags)
-    add_reading(parser)
-    add_flags(parser, JobsFileFlags)
-    parser.set_defaults(run=convert)
-
-
-def _register_deliver(actions: Subparsers) -> None:
-    parser = actions.add_parser(
-        "deliver",
-        help="write the results of a run (State, times, Delivered) into its SSS Job Objects",
-    )
-    parser.add_argument("document", metavar="JOBS.xml", help="file of Job Objects")
-    parser.add_argument("directory", metavar="RUN", help="run directory")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write to FILE (default: standard output)")
-    parser.set_defaults(run=deliver)
-
-
-def _register_make(actions: Subparsers) -> None:
-    parser = actions.add_parser("make", help="make a synthetic workload")
-    models = parser.add_subparsers(title="models", metavar="MODEL", dest="model_name", required=True)
-    _register_lublin(models)
-    mix = models.add_parser(
-        "mix", help="make the jobs of a mix of templates, or of the model of a log (YAML)"
-    )
-    add_flags(mix, MixFlags)
-    add_flags(mix, JobsFileFlags)
-    mix.set_defaults(run=make_mix)
-
-
-def _register_lublin(models: Subparsers) -> None:
-    parser = models.add_parser("lublin", help="make jobs by the Lublin-Feitelson model of rigid jobs")
-    add_flags(parser, LublinFlags)
-    add_flags(parser, JobsFileFlags)
-    parser.set_defaults(run=make_lublin)
 
 
 def show(args: argparse.Namespace) -> int:

@@ -6,15 +6,14 @@ import sys
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
+from simsched.cli.options.workloads import generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import put, terminal_width
-from simsched.declare.flags import Flags, add_flags, flag
+from simsched.declare.flags import Flags, flag
 
 if TYPE_CHECKING:
     import argparse
 
-    from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
     from simsched.workload.models.fit_check import Distance, FitCheck
     from simsched.workload.models.log_model import LogModel
@@ -24,7 +23,11 @@ MAX_CLASSES = 64
 
 
 class FitFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``workload fit``.
+    """Make a model of a log, and print how far it is from the log.
+
+    Make a model of a log: classes of jobs with their users, arrivals by hour and
+    weekday, sizes, limits and run times. The distance from the log is printed by
+    quantity, also for the last quarter of the log by a model of the time before it.
 
     workload : a log, - for standard input, or a bundled name.
     output : write the model (YAML) to FILE.
@@ -43,7 +46,10 @@ class FitFlags(Flags, frozen=True, kw_only=True):
 
 
 class FlurryFlags(Flags, frozen=True, kw_only=True):
-    """Flags of ``workload flurries``.
+    """List bursts of single users in a log.
+
+    List flurries: bursts of one user who submits more jobs than all other users together,
+    on days with at least the usual number of jobs of all users. -t 'flurries(out)' leaves them out.
 
     workload : a log, - for standard input, or a bundled name.
     least : jobs of a flurry, in times the median number of jobs of a day, at least (default 7).
@@ -55,24 +61,6 @@ class FlurryFlags(Flags, frozen=True, kw_only=True):
     least: float = 7.0
     format: Literal["text", "json"] = "text"
     seed: int = 0
-
-
-def register_fit(actions: Subparsers) -> None:
-    """Add the action ``fit``."""
-    import argparse
-
-    parser = actions.add_parser(
-        "fit",
-        help="make a model of a log, and print how far it is from the log",
-        description="Make a model of a log: classes of jobs with their users, arrivals by hour and\n"
-        "weekday, sizes, limits and run times. The distance from the log is printed by\n"
-        "quantity, also for the last quarter of the log by a model of the time before it.",
-        epilog=TRANSFORMS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_flags(parser, FitFlags)
-    add_reading(parser)
-    parser.set_defaults(run=fit)
 
 
 def fit(args: argparse.Namespace) -> int:
@@ -153,23 +141,6 @@ def _distances(found: FitCheck) -> list[str]:
 
 
 # --- flurries
-
-
-def register_flurries(actions: Subparsers) -> None:
-    """Add the action ``flurries``."""
-    import argparse
-
-    parser = actions.add_parser(
-        "flurries",
-        help="list bursts of single users in a log",
-        description="List flurries: bursts of one user who submits more jobs than all other users together, "
-        "on days with at least the usual number of jobs of all users. -t 'flurries(out)' leaves them out.",
-        epilog=TRANSFORMS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_flags(parser, FlurryFlags)
-    add_reading(parser)
-    parser.set_defaults(run=list_flurries)
 
 
 def list_flurries(args: argparse.Namespace) -> int:

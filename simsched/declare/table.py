@@ -59,6 +59,9 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
     join: ClassVar[str] = "."
     """What is between the place of the table and a key: ``": "`` in the table of a whole file."""
 
+    nullable: ClassVar[bool] = True
+    """Whether null for a key whose default is None means that it is not given."""
+
     @classmethod
     def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
         """Return a table of a document as a value; a value is returned as it is.
@@ -107,9 +110,9 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
     @classmethod
     def schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the table."""
-        return schema_of({key: (one.kind, one.text) for key, one in fields_of(cls).items()}) | {
-            "required": [key for key, one in fields_of(cls).items() if one.required]
-        }
+        required = [key for key, one in fields_of(cls).items() if one.required]
+        keys = {key: (one.kind, one.text) for key, one in fields_of(cls).items()}
+        return {"type": "object", "required": required} | schema_of(keys)
 
 
 def inherited(value: Mapping[str, Any], common: type[Declared], *tables: str) -> dict[str, Any]:
@@ -162,10 +165,11 @@ def read_keys(value: Any, where: str, kinds: Mapping[str, ValueKind], join: str 
     def refuse_again(key: str) -> None:
         raise ConfigError(f"the key {key!r} is given twice", where=where, expected="one spelling of it")
 
+    place = f"{where}{join}" if where else ""
     known = [key for key in kinds if key in given]
     faults = [partial(refuse, key) for name, key in given.items() if name not in kinds]
     faults += [partial(refuse_again, name) for name, key in spelt if given[name] != key]
-    reads = [partial(kinds[key].read, value[given[key]], f"{where}{join}{key}") for key in known]
+    reads = [partial(kinds[key].read, value[given[key]], f"{place}{key}") for key in known]
     return dict(zip(known, in_turn([*faults, *reads]), strict=True))
 
 
@@ -180,7 +184,7 @@ def is_declared(maker: object) -> TypeGuard[type[Declared]]:
 
 
 @cache
-def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
+def fields_of(cls: type[Declared]) -> dict[str, DeclaredField]:
     """Return key → field of a declared struct, without the hidden fields."""
     texts = texts_of(cls)
     found = {}
@@ -190,7 +194,7 @@ def fields_of(cls: type[msgspec.Struct]) -> dict[str, DeclaredField]:
             default = one.default
             if one.default_factory is not msgspec.NODEFAULT:
                 default = one.default_factory()
-            kind = replace(kind, optional=default is None)
+            kind = replace(kind, optional=default is None and cls.nullable)
             if default is not None and NoneType in get_args(types_of(cls)[one.name]):
                 kind = or_null(kind)
             found[one.encode_name] = DeclaredField(
@@ -207,7 +211,7 @@ def types_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
     }
 
 
-_ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
+ENTRY = re.compile(r"^(\w+(?:, \w+)*) : (.*(?:\n +.*)*)", re.MULTILINE)
 
 
 def texts_of(cls: type) -> dict[str, str]:
@@ -215,6 +219,6 @@ def texts_of(cls: type) -> dict[str, str]:
     docs = "\n".join(inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__))
     return {
         name: " ".join(text.replace("``", "").split()).removesuffix(".")
-        for names, text in _ENTRY.findall(docs)
+        for names, text in ENTRY.findall(docs)
         for name in names.split(", ")
     }

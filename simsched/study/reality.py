@@ -16,6 +16,7 @@ from simsched.report.recorded_waits import calibration_note, rank_text
 from simsched.simulation.options.run_config import CALIBRATION
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.input_cache import INPUTS
+from simsched.study.search_answer import plain
 from simsched.study.spec.run_task import MODEL, Measure
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
         found = _agreement(task, workers, str(folder))
     if found is None:
         return {}
-    plain = {
+    figures = {
         "recorded_mean_wait": found.recorded.mean,
         "simulated_mean_wait": found.simulated.mean,
         "rank_correlation": found.rank,
@@ -54,7 +55,7 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
         "within_twofold": found.twofold,
         "error": found.error,
     }
-    known = {name: _plain(value) for name, value in plain.items()}
+    known = {name: plain(value) for name, value in figures.items()}
     return {"reality": {"jobs": found.jobs, **known, "calibration": base.options.get(CALIBRATION)}}
 
 
@@ -101,7 +102,3 @@ def notes_of(about: Mapping[str, Any]) -> Iterator[str]:
         f"error {found['error']:.2f})"
     )
     yield calibration_note(found["calibration"])
-
-
-def _plain(value: float) -> float | None:
-    return float(f"{value:.9g}") if math.isfinite(value) else None

@@ -15,15 +15,14 @@ from simsched.files import write_file
 from simsched.report import palette
 from simsched.report.html import markup
 from simsched.report.metrics.summary import metric
-from simsched.study.best_setting import best_setting
-from simsched.study.grid import NOISE, Grid
+from simsched.study.grid import NOISE, Grid, best_setting
 from simsched.study.study_text import reality_notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.report.data.tables import RunTables
-    from simsched.study.best_setting import BestSetting, SettingPair
+    from simsched.study.grid import BestSetting, SettingPair
     from simsched.study.study_result import StudyResult
 
 #: figures in charts and tables, if the study has them

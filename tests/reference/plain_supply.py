@@ -22,7 +22,7 @@ class PlainSupply(GraphSupply):
 
     def could_start_each(self, jobs):
         free = np.array([self.plan.free(type_) for type_ in self.table.types], dtype=np.int64)
-        return need_at_most(self.table.demand[:, jobs], free)
+        return need_at_most(self.table.demand[:, self.table.kinds_array[jobs]], free)
 
     def fit(self, job):
         return self.seek_at(job, self.plan.available, self.now)

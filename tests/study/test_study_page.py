@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simsched.study.best_setting import best_setting
-from simsched.study.grid import Grid
+from simsched.study.grid import Grid, best_setting
 from simsched.study.study_page import write_page
 from simsched.study.sweep import sweep
 from tests.study.studyworld import small

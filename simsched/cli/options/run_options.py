@@ -18,6 +18,15 @@ COMMAND_LINE = "the command line"
 """The place of options in messages."""
 
 
+class ConfigFlags(Flags, frozen=True):
+    """The configuration of a run.
+
+    config : configuration in TOML, YAML or JSON; options given here override it.
+    """
+
+    config: Annotated[str | None, flag("FILE")] = None
+
+
 class ChangeFlags(Flags, frozen=True, kw_only=True):
     """Changes of a configuration.
 
@@ -34,9 +43,7 @@ class ChangeFlags(Flags, frozen=True, kw_only=True):
 def add_rules(parser: argparse.ArgumentParser) -> None:
     """Add the options of a simulation."""
     rules = parser.add_argument_group("options of the simulation")
-    rules.add_argument(
-        "--config", metavar="FILE", help="configuration in TOML, YAML or JSON; options given here override it"
-    )
+    add_flags(rules, ConfigFlags)
     add_flags(rules, PlainOptions)
     add_flags(rules, ChangeFlags)
 

@@ -1,19 +1,18 @@
 """Cluster recipes: hardware in a few lines of YAML, as values, read and written.
 
-The JSON Schema ``schemas/cluster-recipe.json`` defines the documents; a `Recipe` is the meaning of one.
-The keys are described in docs/clusters.md.
+`RecipeTable` declares the documents, which docs/clusters.md describes; a `Recipe` is the meaning of one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-import msgspec
+from msgspec import field
 
-from simsched.declare.kinds import ValueKind, by_name, kind_of, listed, text
+from simsched.declare.kinds import ValueKind, by_name, choice, kind_of, listed, text, whole
 from simsched.declare.table import Declared
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
@@ -21,10 +20,6 @@ from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import check_host, check_property
 from simsched.formats.rfc.units import same_dimension, unit_of
 from simsched.formats.text.schemas import first_fault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 MAX_NODES = 1_000_000
 _AMOUNT = re.compile(r"(\d+) ?([A-Za-z/]*)", re.ASCII)
@@ -76,31 +71,84 @@ def _expanded(value: Any, where: str) -> tuple[str, ...]:
     return tuple(Hostlist.parse(value, where=where).expand(MAX_NODES))
 
 
-_AMOUNTS = ValueKind(_amount, write=_plain_amount)
-_HOSTS = ValueKind(_expanded, write=_hosts)
-_WORD = ValueKind(_kind)
+def _memory(value: int | str, where: str) -> Amount:
+    amount = _amount(value, where)
+    if amount.unit and not same_dimension(amount.unit, "B"):
+        raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
+    return amount
 
 
-class Level(Declared, frozen=True):
+def _with(kind: ValueKind, **rules: Any) -> ValueKind:
+    return replace(kind, schema={**kind.schema, **rules})
+
+
+_UNITS = {
+    "description": "a whole number and a unit, like 512 GB",
+    "type": "string",
+    "pattern": "^[0-9]{1,15} ?[A-Za-z/]+$",
+}
+_AMOUNTS = ValueKind(
+    _amount,
+    {
+        "description": "Units in a pool: a number, or a number and its unit",
+        "oneOf": [{"type": "integer", "minimum": 0}, _UNITS],
+    },
+    _plain_amount,
+)
+_LISTED = {"oneOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}}]}
+_HOSTS = ValueKind(_expanded, _LISTED, _hosts)
+_WORDS = {
+    "description": "a word of letters, digits, _ . and -",
+    "type": "string",
+    "pattern": "^[A-Za-z_][A-Za-z0-9_.-]*$",
+}
+_WORD = ValueKind(_kind, _WORDS)
+_IDS = ValueKind(
+    lambda value, where: Idset.parse(value, where=where),
+    {"description": "an idset, like 0-3,8-11 (default: 0 and up)", "type": "string", "minLength": 1},
+    str,
+)
+_PROPERTIES = ValueKind(
+    _properties,
+    {"type": "array", "items": {"type": "string", "minLength": 1}, "uniqueItems": True},
+    list,
+)
+Count = Annotated[int, whole(1, MAX_NODES)]
+MaybeCount = Annotated[int | None, whole(1, MAX_NODES)]
+Units = Annotated[int | None, whole(0, MAX_NODES)]
+
+
+class Table(Declared, frozen=True, kw_only=True, rename=None):
+    """A table of a recipe: a key without a value is a fault."""
+
+    nullable = False
+
+
+class Level(Table, frozen=True, kw_only=False):
     """A level of the tree: `count` vertices of `type` in each vertex above."""
 
     type: Annotated[str, _WORD]
-    count: int
+    count: Count
 
 
-class PoolSpec(Declared, frozen=True, kw_only=True):
-    """`count` pools of one kind, in the node or in each domain of type `within`."""
+class PoolSpec(Table, frozen=True, kw_only=True):
+    """`count` pools of one kind, in the node or in each domain of type `within`.
+
+    name : of the pool, or of its kind if there are several.
+    """
 
     type: Annotated[str, _WORD]
     name: str | None = None
-    amount: Annotated[Amount, _AMOUNTS] = msgspec.field(name="size", default=Amount(1))
-    count: int = 1
-    within: str = msgspec.field(name="in", default="node")
+    amount: Annotated[Amount, _AMOUNTS] = field(name="size", default=Amount(1))
+    count: Count = 1
+    within: Annotated[str, ValueKind(lambda value, _: value, _WORDS)] = field(name="in", default="node")
     path: Annotated[str | None, text(empty=True)] = None
-    properties: Annotated[tuple[str, ...], ValueKind(_properties, write=list)] = ()
+    properties: Annotated[tuple[str, ...], _PROPERTIES] = ()
 
 
 _LEVELS, _POOLS = listed(kind_of(Level)), listed(kind_of(PoolSpec))
+Levels = Annotated[tuple[Level, ...] | None, _LEVELS]
+Pools = Annotated[tuple[PoolSpec, ...], _POOLS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,23 +173,27 @@ class NodeGroup:
     levels: tuple[Level, ...] = ()
 
 
-class FatTree(Declared, frozen=True, kw_only=True, rename=None):
+class FatTree(Table, frozen=True, kw_only=True):
     """Leaf switches with their nodes, in pods or not, below spine switches or one fabric."""
 
-    nodes_per_leaf: int
-    leaves_per_pod: int | None = None
-    spines: int = 0
+    nodes_per_leaf: Count
+    leaves_per_pod: MaybeCount = None
+    spines: Count = 0
 
 
-class Dragonfly(Declared, frozen=True, kw_only=True, rename=None):
+class Dragonfly(Table, frozen=True, kw_only=True):
     """Groups of routers; the nodes divide evenly over the routers."""
 
-    groups: int
-    routers_per_group: int
+    groups: Count
+    routers_per_group: Count
 
 
-class Switch(Declared, frozen=True, kw_only=True):
-    """A switch with the nodes and the switches below it, by name."""
+class Switch(Table, frozen=True, kw_only=True):
+    """A switch with the nodes and the switches below it, by name.
+
+    hosts : the nodes that are joined to this switch.
+    switches : the names of the switches below this one.
+    """
 
     name: str
     type: Annotated[str, _WORD] = "switch"
@@ -149,21 +201,96 @@ class Switch(Declared, frozen=True, kw_only=True):
     switches: Annotated[tuple[str, ...], _HOSTS] = ()
 
 
-class SwitchTree(Declared, frozen=True, kw_only=True):
+class SwitchTree(Table, frozen=True, kw_only=True):
     """A network whose switches are listed one by one, as in Slurm's topology.conf."""
 
-    switches: tuple[Switch, ...]
+    switches: Annotated[tuple[Switch, ...], _with(listed(kind_of(Switch)), minItems=1)]
 
 
-NETWORKS: dict[str, Any] = {"fat-tree": FatTree, "dragonfly": Dragonfly, "tree": SwitchTree}
+NETWORKS: dict[str, type[Table]] = {"fat-tree": FatTree, "dragonfly": Dragonfly, "tree": SwitchTree}
 
 
-class Power(Declared, frozen=True, kw_only=True):
-    """Power budgets of the cluster, of each vertex of one level (level → budget), and of each node."""
+def _network(value: Mapping[str, Any], where: str) -> Table:
+    return NETWORKS[value["type"]].read({key: one for key, one in value.items() if key != "type"}, where)
+
+
+def _plain_network(network: Table) -> dict[str, Any]:
+    kind = next(kind for kind, table in NETWORKS.items() if isinstance(network, table))
+    return {"type": kind, **network.to_dict()}
+
+
+def _network_schema(kind: str, table: type[Table]) -> dict[str, Any]:
+    own = table.schema()
+    own["properties"] = {"type": {"const": kind}, **own["properties"]}
+    return {**own, "title": kind.replace("-", " "), "required": ["type", *own["required"]]}
+
+
+_NETWORK = ValueKind(
+    _network, {"oneOf": [_network_schema(*item) for item in NETWORKS.items()]}, _plain_network
+)
+
+
+class Power(Table, frozen=True, kw_only=True):
+    """Power budgets of the cluster, of each vertex of one level (level → budget), and of each node.
+
+    budget : of the whole cluster.
+    per : one distribution unit for each vertex of a level, with its budget.
+    node : the budget of each node.
+    """
 
     budget: Annotated[Amount | None, _AMOUNTS] = None
-    per: Annotated[Mapping[str, Amount], by_name(_AMOUNTS)] = msgspec.field(default_factory=dict)
+    per: Annotated[Mapping[str, Amount], _with(by_name(_AMOUNTS), minProperties=1, maxProperties=1)] = field(
+        default_factory=dict
+    )
     node: Annotated[Amount | None, _AMOUNTS] = None
+
+
+class GroupTable(Table, frozen=True, kw_only=True):
+    """A group of a recipe.
+
+    numa : NUMA domains in each socket, or in the node.
+    """
+
+    name: str
+    count: MaybeCount = None
+    hosts: Annotated[tuple[str, ...] | None, _HOSTS] = None
+    sockets: MaybeCount = None
+    numa: MaybeCount = None
+    locality: Levels = None
+    cores: Units = None
+    core_ids: Annotated[Idset | None, _IDS] = None
+    gpus: Units = None
+    gpu_ids: Annotated[Idset | None, _IDS] = None
+    memory: Annotated[Amount | None, replace(_AMOUNTS, read=_memory)] = None
+    storage: Pools = ()
+    pools: Pools = ()
+    properties: Annotated[tuple[str, ...], _PROPERTIES] = ()
+    status: Annotated[str, choice("up", "down", "drained")] = "up"
+    down: Annotated[tuple[str, ...], _HOSTS] = ()
+    drained: Annotated[tuple[str, ...], _HOSTS] = ()
+    racks: MaybeCount = None
+    levels: Levels = None
+
+
+class RecipeTable(Table, frozen=True, kw_only=True):
+    """A cluster recipe: groups of like nodes, how they are arranged, network and power.
+
+    racks : short for levels: [{type: rack, count: N}].
+    levels : levels between the cluster and its nodes, outermost first; count is how many in each one above.
+    pools : pools of the whole cluster.
+    """
+
+    join = ": "
+
+    version: Annotated[int | None, ValueKind(lambda value, _: value, {"const": 1})] = None
+    name: str | None = None
+    description: Annotated[str | None, text(empty=True)] = None
+    groups: Annotated[tuple[GroupTable, ...], _with(listed(kind_of(GroupTable)), minItems=1)]
+    racks: MaybeCount = None
+    levels: Levels = None
+    pools: Pools = ()
+    network: Annotated[FatTree | Dragonfly | SwitchTree | None, _NETWORK] = None
+    power: Power | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,24 +318,21 @@ def parse_recipe(document: Any, *, where: str | None = None) -> Recipe:
     >>> parse_recipe({"groups": [{"name": "n", "count": 2, "cores": 4}]}).groups[0].hosts
     ('n0', 'n1')
     """
-    fault = first_fault("cluster-recipe", document, where or "")
+    fault = first_fault(RecipeTable, document, where or "")
     if fault is not None:
         raise fault.error()
-    groups = tuple(
-        _group(row, _join(where, f"groups[{number}]")) for number, row in enumerate(document["groups"])
-    )
+    table = RecipeTable.read(document, where or "")
+    groups = tuple(_group(one, _join(where, f"groups[{at}]")) for at, one in enumerate(table.groups))
     total = sum(len(group.hosts) for group in groups)
     if total > MAX_NODES:
         raise ClusterError(f"{total:,} nodes are too many", where=where, expected=f"at most {MAX_NODES:,}")
-    network: Any = dict(document.get("network", {}))
-    power = document.get("power")
     return Recipe(
-        name=document.get("name"),
+        name=table.name,
         groups=groups,
-        levels=_levels(document, where),
-        pools=_POOLS.read(document.get("pools", []), _join(where, "pools")),
-        network=NETWORKS[network.pop("type")].read(network, _join(where, "network")) if network else None,
-        power=None if power is None else Power.read(power, _join(where, "power")),
+        levels=_levels(table, where),
+        pools=table.pools,
+        network=table.network,
+        power=table.power,
     )
 
 
@@ -221,111 +345,92 @@ def _join(where: str | None, place: str) -> str:
     return f"{where}: {place}" if where else place
 
 
-def _group(row: Mapping[str, Any], where: str) -> NodeGroup:
-    hosts = _hosts_of(row, where)
-    locality = _locality(row, where)
-    cores, core_ids = _units(row, "core", where)
-    gpus, gpu_ids = _units(row, "gpu", where)
+def _group(table: GroupTable, where: str) -> NodeGroup:
+    hosts = _hosts_of(table, where)
+    locality = _locality(table, where)
+    cores, gpus = _units(table, "core", where), _units(table, "gpu", where)
     domains = 1
     for level in locality:
         domains *= level.count
-    for kind, count in (("cores", cores), ("gpus", gpus)):
-        if kind == "cores" and count % domains:
-            raise ClusterError(
-                f"{count} {kind} do not divide over {domains} {locality[-1].type}s", where=f"{where}.{kind}"
-            )
+    if cores % domains:
+        raise ClusterError(
+            f"{cores} cores do not divide over {domains} {locality[-1].type}s", where=f"{where}.cores"
+        )
+    for key in ("down", "drained"):
+        strange = sorted(set(getattr(table, key)).difference(hosts))
+        if strange:
+            raise ClusterError(f"{strange[0]!r} is not in this group", where=f"{where}.{key}")
     return NodeGroup(
-        name=row["name"],
+        name=table.name,
         hosts=hosts,
         locality=locality,
         cores=cores,
         gpus=gpus,
-        core_ids=core_ids,
-        gpu_ids=gpu_ids,
-        pools=_pools_of(row, locality, where),
-        properties=_properties(row.get("properties", ()), f"{where}.properties"),
-        status=row.get("status", "up"),
-        down=_some_hosts(row, "down", hosts, where),
-        drained=_some_hosts(row, "drained", hosts, where),
-        levels=_levels(row, where),
+        core_ids=table.core_ids,
+        gpu_ids=table.gpu_ids,
+        pools=_pools_of(table, locality, where),
+        properties=table.properties,
+        status=table.status,
+        down=frozenset(table.down),
+        drained=frozenset(table.drained),
+        levels=_levels(table, where),
     )
 
 
-def _units(row: Mapping[str, Any], kind: str, where: str) -> tuple[int, Idset | None]:
-    """Return the number of cores or gpus of a node, and their ids where the row names them."""
-    count: int | None = row.get(f"{kind}s")
-    if f"{kind}_ids" not in row:
-        return count or 0, None
+def _units(table: GroupTable, kind: str, where: str) -> int:
+    """Return the number of cores or gpus of a node."""
+    count: int | None = getattr(table, f"{kind}s")
+    ids: Idset | None = getattr(table, f"{kind}_ids")
+    if ids is None:
+        return count or 0
     place = f"{where}.{kind}_ids"
-    ids = Idset.parse(row[f"{kind}_ids"], where=place)
     if count is not None and count != len(ids):
         raise ClusterError(f"there are {len(ids)} ids, but {count} {kind}s", where=place)
     if len(ids) > MAX_NODES:
         raise FormatError(f"{len(ids):,} {kind}s in a node", where=place, expected=f"at most {MAX_NODES:,}")
-    return len(ids), ids
+    return len(ids)
 
 
-def _hosts_of(row: Mapping[str, Any], where: str) -> tuple[str, ...]:
+def _hosts_of(table: GroupTable, where: str) -> tuple[str, ...]:
     """Return the hosts of a group: as written, or its name and a number."""
-    count = row.get("count")
-    if "hosts" not in row:
+    count, hosts = table.count, table.hosts
+    if hosts is None:
         if count is None:
             raise FormatError("neither count nor hosts is given", where=where, expected="one of them")
-        check_host(row["name"], f"{where}.name")
-        return tuple(f"{row['name']}{number}" for number in range(count))
-    hosts = _expanded(row["hosts"], f"{where}.hosts")
+        check_host(table.name, f"{where}.name")
+        return tuple(f"{table.name}{number}" for number in range(count))
     if count is not None and count != len(hosts):
         raise ClusterError(f"the count is {count}, but there are {len(hosts)} hosts", where=where)
     return hosts
 
 
-def _some_hosts(row: Mapping[str, Any], key: str, hosts: tuple[str, ...], where: str) -> frozenset[str]:
-    if key not in row:
-        return frozenset()
-    found = frozenset(_expanded(row[key], f"{where}.{key}"))
-    strange = sorted(found.difference(hosts))
-    if strange:
-        raise ClusterError(f"{strange[0]!r} is not in this group", where=f"{where}.{key}")
-    return found
-
-
-def _locality(row: Mapping[str, Any], where: str) -> tuple[Level, ...]:
-    short = [Level(kind, row[key]) for key, kind in (("sockets", "socket"), ("numa", "numa")) if key in row]
-    if short and "locality" in row:
+def _locality(table: GroupTable, where: str) -> tuple[Level, ...]:
+    given = {"socket": table.sockets, "numa": table.numa}
+    short = tuple(Level(kind, count) for kind, count in given.items() if count is not None)
+    if short and table.locality is not None:
         raise FormatError("locality and sockets or numa are both given", where=where, expected="one of them")
-    return tuple(short) or _LEVELS.read(row.get("locality", []), f"{where}.locality")
+    return short or table.locality or ()
 
 
-def _levels(row: Mapping[str, Any], where: str | None) -> tuple[Level, ...]:
-    if "racks" in row and "levels" in row:
+def _levels(table: GroupTable | RecipeTable, where: str | None) -> tuple[Level, ...]:
+    if table.racks is None:
+        return table.levels or ()
+    if table.levels is not None:
         raise FormatError("racks and levels are both given", where=where, expected="one of them")
-    if "racks" in row:
-        return (Level("rack", row["racks"]),)
-    found: tuple[Level, ...] = _LEVELS.read(row.get("levels", []), _join(where, "levels"))
-    return found
+    return (Level("rack", table.racks),)
 
 
-def _pools_of(row: Mapping[str, Any], locality: tuple[Level, ...], where: str) -> tuple[PoolSpec, ...]:
+def _pools_of(table: GroupTable, locality: tuple[Level, ...], where: str) -> tuple[PoolSpec, ...]:
     """Return memory, storage and other pools of a node, in this order."""
-    found = (
-        [PoolSpec(type="memory", amount=_memory(row["memory"], f"{where}.memory"))] if "memory" in row else []
-    )
-    for key in ("storage", "pools"):
-        found += _POOLS.read(row.get(key, []), f"{where}.{key}")
+    memory = () if table.memory is None else (PoolSpec(type="memory", amount=table.memory),)
+    found = (*memory, *table.storage, *table.pools)
     places = {"node", *(level.type for level in locality)}
     for pool in found:
         if pool.within not in places:
             raise ClusterError(
                 f"these nodes have no {pool.within!r}", where=where, expected=" or ".join(sorted(places))
             )
-    return tuple(found)
-
-
-def _memory(value: int | str, where: str) -> Amount:
-    amount = _amount(value, where)
-    if amount.unit and not same_dimension(amount.unit, "B"):
-        raise FormatError(f"{amount.unit} is not a unit of memory", where=where, expected="B, GB, GiB …")
-    return amount
+    return found
 
 
 def format_recipe(document: Mapping[str, Any]) -> str:
@@ -344,58 +449,44 @@ def recipe_document(recipe: Recipe) -> dict[str, Any]:
     >>> recipe_document(parse_recipe(document)) == document
     True
     """
-    document: dict[str, Any] = {} if recipe.name is None else {"name": recipe.name}
-    document["groups"] = [_plain_group(group) for group in recipe.groups]
-    document |= _arrangement(recipe.levels)
-    if recipe.pools:
-        document["pools"] = _POOLS.write(recipe.pools)
-    if recipe.network is not None:
-        kind = next(kind for kind, network in NETWORKS.items() if isinstance(recipe.network, network))
-        document["network"] = {"type": kind, **recipe.network.to_dict()}
-    if recipe.power is not None:
-        document["power"] = recipe.power.to_dict()
-    return document
+    table = RecipeTable(
+        name=recipe.name,
+        groups=tuple(map(_table_of, recipe.groups)),
+        pools=recipe.pools,
+        network=recipe.network,
+        power=recipe.power,
+        **_arrangement(recipe.levels),
+    )
+    return table.to_dict()
 
 
-def _plain_group(group: NodeGroup) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": group.name,
-        "hosts": _hosts(group.hosts),
-        **_plain_locality(group.locality),
-    }
-    row |= _plain_units("core", group.cores, group.core_ids) | _plain_units("gpu", group.gpus, group.gpu_ids)
-    rest = list(group.pools)
-    if rest and rest[0] == PoolSpec(type="memory", amount=rest[0].amount):
-        row["memory"] = _plain_amount(rest.pop(0).amount)
-    if rest:
-        row["pools"] = _POOLS.write(rest)
-    if group.properties:
-        row["properties"] = list(group.properties)
-    if group.status != "up":
-        row["status"] = group.status
-    # in the order of the group's hosts: a frozenset has none
-    row |= {
-        key: _hosts(host for host in group.hosts if host in hosts)
-        for key in ("down", "drained")
-        if (hosts := getattr(group, key))
-    }
-    return row | _arrangement(group.levels)
-
-
-def _plain_units(kind: str, count: int, ids: Idset | None) -> dict[str, Any]:
-    if not count:
-        return {}
-    return {f"{kind}s": count} if ids is None else {f"{kind}_ids": str(ids)}
-
-
-def _plain_locality(levels: tuple[Level, ...]) -> dict[str, Any]:
-    kinds = tuple(level.type for level in levels)
+def _table_of(group: NodeGroup) -> GroupTable:
+    rest = group.pools
+    is_memory = bool(rest) and rest[0] == PoolSpec(type="memory", amount=rest[0].amount)
+    kinds = tuple(level.type for level in group.locality)
+    locality: dict[str, Any] = {"locality": group.locality or None}
     if kinds in {("socket",), ("numa",), ("socket", "numa")}:
-        return {{"socket": "sockets", "numa": "numa"}[level.type]: level.count for level in levels}
-    return {"locality": _LEVELS.write(levels)} if levels else {}
+        locality = {{"socket": "sockets"}.get(level.type, "numa"): level.count for level in group.locality}
+    return GroupTable(
+        name=group.name,
+        hosts=group.hosts,
+        **locality,
+        cores=group.cores if group.cores and group.core_ids is None else None,
+        core_ids=group.core_ids if group.cores else None,
+        gpus=group.gpus if group.gpus and group.gpu_ids is None else None,
+        gpu_ids=group.gpu_ids if group.gpus else None,
+        memory=rest[0].amount if is_memory else None,
+        pools=rest[1:] if is_memory else rest,
+        properties=group.properties,
+        status=group.status,
+        # in the order of the group's hosts: a frozenset has none
+        down=tuple(host for host in group.hosts if host in group.down),
+        drained=tuple(host for host in group.hosts if host in group.drained),
+        **_arrangement(group.levels),
+    )
 
 
 def _arrangement(levels: tuple[Level, ...]) -> dict[str, Any]:
     if len(levels) == 1 and levels[0].type == "rack":
         return {"racks": levels[0].count}
-    return {"levels": _LEVELS.write(levels)} if levels else {}
+    return {"levels": levels or None}

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
+    from simsched.declare.table import Declared
     from simsched.formats.text.excerpts import Path
 
-SCHEMAS = ("rfc14", "v1", "cluster-recipe", "study", "feasible-answers", "check-findings")
-"""The names of the package's JSON Schemas."""
+SCHEMAS = ("rfc14", "v1", "study", "feasible-answers", "check-findings")
+"""The names of the JSON Schemas that are files of the package; others are declared."""
 
 
 @cache
@@ -38,19 +39,19 @@ def schema_text(name: str) -> str:
 
 
 @cache
-def validator(name: str) -> Validator:
-    """Return the validator of a JSON Schema of this package."""
+def validator(name: str | type[Declared]) -> Validator:
+    """Return the validator of a JSON Schema of this package, or of that of a declared table."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     kinds = Draft202012Validator.TYPE_CHECKER.redefine_many({"integer": _is_whole, "number": _is_number})
     rules: Any = {"pattern": _pattern}
     strict: Any = extend(Draft202012Validator, validators=rules, type_checker=kinds)  # type: ignore[no-untyped-call]
-    made: Validator = strict(json.loads(schema_text(name)))
+    made: Validator = strict(json.loads(schema_text(name)) if isinstance(name, str) else name.schema())
     return made
 
 
-def first_fault(name: str, document: Any, where: str = "") -> Fault | None:
+def first_fault(name: str | type[Declared], document: Any, where: str = "") -> Fault | None:
     """Return the most relevant fault of a document, without lines; None for a valid document.
 
     >>> print(first_fault("study", {"cluster": "tiny"}, "study.yaml"))

@@ -2,6 +2,6 @@
 
 Begin with `calibrate`: it makes a baseline run of the log, tries each setting of each knob (`knobs`, the one
 table of what is tried) and then several together, by the error of training weeks (`wait_blocks`), and
-measures the result on weeks that had no part in the choice.  `calibration_result` is the result as data;
-`calibration`, `calibration_text` and `calibration_folder` present it.  Imports `spec`, `runs` and `sizing`.
+measures the result on weeks that had no part in the choice.  `calibration` is the
+result with its words and its directory.  Imports `spec`, `runs` and `sizing`.
 """

@@ -23,9 +23,7 @@ from simsched.files import scratch_folder
 from simsched.simulation.options.run_config import in_use
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.site.site_folder import site_given
-from simsched.study.calibration.calibration import Calibration
-from simsched.study.calibration.calibration_result import Effect, Errors
-from simsched.study.calibration.calibration_text import LEAST_GAIN, PARTS
+from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
 from simsched.study.calibration.time_split import TimeSplit
@@ -34,8 +32,7 @@ from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, fields_given
-from simsched.study.search_values import CalibrationRequest
+from simsched.study.search_values import CalibrationRequest, SearchOptions, fields_given
 from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 

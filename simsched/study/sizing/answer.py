@@ -1,38 +1,180 @@
-"""The answer of a search for a size or a load: a sentence, a table, JSON and CSV."""
+"""The answer of a search for a size or a load: data, a sentence, a table, JSON, CSV, and its directory.
+
+Nothing is claimed of sizes and loads that were not tried.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from simsched.study.sizing import answer_text
-from simsched.study.sizing.search_result import HEADROOM, SIZE, SearchResult
+from simsched import human
+from simsched.errors import ConfigError
+from simsched.study.reality import notes_of
+from simsched.study.runs.study_folder import search_layout
+from simsched.study.search_answer import SearchAnswer, plain
+from simsched.study.sizing.evaluation import CRITERIA, EVERY
+from simsched.study.stats import paired_difference, prediction
+from simsched.text_table import PAGE_WIDTH, fitted_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pandas as pd
 
-    from simsched.study.sizing.evaluation import Evaluation
+    from simsched.folders import Layout
+    from simsched.report.figures.sizing import SizingFigure
+    from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
+    from simsched.study.sizing.search import Search
     from simsched.study.sizing.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
 ANSWER_FORMAT = 1
+SIZE, HEADROOM = "size", "headroom"
+RECORD, TABLE, FIGURE = "answer.json", "trials.csv", "answer.png"
 
 
-class Answer(SearchResult):
-    """The result of `size` or `headroom` (`SearchResult`), which can be read, printed, drawn and written."""
+class SearchAxis(Protocol):
+    """The meaning of the whole numbers of a search."""
+
+    @property
+    def noun(self) -> str:
+        """The unit in the plural: ``nodes``, ``times the load``."""
+
+    def number(self, value: int) -> float:
+        """Return the size or load of a number."""
+
+    def phrase(self, value: int) -> str:
+        """Return the size or load in words: ``12 nodes``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSeeds:
+    """The seeds of a search: their number, the first, and the length of the blocks of resampled traces.
+
+    `block` (seconds) is None where nothing is resampled: with one seed, a model, a burst (all jobs are
+    submitted at one instant, so that there is nothing to resample), or shaken copies, whose submissions
+    are moved by up to `shake` seconds.  `unit` is ``users`` or ``sessions`` where these are resampled in
+    place of blocks.
+    """
+
+    count: int
+    first: int
+    block: float | None = None
+    burst: bool = False
+    shake: float | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchCoverage:
+    """The values that were tried, and how far they support an answer.
+
+    Attributes
+    ----------
+    tried, met : every value that was tried, and those that meet every target, in ascending order.
+    better : values beyond the answer that meet every target: larger loads, or sizes above the limit that
+        a target sets.
+    worse : values on the safe side of the answer that miss a target: larger sizes, smaller loads.  Values
+        that miss a target by necessity (the use of a larger machine is too low) are not among them.
+    complete : whether every value was tried that could contradict the answer: every smaller size of
+        the range, or every load between today's and the answer.
+    """
+
+    tried: tuple[int, ...]
+    met: tuple[int, ...]
+    better: tuple[int, ...] = ()
+    worse: tuple[int, ...] = ()
+    complete: bool = False
+
+    @property
+    def stable(self) -> bool:
+        """Whether no value that was tried contradicts the answer."""
+        return not self.better and not self.worse
+
+
+@dataclass(frozen=True)
+class Answer(SearchAnswer):
+    """The answer of `size` or `headroom`, which can be read, printed, drawn and written.
+
+    Attributes
+    ----------
+    question : ``size`` or ``headroom``.
+    value : the place of the answer on the axis; None if there is no answer in the range.
+    beyond : the neighbour of the answer that was tried and misses a target: one size smaller, or one step
+        more load.
+    limit : the largest size that meets all targets, if some target sets one; else None.
+    search : the range and every probe of the search.
+    trials : value → its evaluation, in the order in which they were made.
+    today : the place of today's size or load on the axis.
+    about : names and digests of the inputs, and how they were run.
+    """
+
+    layout: ClassVar[Layout] = search_layout(
+        "answer", RECORD, (TABLE, FIGURE), frozenset({"question", "answer", "trials"})
+    )
+
+    question: str
+    axis: SearchAxis
+    rule: AcceptanceRule
+    seeds: SearchSeeds
+    value: int | None
+    beyond: int | None
+    limit: int | None
+    search: Search
+    trials: Mapping[int, Evaluation]
+    today: int
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def number(self) -> float | None:
+        """The answer in units of the axis (nodes, multiples of the load); None without an answer."""
+        return None if self.value is None else self.axis.number(self.value)
+
+    @property
+    def found(self) -> bool:
+        """Whether there is an answer; for `headroom`, whether today's load meets every target."""
+        return self.value is not None and (self.question == SIZE or self.trials[self.today].met)
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    @cached_property
+    def coverage(self) -> SearchCoverage:
+        """The values that were tried, and how far they support the answer."""
+        return _coverage(self)
+
+    @property
+    def chosen(self) -> Evaluation | None:
+        """The evaluation of the answer."""
+        return None if self.value is None else self.trials[self.value]
+
+    @property
+    def differences(self) -> dict[SizingTarget, PairedDifference]:
+        """Target → its figure at the answer less that of the neighbour, paired by seed."""
+        here = self.chosen
+        there = None if self.beyond is None else self.trials.get(self.beyond)
+        if here is None or there is None:
+            return {}
+        return {
+            target: paired_difference(there.figures[target], values, self.rule.confidence)
+            for target, values in here.figures.items()
+            if target in there.figures
+        }
 
     @property
     def sentence(self) -> str:
         """The answer in a sentence or two."""
-        return answer_text.sentence(self)
+        return _sentence(self)
 
     @property
     def notes(self) -> list[str]:
         """Remarks on the answer: chance, exceptions, jobs that can never run."""
-        return answer_text.notes(self)
+        return _notes(self)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -42,7 +184,8 @@ class Answer(SearchResult):
         rows = []
         for trial in self.trials.values():
             for place in range(self.seeds.count):
-                figures = {str(t.figure): _finite(v[place]) for t, v in trial.figures.items()}
+                values = [(str(target.figure), each[place]) for target, each in trial.figures.items()]
+                figures = {name: value if math.isfinite(value) else math.nan for name, value in values}
                 rows.append({
                     self.noun_column: self.axis.number(trial.value), "seed": self.seeds.first + place,
                     **figures, "infeasible": trial.infeasible, "meets": trial.met,
@@ -57,18 +200,12 @@ class Answer(SearchResult):
 
     def table(self) -> str:
         """Return the evaluations as a table for a terminal, in the order of the probes."""
-        return answer_text.table(self)
+        return _table(self)
 
     def text(self) -> str:
         """Return the whole answer for a terminal."""
         notes = "".join(f"  - {note}\n" for note in self.notes)
         return f"{self.sentence}\n{notes}\n{self.table()}\n"
-
-    def _repr_html_(self) -> str:
-        """Return the whole answer for a notebook."""
-        from simsched.text_table import html_text
-
-        return html_text(self.question, self.text())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain data; equal searches give equal data."""
@@ -129,7 +266,7 @@ class Answer(SearchResult):
         return {
             "value": _plain(self.axis.number(trial.value)),
             "meets": trial.met,
-            "why": answer_text.why(self, trial.value),
+            "why": _why(self, trial.value),
             "offered_load": _plain(trial.offered),
             "infeasible": trial.infeasible,
             **({"example": trial.example} if trial.example else {}),
@@ -137,15 +274,13 @@ class Answer(SearchResult):
             "runs": list(trial.keys),
         }
 
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON text."""
-        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def to_csv(self) -> str:
-        """Return `frame` as CSV, times in seconds."""
-        from simsched.report.export import csv_text
-
-        return csv_text(self.frame)
+    def write_files(self, folder: Path) -> list[str]:
+        """Write ``answer.png`` where matplotlib is, ``trials.csv`` and ``answer.json``."""
+        with suppress(ConfigError):
+            self.plot(folder / FIGURE)
+        (folder / TABLE).write_bytes(self.to_csv().encode())
+        (folder / RECORD).write_bytes(self.to_json().encode())
+        return [name for name in (FIGURE, TABLE, RECORD) if (folder / name).exists()]
 
     def plot(self, target: str | Path, *, dpi: int = 144, dark: bool = False) -> None:
         """Draw each target's figure over the size or load into a .png, .svg or .pdf file.
@@ -157,7 +292,7 @@ class Answer(SearchResult):
         """
         from simsched.report.figures.sizing import save
 
-        save(answer_text.picture(self), target, dpi=dpi, dark=dark)
+        save(picture(self), target, dpi=dpi, dark=dark)
 
 
 def _target(target: SizingTarget) -> dict[str, Any]:
@@ -183,13 +318,434 @@ def _difference(found: PairedDifference) -> dict[str, Any]:
     }
 
 
-def _finite(value: float) -> float:
-    return value if math.isfinite(value) else math.nan
-
-
 def _plain(value: float | None) -> float | int | None:
-    """Return a number for JSON: 12 digits, whole where it is whole, None (null) unless it is finite."""
-    if value is None or not math.isfinite(value):
+    """Return a number for JSON, whole where it is whole."""
+    short = plain(value, 12)
+    return short if short is None or short != int(short) else int(short)
+
+
+def _coverage(answer: Answer) -> SearchCoverage:
+    """Return the coverage of an answer."""
+    trials, value, search = answer.trials, answer.value, answer.search
+    tried = tuple(sorted(trials))
+    met = tuple(number for number in tried if trials[number].met)
+    if value is None:
+        return SearchCoverage(tried, met, complete=len(tried) == search.high - search.low + 1)
+    if answer.question == SIZE:
+        worse = tuple(n for n in tried if n > value and not trials[n].eased)
+        better = () if answer.limit is None else tuple(n for n in met if n > answer.limit)
+        between = range(search.low, value)
+    else:
+        worse = tuple(n for n in tried if n < value and not trials[n].eased)
+        better = tuple(n for n in met if n > value)
+        between = range(min(value, answer.today), max(value, answer.today) + 1)
+    return SearchCoverage(tried, met, better, worse, set(between) <= set(tried))
+
+
+# ------------------------------------------------------------ the words
+
+
+def _sentence(answer: Answer) -> str:
+    """Return the answer in a sentence or two."""
+    if answer.value is None:
+        return _none(answer)
+    return _size(answer) if answer.question == SIZE else _load(answer)
+
+
+def _size(answer: Answer) -> str:
+    assert answer.value is not None
+    phrase = answer.axis.phrase
+    text = f"{phrase(answer.value)}: {_came_to(answer, answer.trials[answer.value])}."
+    if answer.beyond is not None:
+        text += f" {_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}."
+    if answer.limit is not None and answer.limit > answer.value:
+        text += f" Up to {phrase(answer.limit)} every size tried meets every target."
+    return f"{text} {_size_scope(answer)}"
+
+
+def _size_scope(answer: Answer) -> str:
+    """Whether the answer is the smallest size, and whether the larger ones that were tried meet, too."""
+    assert answer.value is not None
+    coverage, phrase = answer.coverage, answer.axis.phrase
+    here, low = phrase(answer.value), answer.search.low
+    smaller = [value for value in coverage.tried if value < answer.value]
+    if answer.value == low:
+        claim, why = f"{here} is the smallest size of the range", ""
+    elif coverage.complete:
+        claim = f"{here} is the smallest size that meets every target"
+        why = f"every size from {phrase(low)} was tried"
+    else:
+        claim = f"{here} is a threshold"
+        named = listed(answer.axis, smaller)
+        missed = f"size tried ({named}) misses" if len(smaller) == 1 else f"sizes tried ({named}) miss"
+        why = f"the smaller {missed} a target, others were not tried"
+    larger = [value for value in coverage.met if value > answer.value]
+    odd = _contradictions(
+        answer,
+        (coverage.worse, "is larger and misses a target", "are larger and miss a target"),
+        (coverage.better, "is even larger and meets every target", "are even larger and meet every target"),
+    )
+    claim += odd
+    if larger and not odd:
+        meet = "meet" if len(larger) > 1 else "meets"
+        why += f"{'; ' if why else ''}{listed(answer.axis, larger)} also {meet} every target"
+    return f"{claim}: {why}." if why else f"{claim}."
+
+
+def _load(answer: Answer) -> str:
+    assert answer.value is not None
+    phrase, here = answer.axis.phrase, answer.trials[answer.value]
+    came_to = _came_to(answer, here)
+    today = answer.trials[answer.today]
+    too_little = answer.value >= answer.today and not today.met
+    missed = f" Today's load is too low: {_broken(answer, today)}." if too_little else ""
+    end = f" {_load_scope(answer)}{missed}"
+    if answer.beyond is None:
+        return f"The machine takes {phrase(answer.value)}, the upper end of the range: {came_to}.{end}"
+    breaks = f"{_capital(phrase(answer.beyond))}: {_broken(answer, answer.trials[answer.beyond])}.{end}"
+    if answer.value < answer.today:
+        named = ", ".join(map(str, answer.rule.targets))
+        return (
+            f"No headroom: under today's load the machine does not meet {named}. "
+            f"It would take {phrase(answer.value)}: {came_to}. {breaks}"
+        )
+    return f"The machine takes {phrase(answer.value)}: {came_to}. {breaks}"
+
+
+def _load_scope(answer: Answer) -> str:
+    """Whether every load up to the answer was tried, and which ones contradict it."""
+    assert answer.value is not None
+    coverage, axis = answer.coverage, answer.axis
+    text = "No limit was found"
+    if answer.beyond is not None:
+        text = f"{axis.phrase(answer.value)} is a threshold"
+    text += _contradictions(
+        answer,
+        (coverage.better, "is higher and meets every target", "are higher and meet every target"),
+        (coverage.worse, "is lower and misses a target", "are lower and miss a target"),
+    )
+    if coverage.complete:
+        return f"{text}: every step between it and today's load was tried."
+    less = [value for value in coverage.tried if value < answer.value and value not in coverage.worse]
+    less = [value for value in less if value >= answer.today] or less
+    if answer.value < answer.today or not less:
+        return f"{text}: not every step between it and today's load was tried."
+    were = "was" if len(less) == 1 else "were"
+    return f"{text}: of the lower loads {listed(axis, less)} {were} tried, others were not."
+
+
+def _contradictions(answer: Answer, *groups: tuple[tuple[int, ...], str, str]) -> str:
+    """Name the values that contradict the answer; a group is values, the verb of one, the verb of several."""
+    parts = [
+        f"{listed(answer.axis, values)} {one if len(values) == 1 else many}"
+        for values, one, many in groups
+        if values
+    ]
+    return f", but the answer is not stable ({'; '.join(parts)})" if parts else ""
+
+
+def _none(answer: Answer) -> str:
+    """State that no tried value meets the targets, the nearest one, and the targets that it misses."""
+    named, phrase = ", ".join(map(str, answer.rule.targets)), answer.axis.phrase
+    of_size, nearest = answer.question == SIZE, _nearest(answer)
+    if nearest is not None:
+        best, helper = ("smallest size", "a larger machine") if of_size else ("highest load", "less load")
+        missed = _broken(answer, answer.trials[nearest])
+        return (
+            f"{_none_tried(answer)} meets every target ({named}). {_capital(phrase(nearest))} is the {best} "
+            f"tried that meets the targets that {helper} helps to meet, but there {missed}."
+        )
+    end = answer.search.high if of_size else answer.search.low
+    last = answer.trials.get(end)
+    reason = f"; at {phrase(end)} {_broken(answer, last)}{_hint(last)}" if last is not None else ""
+    return f"{_none_tried(answer)} meets {named}{reason}."
+
+
+def _none_tried(answer: Answer) -> str:
+    kind, phrase = ("size" if answer.question == SIZE else "load"), answer.axis.phrase
+    if answer.coverage.complete:
+        return f"No {kind} from {phrase(answer.search.low)} to {phrase(answer.search.high)}, all tried,"
+    return f"None of the {kind}s tried ({listed(answer.axis, answer.coverage.tried)} {answer.axis.noun})"
+
+
+def _nearest(answer: Answer) -> int | None:
+    """Return the tried value that meets all targets which a larger machine or less load helps to meet."""
+    search = answer.search
+    if answer.question == SIZE:
+        return search.answer
+    first = answer.trials.get(search.low)
+    if first is None or not first.eased:
         return None
-    short = float(f"{value:.12g}")
-    return int(short) if short == int(short) else short
+    return search.high if search.answer is None else search.answer - 1
+
+
+def _hint(trial: Evaluation) -> str:
+    return "; --allow-infeasible ignores them" if trial.refused else ""
+
+
+def _came_to(answer: Answer, trial: Evaluation) -> str:
+    """State the figures of an evaluation and their bounds."""
+    return ", ".join(
+        f"{target.figure} is {_value(answer, target, values)} (target {_bound(target)})"
+        for target, values in trial.figures.items()
+    )
+
+
+def _value(answer: Answer, target: SizingTarget, values: tuple[float, ...]) -> str:
+    """Write the value that decides: the worst of the seeds, or their mean."""
+    if any(map(math.isnan, values)):
+        return "unknown (no job to compute it from)"
+    if answer.seeds.count == 1:
+        return _shown(target, values[0])
+    if answer.rule.criterion == EVERY:
+        worst = _shown(target, answer.rule.worst(target, values))
+        return f"{worst} with the worst of {answer.seeds.count} seeds"
+    found = answer.rule.interval(values)
+    return (
+        f"{_shown(target, found.estimate)} on average "
+        f"({_percent(answer)} interval {_shown(target, found.low)} to {_shown(target, found.high)})"
+    )
+
+
+def _broken(answer: Answer, trial: Evaluation) -> str:
+    """State the targets that an evaluation misses, or the jobs that can never run."""
+    if trial.refused:
+        one = "1 job can" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs can"
+        return f"{one} never run ({trial.example})"
+    parts = []
+    for target in trial.fails:
+        values = trial.figures[target]
+        text = f"{target.figure} is {_value(answer, target, values)}"
+        broken = sum(not target.met_by(value) for value in values)
+        if answer.seeds.count > 1 and answer.rule.criterion == EVERY:
+            miss = "misses" if broken == 1 else "miss"
+            text += f" ({broken} of {len(values)} seeds {miss} the target of {_bound(target)})"
+        elif answer.seeds.count == 1:
+            text += f" (target {_bound(target)})"
+        parts.append(text)
+    return ", ".join(parts) if parts else "every target is met"
+
+
+# ------------------------------------------------------------ notes
+
+
+def _notes(answer: Answer) -> list[str]:
+    """Return remarks on the answer, most important first."""
+    parts = (_overload(answer), _noise(answer), _jobs(answer), _scaling(answer), _seeds(answer))
+    return [note for part in parts for note in part] + list(notes_of(answer.about))
+
+
+def _overload(answer: Answer) -> list[str]:
+    """Say that the queue grows as long as jobs are submitted, so that waits depend on that time."""
+    trial = answer.chosen
+    if trial is None or not trial.offered > 1:
+        return []
+    demand = f"{trial.offered:.3g} times the capacity of the machine"
+    return [f"overloaded: jobs demand {demand}, so the answer depends on the length of the workload"]
+
+
+def _noise(answer: Answer) -> list[str]:
+    trial = answer.chosen
+    if trial is None or answer.seeds.count < 2:
+        return []
+    found = []
+    for target, values in trial.figures.items():
+        further = prediction(values, answer.rule.confidence)
+        end = further.high if target.relation[0] == "<" else further.low
+        if math.isfinite(end) and not target.met_by(end):
+            most = 1.0 if target.figure.unit == "share" else math.inf
+            low, high = _shown(target, max(further.low, 0.0)), _shown(target, min(further.high, most))
+            found.append(
+                f"{target.figure} is within noise of its target: another seed is expected to give "
+                f"between {low} and {high} ({_percent(answer)})"
+            )
+    return [*found, *_neighbour(answer, trial)]
+
+
+def _neighbour(answer: Answer, trial: Evaluation) -> list[str]:
+    """Say for which figures the answer does not differ from its neighbour by more than noise."""
+    if answer.beyond is None:
+        return []
+    here, there = answer.axis.phrase(trial.value), answer.axis.phrase(answer.beyond)
+    found = []
+    for target, difference in answer.differences.items():
+        if difference.verdict == "same":
+            found.append(f"{target.figure} is the same with {there}")
+        elif difference.within_noise:
+            low, high = (_change(target, end) for end in (difference.interval.low, difference.interval.high))
+            noise = "within noise"
+            if answer.seeds.shake is not None:
+                noise = (
+                    f"within the effect of moving submissions by up to {human.seconds(answer.seeds.shake)}"
+                )
+            found.append(
+                f"{target.figure}: the difference between {here} and {there} is {noise} "
+                f"({low} to {high}, {difference.pairs} pairs)"
+            )
+    return found
+
+
+def _change(target: SizingTarget, value: float) -> str:
+    return f"{'+' if value > 0 else ''}{_shown(target, value)}"
+
+
+def _jobs(answer: Answer) -> list[str]:
+    trial = answer.chosen
+    if trial is None or not trial.infeasible:
+        return []
+    one = "1 job" if trial.infeasible == 1 else f"{trial.infeasible:,} jobs"
+    are = "is" if trial.infeasible == 1 else "are"
+    return [f"{one} can never run there and {are} ignored ({trial.example})"]
+
+
+def _scaling(answer: Answer) -> list[str]:
+    """Say how load is scaled, and how that changes days."""
+    by = answer.about.get("by")
+    load = answer.about.get("load", 1) if answer.question == SIZE else answer.number
+    if load is None or load == 1:
+        return []
+    if by == "arrival":
+        days = f"a day lasts {24 / load:.3g} h, while run times, limits and time windows do not change"
+        return [f"load {load:g} comes from denser arrivals: {days} (--by users and --by jobs keep days)"]
+    return [f"load {load:g} comes from {by} removed or copied at random"] if by in ("users", "jobs") else []
+
+
+def _seeds(answer: Answer) -> list[str]:
+    seeds = answer.seeds
+    if seeds.burst:
+        same = "all jobs are submitted at one instant: there is nothing to resample"
+        return [f"{same}, and seeds change only failures and random choices" if seeds.count > 1 else same]
+    if seeds.count == 1:
+        return ["one seed: the effect of chance is unknown"]
+    met = CRITERIA[answer.rule.criterion]
+    if seeds.shake is not None:
+        copies = "1 copy" if seeds.count == 2 else f"{seeds.count - 1} copies"
+        by = human.seconds(seeds.shake)
+        drawn = f"the workload as it is and {copies} of it with submissions moved by up to {by}"
+        return [f"a target has to hold {met}: {drawn}, which shows sensitivity and not other demand"]
+    if seeds.unit is not None:
+        one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
+        return [f"a target has to hold {met}: the workload as it is and {one} of its {seeds.unit}"]
+    if seeds.block is None:
+        return [f"a target has to hold {met}: {seeds.count} draws of the model"]
+    blocks = human.seconds(seeds.block)
+    one = "1 resample" if seeds.count == 2 else f"{seeds.count - 1} resamples"
+    return [f"a target has to hold {met}: the workload as it is and {one} in blocks of {blocks}"]
+
+
+# ------------------------------------------------------------ the table
+
+
+def _table(answer: Answer) -> str:
+    """Return the trace of the search: one row per evaluation, in the order in which they were made."""
+    targets = answer.rule.targets
+    word = "worst" if answer.rule.criterion == EVERY else "mean"
+    several = answer.seeds.count > 1
+    head = ["load" if answer.question != SIZE else answer.axis.noun]
+    head += [f"{target.figure}{f' ({word})' if several else ''}" for target in targets]
+    head += [*(["seeds that meet"] if several else []), "meets", "why"]
+    rows = []
+    for trial in answer.trials.values():
+        cells = [_cell(answer, target, trial) for target in targets]
+        row = [human.number(answer.axis.number(trial.value)), *cells]
+        if several:
+            row.append(f"{_met_seeds(trial)} of {answer.seeds.count}" if trial.figures else human.MISSING)
+        met = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
+        rows.append([*row, met, _why(answer, trial.value)])
+    return fitted_table(head, rows, PAGE_WIDTH)
+
+
+def _cell(answer: Answer, target: SizingTarget, trial: Evaluation) -> str:
+    values = trial.figures.get(target)
+    if values is None:
+        return human.MISSING
+    worst = answer.rule.criterion == EVERY
+    return _shown(
+        target, answer.rule.worst(target, values) if worst else answer.rule.interval(values).estimate
+    )
+
+
+def _met_seeds(trial: Evaluation) -> int:
+    return sum(
+        all(target.met_by(value) for target, value in zip(trial.figures, row, strict=True))
+        for row in zip(*trial.figures.values(), strict=True)
+    )
+
+
+def _why(answer: Answer, value: int) -> str:
+    """Return the part of the search that tried a value."""
+    return next((probe.why for probe in answer.search.probes if probe.value == value), "limit")
+
+
+def picture(answer: Answer) -> SizingFigure:
+    """Return the figure of an answer, for `simsched.report.figures.sizing`."""
+    from simsched.report.figures.sizing import SizingFigure, SizingPanel, SizingPoint
+
+    number = answer.axis.number
+    trials = [t for t in answer.trials.values() if t.figures]
+    panels = []
+    for target in answer.rule.targets:
+        points = []
+        for trial in trials:
+            values = trial.figures[target]
+            mean = answer.rule.interval(values)
+            meets = target not in trial.fails
+            points.append(SizingPoint(number(trial.value), values, mean.estimate, mean.low, mean.high, meets))
+        panels.append(
+            SizingPanel(str(target.figure), target.figure.unit, target.relation, target.bound, tuple(points))
+        )
+    refused = tuple(number(t.value) for t in answer.trials.values() if t.refused)
+    named = ", ".join(map(str, answer.rule.targets))
+    title = f"{named}: {_in_short(answer)}"
+    return SizingFigure(title, answer.axis.noun, tuple(panels), answer.number, number(answer.today), refused)
+
+
+def _in_short(answer: Answer) -> str:
+    """Return the answer in a few words, with the strength of its evidence."""
+    if answer.value is None:
+        return f"none of {len(answer.trials)} {'sizes' if answer.question == SIZE else 'loads'} tried"
+    smallest = answer.question == SIZE and answer.coverage.complete
+    evidence = "smallest" if smallest else "a threshold"
+    return (
+        f"{answer.axis.phrase(answer.value)} ({evidence}{'' if answer.coverage.stable else ', not stable'})"
+    )
+
+
+def _shown(target: SizingTarget, value: float) -> str:
+    """Write a value with its unit; in full if it would read like the bound that it misses."""
+    unit, text = target.figure.unit, human.quantity(value, target.figure.unit)
+    if value != target.bound and text == human.quantity(target.bound, unit):
+        return f"{text} ({value:,.10g}{' s' if unit == 's' else ''})"
+    return text
+
+
+def _bound(target: SizingTarget) -> str:
+    more = "at least" if target.relation[0] == ">" else "at most"
+    strict = {"<": "below", ">": "above"}.get(target.relation, more)
+    return f"{strict} {_shown(target, target.bound)}"
+
+
+def _percent(answer: Answer) -> str:
+    return f"{100 * answer.rule.confidence:g} %"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def listed(axis: SearchAxis, values: Iterable[int]) -> str:
+    """Return ascending values as text, three and more neighbours as a range.
+
+    >>> from simsched.study.sizing.size_axis import LoadAxis
+    >>> listed(LoadAxis(0, 1), [100, 112, 117, 118, 119, 1340])
+    '100, 112, 117 to 119 and 1,340'
+    """
+    runs: list[list[int]] = []
+    for value in values:
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    ends = [[f"{axis.number(value):,.9g}" for value in run] for run in runs]
+    parts = [part for run in ends for part in (run if len(run) < 3 else [f"{run[0]} to {run[-1]}"])]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""

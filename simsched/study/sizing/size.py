@@ -1,19 +1,19 @@
-"""`size`: the smallest machine that meets the targets."""
+"""`size`: the smallest machine that meets the targets; `headroom`: how much more load a machine takes."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from simsched.arguments import options_of
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
-from simsched.study.search_request import SearchOptions, check_number
-from simsched.study.sizing.answer import Answer
+from simsched.study.search_values import SearchOptions, check_number
+from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Scan, Search, smallest
-from simsched.study.sizing.search_result import SIZE
-from simsched.study.sizing.size_axis import NODES, size_axis_of
+from simsched.study.sizing.size_axis import NODES, LoadAxis, size_axis_of
 from simsched.study.sizing.sizing_request import (
     SizingOptions,
     about_of,
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 #: multiple of today's size up to which a search goes by default
 REACH = 16
 MAX_SIZE = 1_000_000
+STEP = 0.01
+LEAST_LOAD, MOST_LOAD = 0.1, 10.0
+#: the first stride of the search, as a multiple of the load
+STRIDE = 0.08
 
 
 @options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
@@ -136,3 +140,94 @@ def _smallest_and_largest(evaluator: Evaluator, search: Search) -> tuple[int | N
     while limit < search.high and evaluator.evaluate(limit + 1).met:
         limit += 1
     return value, limit
+
+
+@options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
+def headroom(
+    cluster: ClusterLike,
+    workload: WorkloadLike,
+    targets: str | SizingTarget | Iterable[str | SizingTarget],
+    *,
+    step: float = STEP,
+    least: float = LEAST_LOAD,
+    most: float = MOST_LOAD,
+    **options: Unpack[SizingOptions],
+) -> Answer:
+    """Search for the highest load under which a machine still meets the targets.
+
+    Parameters
+    ----------
+    cluster, workload, targets : as for `size`.
+    step : precision of the load, as a multiple of today's: 0.01 is one per cent.
+    least, most : the range, as multiples of the workload's load.
+    options : as for `size`; `load` is today's load.
+
+    Returns
+    -------
+    Answer
+        true if today's load meets the targets; ``.number`` is the highest load that does.
+
+    Raises
+    ------
+    SimschedError
+        for a target, an option or an input that is not valid.
+    """
+    request = read_request(cluster, workload, targets, options)
+    load_steps(request.by, request.load)
+    axis, low, high = _load_axis(request.load, step, least, most)
+    with open_search(request) as (base, seeds, evaluator_of):
+        use = log_use_of(request, base)
+
+        def task_of(value: int, number: int) -> RunTask:
+            steps = load_steps(request.by, axis.number(value))
+            task = seeded(base, number, request.block, steps, shake=request.shake)
+            return task.changed(settings={"load": axis.number(value)})
+
+        evaluator = evaluator_of(task_of)
+        # `smallest` looks for the least load that breaks a target; the answer is one step below it
+        search = smallest(
+            lambda value: not evaluator.evaluate(value).eased,
+            low,
+            high,
+            start=0,
+            step=max(1, round(STRIDE / step)),
+            scan=scan_of(request, evaluator),
+            floor=1 if evaluator.evaluate(0).eased else low,
+            expect=evaluator.expect,
+        )
+        value = _highest(evaluator, search)
+        reality = reality_of(base, evaluator.workers)
+    beyond = None if value is None or value >= high else value + 1
+    about = about_of(base, load=request.load, by=request.by, step=step, **use, **reality)
+    return Answer(HEADROOM, axis, evaluator.rule, seeds, value, beyond, None, search, evaluator.trials,
+                  0, about)  # fmt: skip
+
+
+def _load_axis(today: float, step: float, least: float, most: float) -> tuple[LoadAxis, int, int]:
+    for name, given in (("step", step), ("least", least), ("most", most)):
+        check_number(name, given)
+    if not 1e-4 <= step <= 1:
+        raise ConfigError(
+            f"a step of {step:g} is out of range", where="--step", expected="0.0001 to 1 times the load"
+        )
+    if not 0 < least <= today <= most < 1e6:
+        raise ConfigError(f"loads from {least:g} to {most:g} are not a valid range", where="--min --max",
+                          expected=f"a range above 0 that contains today's load, {today:g}")  # fmt: skip
+    room = 1e-9  # the ends of the range belong to it in spite of rounding
+    return (
+        LoadAxis(today, step),
+        math.ceil((least - today) / step - room),
+        math.floor((most - today) / step + room),
+    )
+
+
+def _highest(evaluator: Evaluator, search: Search) -> int | None:
+    """Return the highest load tried that meets all targets, below the least one that breaks some."""
+    found = search.high if search.answer is None else search.answer - 1
+    met = [value for value, trial in evaluator.trials.items() if trial.met and value <= found]
+    if not met:
+        return None
+    highest = max(met)
+    while highest < found and evaluator.evaluate(highest + 1).met:
+        highest += 1
+    return highest

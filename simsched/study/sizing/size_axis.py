@@ -1,4 +1,4 @@
-"""The number that `size` varies: nodes, a group of nodes, units per node, a value of a recipe."""
+"""The numbers that searches vary: nodes, a group, units per node, a value of a recipe, or the load."""
 
 from __future__ import annotations
 
@@ -54,6 +54,35 @@ class SizeAxis:
         return f"{value:,} {word} {rest}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class LoadAxis:
+    """Loads in steps from today's: 0 is today's load, 1 is one step more, -1 is one step less."""
+
+    today: float
+    step: float
+
+    @property
+    def noun(self) -> str:
+        """The unit of loads."""
+        return "times the load"
+
+    def number(self, value: int) -> float:
+        """Return the load as a multiple of the workload's.
+
+        >>> LoadAxis(1.0, 0.01).number(25)
+        1.25
+        """
+        return float(f"{self.today + value * self.step:.9g}")
+
+    def phrase(self, value: int) -> str:
+        """Return the load in words.
+
+        >>> LoadAxis(1.0, 0.05).phrase(-2)
+        '0.9 times the load'
+        """
+        return f"{self.number(value):g} times the load"
+
+
 def size_axis_of(text: str, cluster: TaskInput) -> SizeAxis:
     """Return the axis that a word names on a cluster.
 
@@ -97,6 +126,8 @@ def _group(text: str, cluster: TaskInput) -> SizeAxis:
 
 def _where(text: str, cluster: TaskInput, groups: list[Group]) -> tuple[str, int]:
     """Return the argument that names a group in an edit, and its number of nodes."""
+    from simsched.formats.rfc.hostlist import encode_hosts
+
     if text == NODES:
         return "all", sum(g.count for g in groups)
     properties = {name for g in groups for name in g.properties}
@@ -104,7 +135,7 @@ def _where(text: str, cluster: TaskInput, groups: list[Group]) -> tuple[str, int
         where = f"properties:{text}"
     else:
         hosts = [host for g in groups for host in sorted(_hosts(g.hosts)) if _NUMBER.sub("", host) == text]
-        where = _written(hosts) if hosts else text
+        where = encode_hosts(hosts) if hosts else text
     try:
         return where, len(_hosts(_of(cluster, where)))
     except SimschedError as error:
@@ -124,12 +155,6 @@ def _hosts(text: str) -> set[str]:
     from simsched.formats.rfc.hostlist import Hostlist
 
     return set(Hostlist.parse(text).expand())
-
-
-def _written(hosts: list[str]) -> str:
-    from simsched.formats.rfc.hostlist import encode_hosts
-
-    return encode_hosts(hosts)
 
 
 def _choices(groups: list[Group]) -> list[str]:

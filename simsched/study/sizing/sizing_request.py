@@ -14,8 +14,8 @@ from simsched.site.site_folder import site_given
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_request import SearchOptions, fields_given
-from simsched.study.search_values import SizingRequest
+from simsched.study.search_values import SearchOptions, SizingRequest, fields_given
+from simsched.study.sizing.answer import SearchSeeds
 from simsched.study.sizing.evaluation import (
     AcceptanceRule,
     Evaluator,
@@ -23,7 +23,6 @@ from simsched.study.sizing.evaluation import (
     wanted,
 )
 from simsched.study.sizing.search import Scan
-from simsched.study.sizing.search_result import SearchSeeds
 from simsched.study.sizing.target import parse_targets
 from simsched.study.spec.input_finder import model_in
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json

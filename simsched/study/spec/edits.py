@@ -23,12 +23,10 @@ from simsched.errors import ConfigError, SimschedError
 from simsched.formats.rfc.calls import parse_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from simsched.graph.cluster import Cluster
     from simsched.graph.edit import Where
-
-    Edit = Callable[[Cluster, list[str]], Cluster]
 
 
 def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
@@ -40,17 +38,13 @@ def apply_edits(cluster: Cluster, edits: Iterable[str]) -> Cluster:
         for an unknown edit or a wrong argument; the message names the edit.
     """
     for text in edits:
-        cluster = _apply(cluster, text)
+        name, arguments = parsed_edit(text)
+        try:
+            cluster = _edited(cluster, name, arguments)
+        except SimschedError as error:
+            where = f"{text}: {error.where}" if error.where else text
+            raise ConfigError(error.message, where=where, expected=error.expected) from None
     return cluster
-
-
-def _apply(cluster: Cluster, text: str) -> Cluster:
-    name, arguments = parsed_edit(text)
-    try:
-        return EDITS[name][1](cluster, arguments)
-    except SimschedError as error:
-        where = f"{text}: {error.where}" if error.where else text
-        raise ConfigError(error.message, where=where, expected=error.expected) from None
 
 
 def parsed_edit(text: str) -> tuple[str, list[str]]:
@@ -60,9 +54,9 @@ def parsed_edit(text: str) -> tuple[str, list[str]]:
     ('resize', ['node[0-3,8]', '6'])
     """
     call = parse_call(text)
-    if call is None or (call.name not in EDITS and call.name != "set"):
-        raise ConfigError(f"unknown edit {text!r}", expected=", ".join([*EDITS, "set"]))
-    return call.name, call.arguments(2 if call.name == "set" else EDITS[call.name][0])
+    if call is None or call.name not in EDITS:
+        raise ConfigError(f"unknown edit {text!r}", expected=", ".join(EDITS))
+    return call.name, call.arguments(EDITS[call.name])
 
 
 def _where(text: str) -> Where:
@@ -82,62 +76,30 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _resize(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import scale_group
+def _edited(cluster: Cluster, name: str, given: list[str]) -> Cluster:
+    from simsched.graph import edit
 
-    return scale_group(cluster, _where(given[0]), _count(given[1]))
-
-
-def _add(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import add_nodes
-
-    return add_nodes(cluster, given[0], like=given[1])
-
-
-def _remove(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import remove_nodes
-
-    return remove_nodes(cluster, _where(given[0]))
-
-
-def _restrict(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import restrict
-
-    return restrict(cluster, _where(given[0]))
+    if name == "add":
+        return edit.add_nodes(cluster, given[0], like=given[1])
+    where, *rest = _where(given[0]), *given[1:]
+    match name:
+        case "resize":
+            return edit.scale_group(cluster, where, _count(rest[0]))
+        case "remove":
+            return edit.remove_nodes(cluster, where)
+        case "restrict":
+            return edit.restrict(cluster, where)
+        case "status":
+            return edit.set_status(cluster, where, rest[0])
+        case "property" if rest[0].startswith("-"):
+            return edit.drop_properties(cluster, where, rest[0][1:])
+        case "property":
+            return edit.add_properties(cluster, where, rest[0])
+    return edit.set_units(cluster, where, rest[0], _count(rest[1]))
 
 
-def _status(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import set_status
-
-    return set_status(cluster, _where(given[0]), given[1])
-
-
-def _property(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import add_properties, drop_properties
-
-    where = _where(given[0])
-    if given[1].startswith("-"):
-        return drop_properties(cluster, where, given[1][1:])
-    return add_properties(cluster, where, given[1])
-
-
-def _units(cluster: Cluster, given: list[str]) -> Cluster:
-    from simsched.graph.edit import set_units
-
-    return set_units(cluster, _where(given[0]), given[1], _count(given[2]))
-
-
-#: Name → (number of arguments, the edit).  ``set`` is not among them: it changes a recipe, before the
-#: cluster is built.
-EDITS: dict[str, tuple[int, Edit]] = {
-    "resize": (2, _resize),
-    "add": (2, _add),
-    "remove": (1, _remove),
-    "restrict": (1, _restrict),
-    "status": (2, _status),
-    "property": (2, _property),
-    "units": (3, _units),
-}
+EDITS = {"resize": 2, "add": 2, "remove": 1, "restrict": 1, "status": 2, "property": 2, "units": 3, "set": 2}
+"""Name → number of arguments.  ``set`` changes a recipe, before the cluster is built."""
 
 
 # --- edits of a recipe ---------------------------------------------------------------

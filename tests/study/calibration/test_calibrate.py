@@ -13,7 +13,6 @@ from simsched.errors import ConfigError
 from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
 from simsched.study.calibration.calibrate import _Search, calibrate
-from simsched.study.calibration.calibration_folder import write_calibration
 from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
 from simsched.study.calibration.time_split import WEEK, TimeSplit
 from simsched.study.calibration.trials import Trial, Trials
@@ -107,7 +106,7 @@ def test_the_same_seed_gives_the_same_bytes_on_any_workers(tmp_path):
     texts = []
     for name, workers in (("a", 0), ("b", 1)):
         found = calibrate(cluster, log, knobs=("order",), workers=workers)
-        files = write_calibration(found, tmp_path / name)
+        files = found.write(tmp_path / name)
         texts.append([file.read_bytes() for file in files])
     assert texts[0] == texts[1]
 

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from simsched.study.sizing.headroom import headroom
-from simsched.study.sizing.size import size
+from simsched.study.sizing.size import headroom, size
 from tests.simulation.simworld import workload
 from tests.study.calibration.loglab import machine_and_log
 

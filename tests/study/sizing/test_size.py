@@ -12,7 +12,7 @@ import pytest
 
 import simsched as ss
 from simsched.errors import ConfigError, FormatError, RunError, SimschedError
-from simsched.study.sizing.answer_text import picture
+from simsched.study.sizing.answer import picture
 from simsched.study.sizing.evaluation import CRITERIA, AcceptanceRule
 from simsched.workload.job import Job, Workload
 
@@ -516,19 +516,17 @@ def test_warm_up_and_drain_are_left_out():
 
 
 def test_the_directory_of_an_answer(tmp_path):
-    from simsched.study.sizing.answer_folder import write_answer
-
     answer = searched(3)
-    files = write_answer(answer, tmp_path / "a")
+    files = answer.write(tmp_path / "a")
     assert sorted(path.name for path in files) == ["answer.json", "answer.png", "trials.csv"]
     assert (tmp_path / "a" / "answer.png").read_bytes().startswith(b"\x89PNG")
-    write_answer(answer, tmp_path / "b")
+    answer.write(tmp_path / "b")
     for name in ("answer.json", "answer.png", "trials.csv"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "thesis.tex").write_text("mine")
     with pytest.raises(RunError, match="holds something that is not an answer"):
-        write_answer(answer, tmp_path / "c")
+        answer.write(tmp_path / "c")
 
 
 def test_kept_runs_say_the_same(tmp_path):

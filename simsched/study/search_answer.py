@@ -1,0 +1,92 @@
+"""`SearchAnswer`: the answer of `size`, `headroom` or `calibrate`, which can be read, printed and written."""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from simsched.folders import StagedFolder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from simsched.folders import Layout
+
+
+class SearchAnswer:
+    """The answer of a search; it is true if something was found.
+
+    Attributes
+    ----------
+    layout : the files of its directory, by which an earlier answer is recognized.
+    """
+
+    layout: ClassVar[Layout]
+
+    @abstractmethod
+    def __bool__(self) -> bool:
+        """Whether something was found."""
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The answer in a few sentences."""
+
+    @property
+    @abstractmethod
+    def frame(self) -> pd.DataFrame:
+        """The values that were tried, one row each."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the whole answer for a terminal."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain data; equal searches give equal data."""
+
+    @abstractmethod
+    def write_files(self, folder: Path) -> list[str]:
+        """Write the files of the answer into a folder, the record last, and return their names."""
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_csv(self) -> str:
+        """Return `frame` as CSV, times in seconds."""
+        from simsched.report.export import csv_text
+
+        return csv_text(self.frame)
+
+    def _repr_html_(self) -> str:
+        """Return the whole answer for a notebook."""
+        from simsched.text_table import html_text
+
+        return html_text(self.layout.noun, self.text())
+
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write the directory of the answer and return its files.
+
+        Raises
+        ------
+        RunError
+            if the directory cannot be written, or holds anything but an earlier answer, which is replaced.
+        """
+        with StagedFolder(directory, self.layout) as staged:
+            return self.finish(staged)
+
+    def finish(self, staged: StagedFolder) -> list[Path]:
+        """Write the answer into a staged folder, give the folder its name, and return the files."""
+        names = self.write_files(staged.work)
+        path = staged.finish()
+        return [path / name for name in names]
+
+
+def plain(value: float | None, digits: int = 9) -> float | None:
+    """Return a number for JSON: rounded, and None (null) unless it is finite."""
+    return float(f"{value:.{digits}g}") if value is not None and math.isfinite(value) else None
