@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from simsched.declare.kinds import ValueKind, by_name, choice, listed, quoted, text
 from simsched.declare.table import Declared, read_keys, table_of
 from simsched.errors import ConfigError, did_you_mean, first_line
+from simsched.formats.text.diagnostics import located
 from simsched.formats.text.documents import load_document, name_of, read_text
+from simsched.formats.text.schemas import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -175,9 +177,16 @@ OUTCOMES = ("COMPLETED", "FAILED", "CANCELED", "TIMEOUT", "PENDING", "RUNNING")
 """The states of rows; the last two are not results."""
 
 
+_TIME_FORMATS = {
+    "type": "string",
+    "pattern": "^(iso|epoch(-[mun]s)?|.*%.*)$",
+    "description": "iso, epoch, epoch-ms, epoch-us, epoch-ns, or a format such as '%d/%m/%Y %H:%M'",
+}
+
+
 def _format(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not ("%" in value or re.fullmatch("iso|epoch(-[mun]s)?", value)):
-        expected = "iso, epoch, epoch-ms, epoch-us, epoch-ns, or a format such as '%d/%m/%Y %H:%M'"
+    if not isinstance(value, str) or not re.fullmatch(_TIME_FORMATS["pattern"], value):
+        expected = _TIME_FORMATS["description"]
         raise ConfigError(f"{quoted(value)} is not a format of times", where=where, expected=expected)
     return value
 
@@ -216,7 +225,7 @@ _ZONE = text("a time zone", "such as Europe/Rome")
 _CELLS = listed(ValueKind(_cell, {"type": ["string", "number"]}), "a list", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
     "id": {},
-    **{name: {"format": ValueKind(_format, {"type": "string"}), "zone": _ZONE} for name in TIMES},
+    **{name: {"format": ValueKind(_format, _TIME_FORMATS), "zone": _ZONE} for name in TIMES},
     **{name: {"unit": choice("ns", "us", "ms", "s", "min", "h", "d")} for name in DURATIONS},
     "memory": {
         "unit": choice("B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"),
@@ -242,7 +251,7 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
             columns_in(given["expression"], where)
         return MappedColumn(**given)
 
-    return ValueKind(read, {"anyOf": [_COLUMN.schema, table_of(keys).schema]})
+    return ValueKind(read, {"oneOf": [_COLUMN.schema, table_of(keys).schema]})
 
 
 _TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})
@@ -399,13 +408,23 @@ def given_map(value: object) -> ColumnMap | None:
     ConfigError, FormatError
         for a document or file that is not a column map.
     """
-    if isinstance(value, ColumnMap | Mapping):
-        return ColumnMap.read(value, "column map")
+    if isinstance(value, ColumnMap):
+        return value
+    if isinstance(value, Mapping):
+        return _read(value, "column map")
     if not isinstance(value, str | Path):
         return None
     if str(value) in preset_names():
         return preset(str(value))
     if not str(value).endswith((".yaml", ".yml", ".json")):
         return None
-    where = name_of(value)
-    return ColumnMap.read(load_document(read_text(value), where), where)
+    content, where = read_text(value), name_of(value)
+    return _read(load_document(content, where), where, content)
+
+
+def _read(document: Any, where: str, content: str = "") -> ColumnMap:
+    """Read a document; a fault that its schema finds has the line and column in the text."""
+    fault = first_fault(ColumnMap, document, where)
+    if fault is not None:
+        raise (located([fault], content, where)[0] if content else fault).error()
+    return ColumnMap.read(document, where)
