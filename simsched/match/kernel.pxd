@@ -17,12 +17,14 @@ cdef void choose(
 cpdef choose_rows(unsigned long long[::1] words, long long width, const long long[:] numbers, bint last)
 @cython.locals(
     whole=cython.longlong, cells=cython.longlong, pools=cython.longlong, named=cython.bint, at=cython.longlong,
-    i=cython.longlong, cell=cython.longlong, w=cython.longlong, alone=cython.longlong, n=cython.longlong,
+    i=cython.longlong, cell=cython.longlong, w=cython.longlong,
 )
 cpdef long long change(
     long long[::1] units, long long[::1] use, unsigned long long[::1] words, const long long[::1] word,
     const long long[::1] claim, const unsigned long long[::1] bits, long long sign,
 )
+@cython.locals(i=cython.Py_ssize_t, alone=cython.longlong)
+cpdef long long touch(long long[::1] use, const long long[:] targets, long long sign)
 @cython.locals(i=cython.Py_ssize_t)
 cpdef shift(long long[::1] numbers, const long long[:] places, const long long[:] amounts, long long sign)
 

@@ -621,11 +621,15 @@ def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, s
                 else:
                     words[w] &= ~bits[at]
                 at += 1
+    return touch(use, claim[HEAD:whole], -sign)
+
+
+def touch(use: Any, targets: Any, sign: int) -> int:
+    """Count one claim more (1) or less (-1) on some targets; return how many of them have no other one."""
     alone = 0
-    for i in range(HEAD, whole):
-        n = claim[i]
-        use[n] -= sign
-        if use[n] == (1 if sign < 0 else 0):
+    for i in range(len(targets)):
+        use[targets[i]] += sign
+        if use[targets[i]] == (1 if sign > 0 else 0):
             alone += 1
     return alone
 

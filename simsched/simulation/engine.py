@@ -196,7 +196,7 @@ class Engine:
         self.config = config
         self.recorder = recorder
         self.future = FutureEvents(env)
-        self.plan = Plan(Availability(index), whole=prepared.takes_whole_targets)
+        self.plan = Plan(Availability(index))
         self.generators: dict[str, np.random.Generator] = {}
         self.parts: dict[str, Listener] = {}
         self.on = Heard()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
-from simsched.match.kernel import change, shift
+from simsched.match.kernel import change, shift, touch
 from simsched.match.state.masks import give, listed, mask_at, take, word_tables
 from simsched.match.state.placed import Placed
+from simsched.match.state.selection import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -68,9 +69,6 @@ class KernelKinds(Protocol):
 
 _NOTHING: Ints = np.empty(0, np.int64)
 _NO_WORDS: Words = np.empty(0, np.uint64)
-
-FEW = 8
-"""Up to this many numbers of an array are changed one by one, which is faster then."""
 
 LOG_LIMIT = 4096
 """Changes that are remembered for counts to catch up; counts further behind are taken again from scratch."""
@@ -321,13 +319,12 @@ class Availability:
 
     # --- changes -------------------------------------------------------------------------
 
-    def claim(self, selection: Selection, *, alone: bool = False) -> int:
+    def claim(self, selection: Selection) -> int:
         """Claim a selection; it must have been selected on this very state.
 
-        Returns how many of its targets have no other claim.  `alone` promises that none of them has
-        one, which saves the look.
+        Returns how many of its targets have no other claim.
         """
-        untouched = self._change(selection, -1, alone=alone)
+        untouched = self._change(selection, -1)
         for draw in selection.shared:
             self._share_units(draw)
         for hold in selection.holds:
@@ -342,16 +339,16 @@ class Availability:
                 self._move_pools(beyond, reveal=False)
         return untouched
 
-    def release(self, selection: Selection, *, alone: bool = False) -> int:
+    def release(self, selection: Selection) -> int:
         """Release a selection; return how many of its targets have no claim any more."""
-        untouched = self._change(selection, 1, alone=alone)
+        untouched = self._change(selection, 1)
         for draw in selection.shared:
             self._unshare_units(draw)
         for hold in selection.holds:
             self._hold(hold, -1)
         targets = selection.targets
         if self.idle is not None:
-            self._note_idle(selection, alone=alone)
+            self._note_idle(selection)
         if self.hidden:
             self._hide(selection)
         self._note(targets)
@@ -362,7 +359,7 @@ class Availability:
                 self._note(beyond)
         return untouched
 
-    def _change(self, selection: Selection | Placed, sign: int, *, alone: bool) -> int:
+    def _change(self, selection: Selection | Placed, sign: int) -> int:
         """Claim (-1) or release (1) units and targets; return how many targets have no other claim."""
         total, pools, stores = self.total, self.index.pool_types, self.partial or {}
         if isinstance(selection, Placed):
@@ -374,14 +371,12 @@ class Availability:
             units, free, at, pool = draw.units, self.free[draw.type], draw.pools, pools[draw.type]
             if isinstance(units, int) and units == pool.uniform:  # whole leaf pools
                 free[at] = units if sign > 0 else 0
-            elif len(at) <= FEW:
-                _add_to_few(free, at, units, sign)
             else:
-                free[at] += sign * units
+                shift(free, at, each_of(units, len(at)), sign)
             total[draw.type] += sign * draw.amount
             if draw.type in stores:
                 (give if sign > 0 else take)(stores[draw.type], pool, at, draw.masks)
-        return self._touch(selection, -sign, alone=alone)
+        return touch(self.use, selection.targets, -sign)
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
         """Mark execution targets up or down; claims on them stay.
@@ -476,36 +471,10 @@ class Availability:
         else:
             self.shared[hold.type][hold.ordinals] += sign
 
-    def _touch(self, selection: Selection, sign: int, *, alone: bool) -> int:
-        """Count a claim of a selection on its targets, or its end; return how many have no other claim."""
-        use, targets, holds = self.use, selection.targets, selection.holds
-        count = len(targets)
-        if not alone and holds and holds[0].exclusive and holds[0].ordinals is targets:
-            alone = holds[0].type == self.index.target_type
-        if alone:
-            use[targets] = 1 if sign > 0 else 0
-        elif count <= FEW:
-            claims, own = use.data, 1 if sign < 0 else 0
-            for target in targets.tolist():
-                before = claims[target]
-                claims[target] = before + sign
-                if before > own:
-                    count -= 1
-        else:
-            others = use[targets]
-            if sign < 0:
-                others -= 1
-            count -= len(others.nonzero()[0])
-            use[targets] = others + 1 if sign > 0 else others
-        return count
-
-    def _note_idle(self, selection: Selection, *, alone: bool) -> None:
+    def _note_idle(self, selection: Selection) -> None:
         """Note which targets are idle once a selection is released."""
         assert self.idle is not None
         kind, targets = self.index.target_type, selection.targets
-        if alone:
-            self.idle[targets] = self.up[targets]
-            return
         self.idle[targets] = (self.use[targets] == 0) & self.up[targets] & ~self.held[kind][targets]
         if any(hold.type == kind and hold.ordinals is not targets for hold in selection.holds):
             self.idle = None  # targets that came up while a vertex above them was held
@@ -546,16 +515,6 @@ class Availability:
             free = (self.use == 0) & self.up & ~self.held[self.index.target_type]
             assert (self.idle == free).all()
         assert all((row >= 0).all() for row in self.shared.values())
-
-
-def _add_to_few(free: Ints, at: Ints, units: Ints | int, sign: int) -> None:
-    """Add units to a few leaf pools, or with sign -1 take them away."""
-    if isinstance(units, int):
-        view = free.data
-        for pool in at.tolist():
-            view[pool] += sign * units
-    else:
-        shift(free, at, units, sign)
 
 
 def idle_cluster(index: Index) -> Availability:

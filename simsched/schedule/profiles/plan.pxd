@@ -7,7 +7,6 @@ from simsched.match.state.free_runs cimport FreeRuns
 cdef class Plan:
     cdef object _available, _kinds
     cdef list _ends, _jobs
-    cdef bint _whole
     cdef public bint counts_only, keeps_ids
     cdef readonly bint all_up
     cdef readonly long long idle

@@ -52,8 +52,6 @@ class Plan:
     Parameters
     ----------
     available : the idle cluster; the plan changes it as jobs start and end.
-    whole : promises that every claim takes whole idle targets; then `idle` is kept without checking
-        each target.
 
     Attributes
     ----------
@@ -71,8 +69,7 @@ class Plan:
     profiles : follow the claims and the expected ends (`follow`), until the status of targets changes.
     """
 
-    def __init__(self, available: Availability, *, whole: bool = False) -> None:
-        self._whole = whole
+    def __init__(self, available: Availability) -> None:
         self.counts_only = False
         self.keeps_ids = False
         self.index: Index = available.index
@@ -104,7 +101,7 @@ class Plan:
             full = self.held[job] = with_arrays(selection)
             for type_, units in full.counts.items():  # are claimed already, in number
                 available.total[type_] += units
-            available.claim(full, alone=self._whole)
+            available.claim(full)
         return available
 
     @property
@@ -165,7 +162,7 @@ class Plan:
         else:
             if isinstance(selection, RunSelection):
                 selection = selection.full()
-            self.idle -= self.available.claim(selection, alone=self._whole)
+            self.idle -= self.available.claim(selection)
         self.held[job] = selection
         self.until[job] = end
         ends = self._ends
@@ -183,7 +180,7 @@ class Plan:
         if self.runs is not None:
             self.idle += self.runs.release(selection)  # type: ignore[arg-type]
         else:
-            self.idle += self._available.release(selection, alone=self._whole)
+            self.idle += self._available.release(selection)
         end = self.until.pop(job)
         ends, jobs = self._ends, self._jobs
         at = bisect_left(ends, end)
