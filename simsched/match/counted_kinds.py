@@ -111,7 +111,7 @@ class CountedKinds:
                     continue
             kinds.append((-1, 0))
         self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
-        tables = word_tables(index)
+        units, use, whole, words, word = available.arrays()
         among = fixed_order(policy, index.target_type, available) if policy.static else None
         contents = [each.content for each in self._demands]
         self._draws = [self._drawn(content) for content in contents]
@@ -126,8 +126,8 @@ class CountedKinds:
             self.may(),
             np.arange(len(index)) if among is None else among,
             kinds,
-            available.arrays(),
-            tables.word,
+            (units, use, whole, words),
+            word,
             last=policy.highest,
             written=partial(_written, available.places, index.target_type),
         )

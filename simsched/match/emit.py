@@ -16,7 +16,7 @@ from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.rfc.hostlist import encode_hosts
 from simsched.formats.rfc.idset import Idset, encode_ids
 from simsched.graph.resource_graph import parents, pool_of
-from simsched.match.state.masks import listed
+from simsched.match.state.masks import listed, mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -198,7 +198,7 @@ def _loose(selection: Selection, index: Index) -> dict[str, str | int]:
         units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
         for i, leaf in enumerate(draw.pools.tolist()):
             if pool.target[leaf] < 0 or not pool.named:
-                mask = listed(draw.masks[i : i + 1])[0] if draw.masks is not None else -1
+                mask = mask_of(draw.masks, i) if draw.masks is not None else -1
                 path = path_of(index, pool.keys[leaf][0])
                 found[path] = str(ids_of(pool, leaf, mask)) if pool.named else units[i]
     return found

@@ -11,7 +11,7 @@ from simsched.graph.inspect.view import tree_lines
 from simsched.graph.resource_graph import ResourceGraph, pool_of
 from simsched.graph.write.jgf import to_jgf
 from simsched.match.emit import ids_of
-from simsched.match.state.masks import listed
+from simsched.match.state.masks import mask_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _rows(draw: Draw, index: Index) -> Iterator[tuple[int, int, int]]:
     units = np.broadcast_to(draw.units, len(draw.pools)).tolist()
     for at, leaf in enumerate(draw.pools.tolist()):
         if draw.masks is not None:
-            mask = listed(draw.masks[at : at + 1])[0]
+            mask = mask_of(draw.masks, at)
         elif pool.named:
             mask = pool.full[leaf]
         else:

@@ -582,6 +582,7 @@ def choose(words: Any, low: int, high: int, units: int, last: bool, bits: Any, t
         skipped = -units
         for at in range(low, high):
             skipped += ones(words[at])
+        skipped = max(skipped, 0)
     for at in range(low, high):
         rest = words[at]
         have = ones(rest)
@@ -596,7 +597,7 @@ def choose(words: Any, low: int, high: int, units: int, last: bool, bits: Any, t
 
 
 def choose_rows(words: Any, width: int, numbers: Any, last: bool) -> None:
-    """Leave the lowest (`last`: the highest) units of some leaf pools, so many of each; in place."""
+    """Leave the lowest (`last`: the highest) `numbers[i]` units of leaf pool i; in place."""
     for i in range(len(numbers)):
         choose(words, i * width, (i + 1) * width, numbers[i], last, words, i * width)
 
@@ -604,7 +605,7 @@ def choose_rows(words: Any, width: int, numbers: Any, last: bool) -> None:
 def change(units: Any, use: Any, words: Any, word: Any, claim: Any, bits: Any, sign: int) -> int:
     """Make (-1) or release (1) a claim in a state; return how many of its targets have no other one.
 
-    `word` and `bits` are as in `Kernel`; a state without words only counts units.
+    `word` and `bits` are as in `Kernel`; without words no masks change.
     """
     whole = HEAD + claim[1]
     cells = whole + claim[2]

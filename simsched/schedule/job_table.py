@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Counting(NamedTuple):
-    """How the requests of a run are counted; the fields are those of `JobTable`, but `demand` is by kind."""
+    """How the requests of a run are counted; the fields are those of `JobTable`."""
 
     single: str | None
     content: Content | None
@@ -202,8 +202,8 @@ class JobTable:
         shared = self.judged_array is self.durations_array
         for name, column in vars(self).items():
             if isinstance(column, np.ndarray) and name not in ("demand", "starts"):
-                fill = np.full((*column.shape[:-1], more), np.inf if name == "deadlines" else 0, column.dtype)
-                setattr(self, name, np.concatenate((column, fill), axis=-1))
+                fill = np.full(more, np.inf if name == "deadlines" else 0, column.dtype)
+                setattr(self, name, np.concatenate((column, fill)))
         if shared:
             self.judged_array = self.durations_array
         self._show_columns()

@@ -170,10 +170,15 @@ class Availability:
         """Return the masks of the types without a table of words."""
         return {name: store for name, store in (self.partial or {}).items() if isinstance(store, dict)}
 
-    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8], Words]:
-        """Return `units`, `use`, which targets are claimed whole, and `words`; they are changed in place."""
-        whole = self.held[self.index.target_type].view(np.uint8)
-        return self.units, self.use, whole, _NO_WORDS if self.words is None else self.words
+    def arrays(self) -> tuple[Ints, Ints, npt.NDArray[np.uint8], Words, Ints]:
+        """Return `units`, `use`, which targets are claimed whole, and `words`, which are changed in place.
+
+        Behind them is the first word of each leaf pool (`WordTables.word`).
+        """
+        whole, word = self.held[self.index.target_type].view(np.uint8), word_tables(self.index).word
+        if self.words is None:
+            return self.units, self.use, whole, _NO_WORDS, np.zeros_like(word)
+        return self.units, self.use, whole, self.words, word
 
     def copy(self, *, counts_only: bool = False) -> Availability:
         """Return an independent copy, without the derived counts.
@@ -374,8 +379,10 @@ class Availability:
             else:
                 shift(free, at, each_of(units, len(at)), sign)
             total[draw.type] += sign * draw.amount
-            if draw.type in stores:
-                (give if sign > 0 else take)(stores[draw.type], pool, at, draw.masks)
+            if draw.type in stores and sign > 0:
+                give(stores[draw.type], pool, at, draw.masks, word_tables(self.index).rows)
+            elif draw.type in stores:
+                take(stores[draw.type], pool, at, draw.masks)
         return touch(self.use, selection.targets, -sign)
 
     def set_status(self, targets: Ints, *, up: bool) -> None:
@@ -461,7 +468,10 @@ class Availability:
         """Move one unit in or out of exclusive use."""
         pool = self.index.pool_types[name]
         assert self.partial is not None, "this state only counts units"
-        (give if sign > 0 else take)(self.partial[name], pool, np.array([leaf]), [mask])
+        if sign > 0:
+            give(self.partial[name], pool, np.array([leaf]), [mask], word_tables(self.index).rows)
+        else:
+            take(self.partial[name], pool, np.array([leaf]), [mask])
         self.free[name][leaf] += sign
         self.total[name] += sign
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simsched.match.state.masks import chosen, listed, set_units
-from simsched.match.state.selection import Draw, Selection, changed
+from simsched.match.state.selection import Draw, Selection, changed, takes_whole_pools
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
     from simsched.graph.index.reach import View
-    from simsched.graph.index.types import Ints, PoolType
+    from simsched.graph.index.types import Ints
     from simsched.match.state.availability import Availability
 
 
@@ -86,13 +86,6 @@ def _chosen(draw: Draw, avail: Availability, *, highest: bool, always: bool = Fa
     assert avail.partial is not None, "this state only counts units"
     masks = chosen(avail.partial[draw.type], pool, draw.pools, draw.units, highest=highest)
     return Draw(draw.type, draw.pools, draw.units, draw.amount, masks)
-
-
-def takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
-    """Whether a draw takes all units of each of its leaf pools."""
-    if pool.uniform is not None:
-        return draw.amount == pool.uniform * len(draw.pools)
-    return bool((pool.size[draw.pools] == draw.units).all())
 
 
 def ids_ascend(type_: str, index: Index) -> bool:

@@ -40,20 +40,23 @@ class WordTables(NamedTuple):
 
     Attributes
     ----------
-    full : the words while nothing is claimed.
+    full : the words while nothing is claimed, and `rows` the tables in them.
     places : pool type → where its table begins and ends, and the words in a row.
     word : leaf pool (in the order of `Availability.units`) → its first word; the last entry is their number.
     """
 
     full: Words
+    rows: dict[str, Words]
     places: dict[str, tuple[int, int, int]]
     word: Ints
 
     def views(self, words: Words) -> dict[str, Store]:
-        """Return the tables of an array of all words."""
-        return {
-            name: words[begin:end].reshape(-1, width) for name, (begin, end, width) in self.places.items()
-        }
+        """Return the tables in an array of all words."""
+        return dict(_rows(words, self.places))
+
+
+def _rows(words: Words, places: dict[str, tuple[int, int, int]]) -> dict[str, Words]:
+    return {name: words[begin:end].reshape(-1, width) for name, (begin, end, width) in places.items()}
 
 
 def word_tables(index: Index) -> WordTables:
@@ -70,8 +73,8 @@ def word_tables(index: Index) -> WordTables:
                 widths.append(np.full(len(pool), width))
             else:
                 widths.append(np.zeros(len(pool), dtype=np.int64))
-        word = np.concatenate(widths).cumsum()
-        found = index.memo["words"] = WordTables(np.concatenate(parts), places, word)
+        full, word = np.concatenate(parts), np.concatenate(widths).cumsum()
+        found = index.memo["words"] = WordTables(full, _rows(full, places), places, word)
     return found
 
 
@@ -95,9 +98,14 @@ def listed(masks: Masks) -> list[int]:
     return [int.from_bytes(rows[at : at + 8 * width], "little") for at in range(0, len(rows), 8 * width)]
 
 
+def mask_of(masks: Masks, at: int) -> int:
+    """Return one of some masks as a Python integer."""
+    return listed(masks[at : at + 1])[0]
+
+
 def mask_at(store: Store, pool: PoolType, leaf: int) -> int:
     """Return the mask of a leaf pool that has free units."""
-    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else listed(store[leaf : leaf + 1])[0]
+    return store.get(leaf, pool.full[leaf]) if isinstance(store, dict) else mask_of(store, leaf)
 
 
 def take(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None:
@@ -114,12 +122,10 @@ def take(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None
             store[leaf] = rest
 
 
-def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None:
-    """Return units of some leaf pools to the store; None: whole ones."""
+def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None, rows: dict[str, Words]) -> None:
+    """Return units of some leaf pools to the store; None: whole ones, which are in `WordTables.rows`."""
     if not isinstance(store, dict):
-        if masks is None:
-            masks = [pool.full[leaf] for leaf in pools.tolist()]
-        store[pools] |= as_words(masks, store.shape[1])
+        store[pools] |= rows[pool.name][pools] if masks is None else as_words(masks, store.shape[1])
         return
     if masks is None:
         return
@@ -130,7 +136,7 @@ def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None) -> None
 
 
 def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, highest: bool) -> Masks:
-    """Return the lowest (or highest) units of some leaf pools, so many of each, that no claim has."""
+    """Return the lowest (or highest) `units` that no claim has of each of some leaf pools."""
     numbers = np.full(len(pools), units) if isinstance(units, int) else units
     if isinstance(store, dict):
         pick = highest_bits if highest else lowest_bits

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simsched.match.state.draws import takes_whole_pools
-from simsched.match.state.selection import Draw, LazySelection, Selection, changed
+from simsched.match.state.selection import Draw, LazySelection, Selection, changed, takes_whole_pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +21,8 @@ class PlacedKind(NamedTuple):
     Attributes
     ----------
     request : the request.
-    draws : of each draw, by the name of its type, the pool type, the place of its first leaf pool
-        (`Availability.places`), and the words of a leaf pool in its table (0: there is none).
+    draws : for each draw, in the order of the names of types: the pool type, the place of its first leaf pool
+        (`Availability.places`), and the words in a row of its table (0: it has none).
     """
 
     request: Request
@@ -75,15 +74,21 @@ class Placed(LazySelection, eq=False, gc=False):
                 yield changed(draw, masks=None) if takes_whole_pools(draw, pool) else draw
 
     def numbers(self) -> tuple[Ints, Words] | None:
-        """Return the leaf pools, type by type, and the units of each as masks; None if some have no names."""
+        """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
+        if self.counted or any(not width for _, _, width in self.kind.draws):
+            return None
         pools = self.parts[-1]
-        cells = self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools]
-        return (cells, self.bits) if all(width for _, _, width in self.kind.draws) else None
+        return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools], self.bits
+
+    @property
+    def request(self) -> Request:
+        """The request that it answers."""
+        return self.kind.request
 
     @property
     def slots(self) -> int:
         """Copies of slots."""
-        return self.kind.request.slots
+        return self.request.slots
 
     @property
     def counts(self) -> dict[str, int]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.graph.index.index import Index
-    from simsched.graph.index.types import Bools, Ints
+    from simsched.graph.index.types import Bools, Ints, PoolType
     from simsched.match.requests.request import Request
     from simsched.match.state.masks import Masks
 
@@ -41,6 +41,13 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
 def each_of(numbers: Ints | int, length: int) -> Ints:
     """Return one number per place from an array, or from one number for all places."""
     return np.full(length, numbers) if isinstance(numbers, int) else numbers
+
+
+def takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
+    """Whether a draw takes all units of each of its leaf pools."""
+    if pool.uniform is not None:
+        return draw.amount == pool.uniform * len(draw.pools)
+    return bool((pool.size[draw.pools] == draw.units).all())
 
 
 class Hold(msgspec.Struct, frozen=True, eq=False, gc=False):

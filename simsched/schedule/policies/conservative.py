@@ -80,16 +80,20 @@ class Conservative:
     def profile(self, context: PassContext) -> Reservations:
         """Return the availability over time beside all reservations, brought to the present."""
         profile, holds = context.reservations, True
+        # cancelled, or its queue stopped
+        gone = {job for job in context.queue.gone if job in self.starts}
         if profile is None:
             places, profile = self.places(), context.supply.reservations()
             for job, place in places.items():
-                holds = profile.put(job, self.starts[job], place) and holds
+                if job not in gone:
+                    holds = profile.put(job, self.starts[job], place) and holds
             context.reservations = self._reservations = profile
             self._places = {}
-        for job in context.queue.gone:  # cancelled, or its queue stopped
-            if job in self.starts:
-                del self.starts[job]
+        else:
+            for job in sorted(gone):
                 profile.withdraw(job)
+        for job in gone:
+            del self.starts[job]
         if not (profile.open(context.now) and holds) or self.next_start < context.now:
             self.starts = profile.restore(self.starts)
             self.next_start = min(self.starts.values(), default=NEVER)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.match.state.selection import Selection
+from simsched.match.state.selection import LazySelection, Selection, with_arrays
 from simsched.schedule.profile import end_of
 from simsched.schedule.profiles.gap import NEVER, Gap
 from simsched.schedule.profiles.graph_profile import GraphProfile
@@ -117,9 +117,9 @@ class GeneralReservations:
 
     def put(self, job: int, start: float, place: Any) -> bool:
         """Reserve a selection, which may not be free any more."""
-        if not isinstance(place, Selection):
+        if not isinstance(place, Selection | LazySelection):
             return False
-        self._gaps[job] = Gap(start, place)
+        self._gaps[job] = Gap(start, with_arrays(place))
         self._profile.restore(job, self._gaps[job])
         return True
 

@@ -304,7 +304,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
 
 
 KIND = "simsched checkpoint"
-FORMAT = 8
+FORMAT = 9
 SEAL = b',\n"sha256":"'
 """Begins the digest of a file, which is of all bytes before."""
 DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError)

@@ -18,7 +18,7 @@ import numpy as np
 from simsched.errors import ClusterError
 from simsched.graph.index.types import ABOVE
 from simsched.match.state.availability import Availability
-from simsched.match.state.selection import Hold, Selection, changed
+from simsched.match.state.selection import Hold, LazySelection, Selection, changed, with_arrays
 from simsched.match.state.selection_codec import selection_from_dict, selection_to_dict
 from simsched.schedule.graph_shadow import GraphShadow
 from simsched.simulation.admission import groups_of_queues
@@ -136,7 +136,8 @@ class _Carrier:
 
     def value(self, value: Any) -> Any:
         """Return a value with its selections in the larger cluster, without what is computed again."""
-        if isinstance(value, Selection):
+        if isinstance(value, Selection | LazySelection):
+            value = with_arrays(value)
             return self._places.selection(value, self._to.request_at(self._from.place_of(value.request)))
         if type(value) in (list, tuple):
             return type(value)(map(self.value, value))

@@ -115,14 +115,14 @@ class PlainText:
         """Return the leaf pools that a selection names, type by type, and its units; None without a table."""
         cells, bits = [_NO_CELLS], [_NO_WORDS]
         for draw in sorted(selection.named, key=_by_type):
-            if draw.type not in self._tables.places:
+            if draw.type not in self._tables.rows:
                 return None
-            begin, end, width = self._tables.places[draw.type]
+            rows = self._tables.rows[draw.type]
             cells.append(draw.pools + self._begins[draw.type])
             if draw.masks is None:
-                bits.append(self._tables.full[begin:end].reshape(-1, width)[draw.pools].ravel())
+                bits.append(rows[draw.pools].ravel())
             else:
-                bits.append(as_words(draw.masks, width).ravel())
+                bits.append(as_words(draw.masks, rows.shape[1]).ravel())
         return np.concatenate(cells), np.concatenate(bits)
 
     def _place_text(self, *targets: int) -> tuple[str, str]:

@@ -5,6 +5,7 @@ Like the kernel this file is plain Python, and is compiled where there is a comp
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,14 +24,14 @@ _encode = msgspec.json.Encoder().encode
 class UnitsText:
     """Writes units on the targets of one cluster.
 
-    A leaf pool is told by its place among those of all types (`Availability.units`).
+    A leaf pool is given by its place among those of all types (`Availability.units`).
     """
 
     def __init__(self, index: Index) -> None:
         targets: list[int] = []
         kinds: list[int] = []
         firsts: list[int] = []
-        ids: list[int] = []
+        ids = array("q")
         begins: dict[Idset, int] = {}
         tables = word_tables(index)
         for number, pool in enumerate(index.pool_types.values()):
@@ -39,14 +40,14 @@ class UnitsText:
             for own in pool.ids if pool.name in tables.places else [None] * len(pool):
                 if own is not None and own not in begins:
                     begins[own] = len(ids)
-                    ids += own.expand()
+                    ids.extend(own.expand())
                 firsts.append(-1 if own is None else begins[own])
         self.target, self.kind, self.first = integers(targets), integers(kinds), integers(firsts)
         """Leaf pool → its target (-1: none), its type, and the place of its first id in `ids` (-1: none)."""
         self.ids, self.word, self.rank = integers(ids), integers(tables.word), integers(index.ranks)
         self.names = [f",{_encode(name).decode()}:" for name in index.pool_types]
         self.place, self.seen, self.turn = zeros(len(index)), zeros(len(index)), 0
-        """Target → its place in the present claim, and the last turn (one a type) in which it was told."""
+        """Target → its place in the present claim, and the turn (one for each type) that last wrote it."""
 
     def entries(self, targets: list[int], cells: Any, bits: Any) -> str | None:
         """Return what R_lite says of units on targets, which ascend; None where R is not plain.
@@ -92,6 +93,8 @@ class UnitsText:
                 if self.target[cell] != n or self.kind[cell] != kind:
                     break
             i = self.place[n]
+            if i >= len(targets) or targets[i] != n:
+                return None
             texts[i] = f'{texts[i]}{self.names[kind]}"{(found + _run(low, high))[1:]}"'
         return self._grouped(targets, texts)
 
