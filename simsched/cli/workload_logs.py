@@ -48,8 +48,9 @@ class FitFlags(Flags, frozen=True, kw_only=True):
 class FlurryFlags(Flags, frozen=True, kw_only=True):
     """List bursts of single users in a log.
 
-    List flurries: bursts of one user who submits more jobs than all other users together,
-    on days with at least the usual number of jobs of all users. -t 'flurries(out)' leaves them out.
+    List flurries: bursts of one user who submits more jobs than all others.
+    They are on days with at least the usual number of jobs of all users.
+    -t 'flurries(out)' leaves them out.
 
     workload : a log, - for standard input, or a bundled name.
     least : jobs of a flurry, in times the median number of jobs of a day, at least (default 7).

@@ -63,11 +63,16 @@ class SearchAnswer:
 
         return csv_text(self.frame)
 
+    @property
+    def title(self) -> str:
+        """The title of the answer in a notebook."""
+        return self.layout.noun
+
     def _repr_html_(self) -> str:
         """Return the whole answer for a notebook."""
         from simsched.text_table import html_text
 
-        return html_text(self.layout.noun, self.text())
+        return html_text(self.title, self.text())
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write the directory of the answer and return its files.

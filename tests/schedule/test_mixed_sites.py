@@ -12,6 +12,7 @@ import random
 import numpy as np
 import pytest
 
+import simsched as ss
 from simsched.errors import SimschedError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.idset import Idset
@@ -305,3 +306,14 @@ def units_of(draws):
         )
         for draw in draws
     ]
+
+
+def test_runs_that_only_count_start_as_those_that_name_units():
+    rng = random.Random(1)
+    shapes = ["slot=1/core=2", "slot=200/[core;gpu]", "slot=10/node", "slot=300/core"]
+    jobs = [
+        {"id": at, "submit": at // 10, "duration": rng.randint(10, 200), "shape": rng.choice(shapes)}
+        for at in range(600)
+    ]
+    named, counted = (ss.simulate("gpu1152", jobs, allocations=allocations) for allocations in (True, False))
+    assert counted.jobs["start"].tolist() == named.jobs["start"].tolist()

@@ -135,6 +135,7 @@ class PoolSpec(Table, frozen=True, kw_only=True):
     """`count` pools of one kind, in the node or in each domain of type `within`.
 
     name : of the pool, or of its kind if there are several.
+    within : node (default), or the type of a locality.
     """
 
     type: Annotated[str, _WORD]

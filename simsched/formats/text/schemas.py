@@ -78,9 +78,15 @@ def _intended(error: ValidationError) -> ValidationError | None:
     for inner in error.context or ():
         alternatives.setdefault(inner.schema_path[0], []).append(inner)
     for errors in alternatives.values():
-        if not any(inner.validator in ("const", "type") for inner in errors):
+        if not any(_is_about_kind(inner) for inner in errors):
             return max(errors, key=relevance)
     return None
+
+
+def _is_about_kind(error: ValidationError) -> bool:
+    """Whether an error is about the type of a value itself, or a constant that tells it from others."""
+    depth = len(error.path)
+    return (error.validator == "type" and not depth) or (error.validator == "const" and depth <= 1)
 
 
 def _fault_of(error: ValidationError, where: str, root: dict[str, Any]) -> Fault:

@@ -131,6 +131,11 @@ class Answer(SearchAnswer):
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def title(self) -> str:
+        """The title of the answer in a notebook."""
+        return self.question
+
+    @property
     def number(self) -> float | None:
         """The answer in units of the axis (nodes, multiples of the load); None without an answer."""
         return None if self.value is None else self.axis.number(self.value)

@@ -481,7 +481,7 @@ def _flat(job: _Job) -> Flat:
 def _memory(job: QueuedJob | _Required) -> str:
     """Return the requested memory as sacct prints it; empty if the job's record does not state one."""
     per_cpu, per_node = positive(job.memory_per_cpu), positive(job.memory_per_node)
-    return f"{per_cpu:.0f}Mc" if per_cpu else f"{per_node:.0f}Mn" if per_node else ""
+    return f"{per_cpu * 1024:.0f}Kc" if per_cpu else f"{per_node * 1024:.0f}Kn" if per_node else ""
 
 
 def _tres(parts: list[_Tres]) -> str:

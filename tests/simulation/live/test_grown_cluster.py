@@ -361,3 +361,20 @@ def test_units_that_would_be_counted_otherwise_are_refused():
     sim = ss.Simulation(Cluster(from_recipe(memory)))
     with pytest.raises(ClusterError, match="resources of type 'memory' would be counted in another way"):
         sim.add_nodes(other)
+
+
+def test_suspended_jobs_go_on_where_they_were_although_nodes_joined():
+    queues = {"low": {"priority": 1}, "high": {"priority": 2, "preempts": True}}
+    sim = ss.Simulation(Cluster(from_recipe(RACKED)), queues=queues, preemption={"mode": "suspend"})
+    nodes = len(sim.cluster.index)
+    low = [sim.submit("slot/core", duration=100, runtime=100, queue="low") for _ in range(2 * nodes)]
+    sim.run(until=10)
+    before = [one.R.to_dict()["execution"]["R_lite"] for one in low]
+    sim.submit(f"slot={nodes}/node", duration=20, runtime=20, queue="high")
+    sim.run(until=12)
+    assert any(one.suspended for one in low)
+    sim.add_nodes(1, like=0)
+    sim.run(until=60)
+    assert [one.R.to_dict()["execution"]["R_lite"] for one in low] == before
+    sim.run()
+    assert sim.audit(), sim.audit()

@@ -220,8 +220,13 @@ class MappedColumn:
         return self.column or self.expression
 
 
-_COLUMN, _SQL = text("the name of a column"), text("an expression in SQL")
-_ZONE = text("a time zone", "such as Europe/Rome")
+def _words(what: str) -> ValueKind:
+    """Return the kind of texts that are not blank."""
+    return ValueKind(text(what).read, {"type": "string", "pattern": "\\S", "description": what})
+
+
+_COLUMN, _SQL = _words("the name of a column"), _words("an expression in SQL")
+_ZONE = _words("a time zone, such as Europe/Rome")
 _CELLS = listed(ValueKind(_cell, {"type": ["string", "number"]}), "a list", one_alone=False)
 _OWN: dict[str, dict[str, ValueKind]] = {
     "id": {},
@@ -254,6 +259,8 @@ def _entry(own: Mapping[str, ValueKind]) -> ValueKind:
     return ValueKind(read, {"oneOf": [_COLUMN.schema, table_of(keys).schema]})
 
 
+_NAMES = listed(_COLUMN)
+_HEADER = {"type": "array", "minItems": 1, "items": _COLUMN.schema, "uniqueItems": True}
 _TABLE = table_of({name: _entry(own) for name, own in _OWN.items()})
 
 
@@ -285,20 +292,22 @@ class ColumnMap(Declared, frozen=True, kw_only=True, rename=None):
 
     join = ": "
 
-    columns: Annotated[Mapping[str, MappedColumn], ValueKind(_in_order, _TABLE.schema)]
-    name: str = ""
+    columns: Annotated[
+        Mapping[str, MappedColumn], ValueKind(_in_order, {**_TABLE.schema, "required": ["submit"]})
+    ]
+    name: Annotated[str, _words("a name that is not blank")] = ""
     dataset: Annotated[str, text(empty=True)] = ""
     doi: Annotated[str, text(empty=True)] = ""
     cite: Annotated[str, text(empty=True)] = ""
     url: Annotated[str, text(empty=True)] = ""
     notes: Annotated[tuple[str, ...], listed(text(empty=True))] = ()
     format: Annotated[str, choice("csv", "json", "parquet", "swf")] = ""
-    header: Annotated[tuple[str, ...], listed(_COLUMN)] = ()
+    header: Annotated[tuple[str, ...], ValueKind(_NAMES.read, _HEADER)] = ()
     delimiter: str = ""
-    filter: Annotated[str, _SQL] = ""
+    filter: Annotated[str, _words("a condition in SQL")] = ""
     zone: Annotated[str, _ZONE] = ""
-    row: str = ""
-    rows: str = ""
+    row: Annotated[str, _words("cores, nodes, gpus or a template of a shape")] = ""
+    rows: Annotated[str, _words("the key of a JSON document with the rows")] = ""
     where: str = "column map"
 
     def checked(self, where: str) -> Self:
