@@ -192,7 +192,9 @@ def _beside_first(context: PassContext, jobs: Integers, fits: Bools) -> tuple[Bo
     late = context.now + context.table.judged_array[jobs] > shadow.time(supply)
     late &= allowed
     if context.table.single is not None:
-        allowed &= ~late | (context.table.demand[0][jobs] <= shadow.limits(supply)[1])
+        allowed &= ~late | (
+            context.table.demand[0][context.table.kinds_array[jobs]] <= shadow.limits(supply)[1]
+        )
     elif late.any():  # counts only rule jobs out
         _try_each(context, jobs, late, allowed)
     return allowed, shadow
