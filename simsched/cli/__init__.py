@@ -36,7 +36,7 @@ from simsched.cli.support.messages import (
 )
 from simsched.cli.support.output import Visible, adapt
 from simsched.cli.support.parser import Parser, UsageError, parse
-from simsched.cli.support.signals import interruptible, status_of
+from simsched.cli.support.signals import end_undisturbed, interruptible, status_of
 from simsched.errors import ConfigError, SimschedError
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"internal error: {kind}: {error}; please report it ({DEBUG}=1 shows the traceback)")
     if argv is None:
         gc.freeze()  # the process ends, so the last collections need not visit the objects of the run
+        end_undisturbed()
     return status
 
 

@@ -236,6 +236,14 @@ def test_a_signal_while_a_worker_starts_is_one_line(inputs):
     assert lines[0].startswith("interrupted; ")
 
 
+def test_a_signal_behind_the_last_output_changes_nothing(inputs):
+    late = "import atexit, os, signal, sys\nfrom simsched.cli import main\n"
+    late += "atexit.register(os.kill, os.getpid(), signal.SIGTERM)\nsys.exit(main())"
+    command = [sys.executable, "-c", late, "feasible", "c.json", "slot/core"]
+    result = subprocess.run(command, check=False, cwd=inputs, capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 # --- the mechanism --------------------------------------------------------------------------
 
 

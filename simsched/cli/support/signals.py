@@ -75,6 +75,12 @@ def interruptible(*, lasting: bool) -> Iterator[None]:
         yield
 
 
+def end_undisturbed() -> None:
+    """Ignore signals from now on: all is written, and a process that Python takes down has no handlers."""
+    for number in _taken():
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def ending_with(line: str) -> Iterator[None]:
     """Let a signal write this line when it ends the command."""
