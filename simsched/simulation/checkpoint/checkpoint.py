@@ -8,7 +8,7 @@ jobs in the file: those that were handed in, and those to come.
 
 ::
 
-    {"kind": "simsched checkpoint", "format": 8, "simsched": "0.1",
+    {"kind": "simsched checkpoint", "format": 9, "simsched": "0.1",
      "inputs": [{"role", "name", "sha256"}], "digests": {"cluster", "workload", "config"}, "config": {…},
      "time": 86400,
      "running": [{"id", "start", "expected_end", "R": {…}}],

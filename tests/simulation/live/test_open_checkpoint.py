@@ -186,13 +186,13 @@ def test_files_that_are_no_checkpoints(file, tmp_path):
         "list": "[]",
         "cut": whole[:-40],
         "changed": whole.replace('"slot"', '"slit"', 1),
-        "newer": whole.replace('"format":8', '"format":9', 1),
+        "newer": whole.replace('"format":9', '"format":99', 1),
         "version": signed(whole.replace('"simsched":"', '"simsched":"9.', 1)),
         "state": json.dumps({**json.loads(whole), "open": {"specs": []}}),
     }
     texts = {
         "changed": "digest does not match",
-        "newer": "format 9",
+        "newer": "format 99",
         "version": "of simsched 9",
         "state": "damaged",
     }
