@@ -111,7 +111,6 @@ class CountedKinds:
                     continue
             kinds.append((-1, 0))
         self._demands = [each for each, at in demands.items() if at * len(index) < MAX_ENTRIES]
-        units, use, whole, words, word = available.arrays()
         among = fixed_order(policy, index.target_type, available) if policy.static else None
         contents = [each.content for each in self._demands]
         self._draws = [self._drawn(content) for content in contents]
@@ -126,8 +125,7 @@ class CountedKinds:
             self.may(),
             np.arange(len(index)) if among is None else among,
             kinds,
-            (units, use, whole, words),
-            word,
+            available.arrays(),
             last=policy.highest,
             written=partial(_written, available.places, index.target_type),
         )
@@ -264,7 +262,7 @@ class CountedKinds:
         draws = len(placed.draws)
         parts, sums = kernel.parts[: draws + 1].tolist(), kernel.sums[:draws].tolist()
         made: Any = Placed(placed, claim, bits, parts, sums, targets, holds, counted)
-        if any(pool.named and not width for pool, _, width in placed.draws):
+        if not placed.tabled:
             held = with_masks(list(made.held), available, highest=self._policy.highest)
             made = changed(made.full(), held=held, named=held)
         kernel.draft = made
@@ -272,15 +270,16 @@ class CountedKinds:
 
     def _recipe(self, kind: int) -> tuple[TargetRecipe, PlacedKind]:
         """Return how a kind that the kernel places is claimed, and what its placements have in common."""
-        request, available = self._requests[kind], self._available
+        request, index = self._requests[kind], self._available.index
         assert request is not None
         assert request.simple is not None
-        tables, pools = word_tables(available.index).places, available.index.pool_types
-        draws = [
-            (pools[name], available.places[name], tables[name][2] if name in tables else 0)
-            for name, _ in self._draws[self._kinds[kind][0]]
-        ]
-        return recipe_of(request, request.simple, available.index), PlacedKind(request, draws)
+        tables, draws = word_tables(index), []
+        for name, _ in self._draws[self._kinds[kind][0]]:
+            width = tables.rows[name].shape[1] if name in tables.rows else 0
+            draws.append((index.pool_types[name], tables.places[name], width))
+        tabled = all(width or not pool.named for pool, _, width in draws)
+        all_named = all(width for *_, width in draws)
+        return recipe_of(request, request.simple, index), PlacedKind(request, draws, tabled, all_named)
 
 
 def _written(places: Mapping[str, int], target_type: str, selection: Selection | Placed) -> Ints:

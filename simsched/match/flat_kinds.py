@@ -59,8 +59,10 @@ class FlatKinds:
             np.ones(1, dtype=np.uint8),
             one,
             [(0, each) for each in units],
-            (np.array([free()]), np.zeros(1, np.int64), np.zeros(1, np.uint8), np.zeros(0, np.uint64)),
-            np.zeros(2, dtype=np.int64),
+            (
+                *(np.array([free()]), np.zeros(1, np.int64), np.zeros(1, np.uint8)),
+                *(np.zeros(0, np.uint64), np.zeros(2, np.int64)),
+            ),
             last=False,
             written=partial(_written, single, target_type),
             owned=True,

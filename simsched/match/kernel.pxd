@@ -39,11 +39,11 @@ cdef class Kernel:
     cdef unsigned char[::1] held
     cdef long long[::1] copies
     cdef long long[::1] total
-    cdef readonly object table, totals, sums, all_bits
+    cdef readonly object table, totals, sums
+    cdef object all_bits
     cdef unsigned long long[::1] words, bits
-    cdef readonly long long[::1] word
-    cdef long long[::1] sum
-    cdef readonly long long chosen
+    cdef long long[::1] word, sum
+    cdef long long chosen
     cdef long long[::1] number, given
     cdef readonly object parts, all_claims
     cdef long long[::1] part

@@ -62,7 +62,7 @@ class Kernel:
     kinds : for each kind its demand (-1: it is not counted here) and the copies.
     units, use, held, words : the state: free units of each leaf pool, claims that touch each target, whether
         one takes it whole, and the masks of units that no claim has (`masks.WordTables`).
-    word : the first word of each leaf pool, and behind the last one their number.
+    word : the last part of the state: the first word of each leaf pool, and behind the last one their number.
 
     Attributes
     ----------
@@ -81,8 +81,7 @@ class Kernel:
         may: Bytes,
         order: Integers,
         kinds: Sequence[tuple[int, int]],
-        state: tuple[Integers, Integers, Bytes, Words],
-        word: Integers,
+        state: tuple[Integers, Integers, Bytes, Words, Integers],
         *,
         last: bool,
         written: Callable[[Any], Integers],
@@ -105,7 +104,7 @@ class Kernel:
         self.demands = len(demands)
         self.demand = integers([demand for demand, _ in kinds])
         self.amount = integers([amount for _, amount in kinds])
-        units, use, held, words = state
+        units, use, held, words, word = state
         self.units, self.use, self.held = view(units), view(use), view(held)
         self.words, self.word = view(words), integers(word)
         self.all_bits, self.chosen = np.zeros(len(words), dtype=np.uint64), 0

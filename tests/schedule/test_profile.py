@@ -75,8 +75,8 @@ class Case:
             np.array([d.may for d in self.demands], dtype=np.uint8),
             self.order,
             self.kinds,
-            (free, self.use, self.held, np.zeros(0, np.uint64)),
-            np.zeros(n * width + 1, np.int64),  # no leaf pool has words: units are counted
+            # no leaf pool has words: units are counted
+            (free, self.use, self.held, np.zeros(0, np.uint64), np.zeros(n * width + 1, np.int64)),
             last=bool(r.random() < 0.5),
             written=None,  # every claim is placed here
         )

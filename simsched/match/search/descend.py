@@ -23,9 +23,9 @@ from simsched.match.policies.policy import (
 from simsched.match.requests.request import POOL, SLOT, VERTEX
 from simsched.match.search.counts import EVERYWHERE, MANY, beneath, capacity, hosts, usable_units
 from simsched.match.search.portions import counted, first_copies, portions
-from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend, spelled
-from simsched.match.state.masks import highest_bits, lowest_bits
-from simsched.match.state.selection import Draw, Hold, Selection, each_of
+from simsched.match.state.draws import drawn_by_ids, finished, ids_ascend
+from simsched.match.state.masks import each_of, highest_bits, lowest_bits
+from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from simsched.graph.index.index import Index
@@ -120,7 +120,7 @@ class Descent:
         if need.content is not None:
             self._fill_targets(need.content, chosen, numbers, covered=covered, whole=need.whole)
         elif need.level == ABOVE:
-            for ordinal, number in zip(chosen.tolist(), spelled(numbers, len(chosen)), strict=True):
+            for ordinal, number in zip(chosen.tolist(), each_of(numbers, len(chosen)).tolist(), strict=True):
                 for child in need.children:
                     self._place(child, number, need.type, ordinal, covered=covered)
         else:
@@ -177,7 +177,9 @@ class Descent:
             elif need.takes_any_units:
                 self._draw_each(need.type, kind, parents, times * need.amount, covered=covered)
             else:
-                for parent, number in zip(parents.tolist(), spelled(times, len(parents)), strict=True):
+                for parent, number in zip(
+                    parents.tolist(), each_of(times, len(parents)).tolist(), strict=True
+                ):
                     self._draw_beneath(need, need.amount * number, kind, parent, covered=covered)
 
     def _fill_vertices(

@@ -17,7 +17,8 @@ from simsched.match.requests.request import SLOT, VERTEX
 from simsched.match.search.counts import MANY, capacity
 from simsched.match.search.descend import take_copies
 from simsched.match.state.draws import drawn_by_ids, ids_ascend, with_masks
-from simsched.match.state.selection import Draw, Hold, Selection, each_of
+from simsched.match.state.masks import each_of
+from simsched.match.state.selection import Draw, Hold, Selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,8 @@ import numpy as np
 
 from simsched.graph.index.types import ABOVE, TARGET
 from simsched.match.kernel import change, shift, touch
-from simsched.match.state.masks import give, listed, mask_at, take, word_tables
+from simsched.match.state.masks import each_of, give, listed, mask_at, take, word_tables
 from simsched.match.state.placed import Placed
-from simsched.match.state.selection import each_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -146,12 +145,9 @@ class Availability:
 
     def set_units(self, units: Ints) -> None:
         """Set the free units of all leaf pools, and make the views of each type."""
-        self.units, self.free, self.places = units, {}, {}
-        begin = 0
-        for name, pool in self.index.pool_types.items():
-            self.places[name] = begin
-            self.free[name] = units[begin : begin + len(pool)]
-            begin += len(pool)
+        self.units, self.free, self.places = units, {}, word_tables(self.index).places
+        for name, begin in self.places.items():
+            self.free[name] = units[begin : begin + len(self.index.pool_types[name])]
 
     def set_words(self, words: Words | None, others: dict[str, dict[int, int]]) -> None:
         """Set which units no claim has: the words of all tables, and the masks of the other types."""

@@ -125,8 +125,3 @@ def drawn_by_ids(type_: str, view: View, units: Ints, avail: Availability, *, hi
     return Draw(
         type_, np.array(pools, dtype=np.int64), numbers, int(numbers.sum()), [masks[b] for b in pools]
     )
-
-
-def spelled(numbers: Ints | int, length: int) -> list[int]:
-    """Return one number per place from an array, or from one number for all places."""
-    return [numbers] * length if isinstance(numbers, int) else numbers.tolist()

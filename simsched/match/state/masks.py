@@ -40,41 +40,42 @@ class WordTables(NamedTuple):
 
     Attributes
     ----------
-    full : the words while nothing is claimed, and `rows` the tables in them.
-    places : pool type → where its table begins and ends, and the words in a row.
-    word : leaf pool (in the order of `Availability.units`) → its first word; the last entry is their number.
+    places : pool type → the place of its first leaf pool among those of all types.
+    rows : pool type → its table while nothing is claimed; types with larger leaf pools have none.
+    full : the words of all tables.
+    word : place of a leaf pool → its first word; the last entry is the number of words.
     """
 
-    full: Words
+    places: dict[str, int]
     rows: dict[str, Words]
-    places: dict[str, tuple[int, int, int]]
+    full: Words
     word: Ints
 
     def views(self, words: Words) -> dict[str, Store]:
         """Return the tables in an array of all words."""
-        return dict(_rows(words, self.places))
-
-
-def _rows(words: Words, places: dict[str, tuple[int, int, int]]) -> dict[str, Words]:
-    return {name: words[begin:end].reshape(-1, width) for name, (begin, end, width) in places.items()}
+        found: dict[str, Store] = {}
+        for name, row in self.rows.items():
+            begin = self.word[self.places[name]]
+            found[name] = words[begin : begin + row.size].reshape(row.shape)
+        return found
 
 
 def word_tables(index: Index) -> WordTables:
     """Return the tables of words of a cluster, which are kept with the index."""
     found: WordTables | None = index.memo.get("words")
     if found is None:
-        parts, places, widths, end = [np.zeros(0, dtype=np.uint64)], {}, [np.zeros(1, dtype=np.int64)], 0
+        places: dict[str, int] = {}
+        rows: dict[str, Words] = {}
+        widths, place = [np.zeros(1, dtype=np.int64)], 0
         for name, pool in index.pool_types.items():
             width = -(-int(pool.size.max(initial=1)) // WORD) if pool.named else 0
             if 0 < width <= MAX_WIDTH:
-                parts.append(as_words(list(pool.full), width).ravel())
-                places[name] = (end, end + len(parts[-1]), width)
-                end += len(parts[-1])
-                widths.append(np.full(len(pool), width))
-            else:
-                widths.append(np.zeros(len(pool), dtype=np.int64))
-        full, word = np.concatenate(parts), np.concatenate(widths).cumsum()
-        found = index.memo["words"] = WordTables(full, _rows(full, places), places, word)
+                rows[name] = as_words(list(pool.full), width)
+            widths.append(np.full(len(pool), width if name in rows else 0))
+            places[name] = place
+            place += len(pool)
+        full = np.concatenate([np.zeros(0, dtype=np.uint64), *(row.ravel() for row in rows.values())])
+        found = index.memo["words"] = WordTables(places, rows, full, np.concatenate(widths).cumsum())
     return found
 
 
@@ -137,7 +138,7 @@ def give(store: Store, pool: PoolType, pools: Ints, masks: Masks | None, rows: d
 
 def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, highest: bool) -> Masks:
     """Return the lowest (or highest) `units` that no claim has of each of some leaf pools."""
-    numbers = np.full(len(pools), units) if isinstance(units, int) else units
+    numbers = each_of(units, len(pools))
     if isinstance(store, dict):
         pick = highest_bits if highest else lowest_bits
         have = [store.get(leaf) or pool.full[leaf] for leaf in pools.tolist()]
@@ -145,6 +146,11 @@ def chosen(store: Store, pool: PoolType, pools: Ints, units: Ints | int, *, high
     words = store[pools]
     choose_rows(words.reshape(-1), store.shape[1], numbers, highest)
     return words
+
+
+def each_of(numbers: Ints | int, length: int) -> Ints:
+    """Return one number per place from an array, or from one number for all places."""
+    return np.full(length, numbers) if isinstance(numbers, int) else numbers
 
 
 def lowest_bits(mask: int, count: int) -> int:

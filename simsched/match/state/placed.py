@@ -22,11 +22,15 @@ class PlacedKind(NamedTuple):
     ----------
     request : the request.
     draws : for each draw, in the order of the names of types: the pool type, the place of its first leaf pool
-        (`Availability.places`), and the words in a row of its table (0: it has none).
+        (`WordTables.places`), and the words in a row of its table (0: it has none).
+    tabled : whether the types whose units have names have tables.
+    all_named : whether all types have tables.
     """
 
     request: Request
     draws: Sequence[tuple[PoolType, int, int]]
+    tabled: bool
+    all_named: bool
 
 
 class Placed(LazySelection, eq=False, gc=False):
@@ -75,7 +79,7 @@ class Placed(LazySelection, eq=False, gc=False):
 
     def numbers(self) -> tuple[Ints, Words] | None:
         """Return the leaf pools, type by type, and the units of each as masks; None if masks do not tell."""
-        if self.counted or any(not width for _, _, width in self.kind.draws):
+        if self.counted or not self.kind.all_named:
             return None
         pools = self.parts[-1]
         return self.claim[len(self.claim) - 2 * pools : len(self.claim) - pools], self.bits
@@ -93,7 +97,7 @@ class Placed(LazySelection, eq=False, gc=False):
     @property
     def counts(self) -> dict[str, int]:
         """Units claimed of each pool type."""
-        pairs = zip(self.kind.draws, self.sums, strict=False)
+        pairs = zip(self.kind.draws, self.sums, strict=True)
         return {pool.name: units for (pool, _, _), units in pairs if units}
 
     def sizes(self) -> tuple[int, int, int, int]:

@@ -38,11 +38,6 @@ class Draw(msgspec.Struct, frozen=True, eq=False, gc=False):
     masks: Masks | None = None
 
 
-def each_of(numbers: Ints | int, length: int) -> Ints:
-    """Return one number per place from an array, or from one number for all places."""
-    return np.full(length, numbers) if isinstance(numbers, int) else numbers
-
-
 def takes_whole_pools(draw: Draw, pool: PoolType) -> bool:
     """Whether a draw takes all units of each of its leaf pools."""
     if pool.uniform is not None:

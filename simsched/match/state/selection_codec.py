@@ -96,8 +96,8 @@ def _draw(document: Mapping[str, Any], index: Index) -> Draw:
     masks = [int(text, 16) for text in document["masks"]] if "masks" in document else None
     if masks is not None and [mask.bit_count() for mask in masks] != each.tolist():
         raise ValueError(f"units of {type_} that do not add up")
-    tables = word_tables(index).places
-    rows = as_words(masks, tables[type_][2]) if masks is not None and type_ in tables else masks
+    table = word_tables(index).rows.get(type_)
+    rows = masks if masks is None or table is None else as_words(masks, table.shape[1])
     return Draw(type_, pools, units, int(each.sum()), rows)
 
 

@@ -6,7 +6,7 @@ ranks are in containment order and R names only units on execution targets; `emi
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -60,9 +60,7 @@ class PlainText:
         self._properties = [
             (_encode(name).decode(), row.tolist()) for name, row in index.written_properties.items()
         ]
-        self._tables, self._entries = word_tables(index), UnitsText(index).entries
-        lengths = [len(pool) for pool in self._pools.values()]
-        self._begins = dict(zip(self._pools, np.cumsum([0, *lengths]).tolist(), strict=False))
+        self._tables = word_tables(index)
         self._place = lru_cache(MAX_KEPT)(self._place_text)
         self._ranks = [str(rank) for rank in self._numbers]
         self._upto = ["", *[f"-{rank}" for rank in self._ranks]]
@@ -89,12 +87,14 @@ class PlainText:
         for selection in selections:
             if isinstance(selection, RunSelection) and self._has_runs(selection.kind):
                 found.append(Resources(self._of_runs(selection), ""))
-            elif isinstance(selection, RunSelection):
-                found.append(self._of_claim(selection.full()))
             else:
                 found.append(self._of_claim(selection))
         self._of_units.clear()  # kept for longer, hardly more would be found again
         return found
+
+    @cached_property
+    def _units_text(self) -> UnitsText:
+        return UnitsText(self._index)  # which runs of units on flat machines do not need
 
     def _of_claim(self, selection: Selection | Placed) -> Resources | None:
         """Return the texts of a selection; None where R is not plain."""
@@ -104,7 +104,7 @@ class PlainText:
         if found is None:
             return None
         targets: list[int] = sorted(selection.targets.tolist())
-        entries = self._entries(targets, *found)
+        entries = self._units_text.entries(targets, *found)
         if entries is None:
             return None
         hosts, properties = self._place(*targets)
@@ -118,7 +118,7 @@ class PlainText:
             if draw.type not in self._tables.rows:
                 return None
             rows = self._tables.rows[draw.type]
-            cells.append(draw.pools + self._begins[draw.type])
+            cells.append(draw.pools + self._tables.places[draw.type])
             if draw.masks is None:
                 bits.append(rows[draw.pools].ravel())
             else:

@@ -37,7 +37,7 @@ class UnitsText:
         for number, pool in enumerate(index.pool_types.values()):
             targets += pool.target.tolist()
             kinds += [number] * len(pool)
-            for own in pool.ids if pool.name in tables.places else [None] * len(pool):
+            for own in pool.ids if pool.name in tables.rows else [None] * len(pool):
                 if own is not None and own not in begins:
                     begins[own] = len(ids)
                     ids.extend(own.expand())
