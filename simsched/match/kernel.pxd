@@ -107,9 +107,7 @@ cdef class Kernel:
         units=cython.longlong, stop=cython.longlong, store=cython.longlong[::1],
     )
     cpdef tuple claim(self, long long job)
-    @cython.locals(
-        pools=cython.longlong, targets=cython.longlong, whole=cython.longlong, cells=cython.longlong, i=cython.longlong
-    )
+    @cython.locals(claim=cython.longlong[::1], whole=cython.longlong, i=cython.longlong)
     cdef void _change(self, long long at, int sign) noexcept
     cpdef set_free(self, long long cell, long long target, long long units)
     @cython.locals(d=cython.longlong, time=cython.double, r=cython.Py_ssize_t, at=cython.longlong)

@@ -390,16 +390,12 @@ class Kernel:
 
     def _change(self, at: int, sign: int) -> None:
         """Release (1) or make (-1) a claim now."""
-        targets = at + HEAD
-        whole = targets + self.store[at + 1]
-        cells = whole + self.store[at + 2]
-        pools = self.store[at + 3]
-        for i in range(cells, cells + pools):
-            self.units[self.store[i]] += sign * self.store[i + pools]
-        for i in range(whole, cells):
+        claim = self.store[at : at + self.store[at]]
+        change(self.units, self.use, self.words, self.word, claim, self.bits, sign)
+        whole = at + HEAD + self.store[at + 1]
+        for i in range(whole, whole + self.store[at + 2]):
             self.held[self.store[i]] = sign < 0
-        for i in range(targets, whole):
-            self.use[self.store[i]] -= sign
+        for i in range(at + HEAD, whole):
             self._count(self.store[i])
 
     def set_free(self, cell: int, target: int, units: int) -> None:

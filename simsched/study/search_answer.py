@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from simsched.folders import StagedFolder
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simsched.folders import Layout
 
 
-class SearchAnswer:
+class SearchAnswer(ABC):
     """The answer of a search; it is true if something was found.
 
     Attributes
