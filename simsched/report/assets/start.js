@@ -98,14 +98,12 @@ async function begin() {
   window.simsched.done = performance.now();
 }
 
-// Charts in view are drawn first; the others follow while the browser is idle.
+// Charts in view are drawn first; the browser may answer its user between any two.
 async function drawAll() {
   const left = [...PAGE.charts];
   while (left.length) {
-    if (left.every((item) => distance(item) > window.innerHeight)) {
-      window.simsched.shown ??= performance.now();
-      await new Promise((next) => (window.requestIdleCallback ?? setTimeout)(next, { timeout: 300 }));
-    } else await new Promise((next) => setTimeout(next, 0));
+    if (left.every((item) => distance(item) > window.innerHeight)) window.simsched.shown ??= performance.now();
+    await new Promise((next) => setTimeout(next, 0));
     const far = left.map(distance), item = left.splice(far.indexOf(Math.min(...far)), 1)[0];
     try { await start(item); } catch (error) {
       window.simsched.errors.push(String(error));

@@ -38,6 +38,9 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-quic",
+    "--disable-renderer-backgrounding",  # a page keeps its timers when the machine is busy
+    "--disable-backgrounding-occluded-windows",
+    "--disable-background-timer-throttling",
 ]
 
 
@@ -62,6 +65,10 @@ class Page:
         driver.set_script_timeout(60)
         return driver
 
+    def renew(self) -> None:
+        self.driver.quit()
+        self.driver = self._browser()
+
     def go(self, address: str) -> None:
         """Open an address. If the renderer does not answer, a new browser is started, once."""
         from selenium.common.exceptions import TimeoutException
@@ -69,16 +76,28 @@ class Page:
         try:
             self.driver.get(address)
         except TimeoutException:
-            self.driver.quit()
-            self.driver = self._browser()
+            self.renew()
             self.driver.get(address)
 
     def open(self, file: Path, part: str = "") -> float:
-        """Open a file and wait until every chart is drawn; return the seconds that took."""
+        """Open a file and wait until every chart is drawn; return the seconds that took.
+
+        A page that stands still for a minute is opened once more, in a new browser.
+        """
+        seconds = self._drawn(file.as_uri() + part)
+        if seconds is None:
+            print("stood still:", self.js("return [window.simsched, performance.now()]"), self.complaints())
+            self.renew()
+            seconds = self._drawn(file.as_uri() + part)
+        assert seconds is not None, self.js("return window.simsched")
+        return seconds
+
+    def _drawn(self, address: str) -> float | None:
         started = time.monotonic()
-        self.go(file.as_uri() + part)
+        self.go(address)
         while not self.js("return window.simsched && window.simsched.done"):
-            assert time.monotonic() - started < 60, self.js("return window.simsched")
+            if time.monotonic() - started > 60:
+                return None
             time.sleep(0.02)
         return time.monotonic() - started
 
