@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import format_date
 from simsched.workload.flat_counts import demand, procs_of
+from simsched.workload.readers.jobs_yaml import SAME, JobEntry, same
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
@@ -165,16 +166,6 @@ def _write(lines: Iterator[str], stream: BinaryIO, *, compress: bool) -> None:
 
 # -- jobs.yaml and JSON Lines: the entries that `jobs_yaml` reads, without loss -------------------
 
-#: Fields of a job that are keys of an entry with the same name, and their default values.
-_SAME = (
-    ("runtime", None), ("name", None), ("user", None), ("group", None), ("bank", None), ("queue", None),
-    ("qos", None),
-    ("urgency", 16), ("priority", None), ("preceding", None), ("think_time", None), ("hold", False),
-    ("cancel_at", None), ("deadline", None),
-    ("procs", None), ("nodes", None), ("memory", None), ("energy", None), ("partition", None), ("wait", None),
-    ("status", None), ("nodelist", None),
-)  # fmt: skip
-
 
 def write_jobs_yaml(workload: Workload) -> Iterator[str]:
     """Yield the lines of a ``jobs.yaml``: one job per line, in YAML's flow style."""
@@ -226,10 +217,8 @@ def _rest(job: Job) -> dict[str, Any]:
         "submit": job.submit,
         "duration": "inf" if job.duration is None else job.duration,
     }
-    for name, default in _SAME:
-        value = getattr(job, name)
-        if value != default:
-            found[name] = value
+    known = zip(SAME, same(job), same(JobEntry()), strict=True)
+    found |= {name: value for name, value, default in known if value != default}
     if job.array_task is not None:
         found["array_task"] = str(job.array_task)
     if job.dependencies:

@@ -40,7 +40,7 @@ from simsched.workload.queue_snapshot.snapshot import (
     read_details,
     with_fields,
 )
-from simsched.workload.readers.jobs_yaml import Maker, refuse_unknown, seconds_of
+from simsched.workload.readers.jobs_yaml import Maker, read_seconds, refuse_unknown
 from simsched.workload.source import Source
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def read_queue(
             )
         raise WorkloadError(f"the document has the kind {kind!r}", where=where, expected=f"kind: {KIND}")
     refuse_unknown(document, _TOP, where)
-    time = seconds_of(document, "time", where)
+    time = read_seconds(document.get("time"), f"{where}.time")
     if time is None:
         raise WorkloadError("the time of the snapshot is missing", where=where, expected="time: seconds")
     folder = None if source is None or source.content is not None else source.path.parent
@@ -122,7 +122,7 @@ class _Reader:
 
     def running(self, place: str, entry: dict[str, Any]) -> RunningJob:
         refuse_unknown(entry, _RUNNING, place)
-        start = seconds_of(entry, "start", place)
+        start = read_seconds(entry.get("start"), f"{place}.start")
         if start is None:
             raise WorkloadError(
                 "the start of the running job is missing", where=place, expected="start: seconds"
@@ -177,7 +177,7 @@ class _Reader:
         said = {key: value for key, value in entry.items() if key in _KEPT and value is not None}
         if "duration" not in said and "jobspec" not in said and "file" not in said:
             said["duration"] = "inf"
-        (job,) = self.maker.jobs({"runtime": 0, **said}, {}, place)
+        (job,) = self.maker.jobs(self.maker.entry({"runtime": 0, **said}, place), place)
         return with_fields(job, runtime=None)
 
 
@@ -187,10 +187,10 @@ _KEPT = frozenset((*_JOB, "hold"))
 def _end(entry: dict[str, Any], place: str, start: float, otherwise: float | None) -> float:
     """Return the expected end of a running job: that of its entry, or `otherwise` (None: never)."""
     if "expected_end" in entry:
-        end = seconds_of(entry, "expected_end", place)
+        end = read_seconds(entry.get("expected_end"), f"{place}.expected_end")
         return NEVER if end is None else end
     if "duration" in entry:
-        duration = seconds_of(entry, "duration", place)
+        duration = read_seconds(entry.get("duration"), f"{place}.duration", endless=True)
         return NEVER if duration is None else start + duration
     return otherwise or NEVER
 

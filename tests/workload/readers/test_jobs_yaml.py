@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import inf
 
+import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.jobs_yaml import read_jobs_yaml, read_jsonl
+from simsched.workload.readers.jobs_yaml import KEYS, jobs_schema, read_jobs_yaml, read_jsonl
 from simsched.workload.save import write_jobs_yaml, write_jsonl
 
 
@@ -330,3 +331,69 @@ def test_a_jobspec_in_json_lines_is_judged_as_in_a_document(change):
 
     entry = json.dumps({"runtime": 5, "jobspec": spec})
     assert outcome(read_jsonl, [entry], "f:1") == outcome(read_jobs_yaml, f"[{entry}]", "f: jobs[0]")
+
+
+VALUES = (
+    *("null", "true", "0", "-1", "7", "2.0", "2.5", "1e400", "9007199254740992", "32", '""', '"a"', '"30m"'),
+    *('"inf"', "[]", "{}", '[{"shape": "core"}]', '{"a": 1, "a": 2}', '"\\ud800"', '"slot=1/core"', "NaN"),
+    *(
+        '{"interval": "1h"}',
+        '"fast and not old"',
+        '"afterok:x"',
+        '"0-3%2"',
+        '"x_4%2"',
+        '"caf\\u00e9 \\u0022:"',
+    ),
+)
+
+
+def read_line(line):
+    """The jobs of a line, or the class and the parts of its error."""
+    try:
+        return read_jsonl([line]).jobs
+    except SimschedError as error:
+        return type(error), error.message, error.expected
+
+
+@pytest.mark.parametrize("key", sorted(KEYS))
+@pytest.mark.parametrize("request_", ["shape", "jobspec", "none"])
+def test_a_line_of_json_is_read_as_the_same_entry_in_detail(key, request_):
+    requests = {
+        "shape": {"shape": "slot=1/core"},
+        "jobspec": {"jobspec": Jobspec.from_shape("core").to_dict()},
+    }
+    for value in VALUES:
+        known = {
+            "runtime": "5",
+            **{name: json.dumps(one) for name, one in requests.get(request_, {}).items()},
+        }
+        known[key] = value
+        line = "{" + ", ".join(f'"{name}": {text}' for name, text in known.items()) + "}"
+        in_detail = line.replace('":', '" :')  # which the fast reader does not take
+        assert read_line(line) == read_line(in_detail), line
+
+
+def test_the_schema_accepts_what_the_reader_accepts():
+    schema = jobs_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    documents = [
+        {
+            "name": "x",
+            "defaults": {"user": "a", "duration": "1h"},
+            "jobs": [{"shape": "core", "depends": []}],
+        },
+        [{"jobspec": {}, "id": 1, "submit": 2.5, "count": 3, "licenses": {"matlab": 1}, "user": None}],
+        None,
+    ]
+    for document in documents:
+        jsonschema.validate(document, schema)
+    for entry in (
+        {"shap": "core"},
+        {"count": -1},
+        {"urgency": 32},
+        {"id": []},
+        {"hold": "yes"},
+        {"user": [1]},
+    ):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate([entry], schema)
