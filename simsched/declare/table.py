@@ -203,6 +203,7 @@ def fields_of(cls: type[Declared]) -> dict[str, DeclaredField]:
     return found
 
 
+@cache
 def types_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
     """Return name → type of the fields of a struct, without their kinds."""
     hints = {one.name: one.type for one in msgspec.structs.fields(cls)}

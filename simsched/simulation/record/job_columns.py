@@ -122,9 +122,9 @@ def _reasons(recorder: Recorder, jobs: int) -> list[str | None]:
 
 
 def _shapes(jobs: Sequence[Job]) -> list[str | None]:
-    """Return each job's request as a shape; equal requests are one object, so each is converted once."""
+    """Return each job's request as a shape; resources that are one object are converted once."""
     specs = [job.jobspec for job in jobs]
-    ids = list(map(id, specs))
+    ids = [id(spec.resources) for spec in specs]
     known = {key: _shape_of(spec) for key, spec in dict(zip(ids, specs, strict=True)).items()}
     return list(map(known.__getitem__, ids))
 
