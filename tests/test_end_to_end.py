@@ -106,10 +106,9 @@ def test_the_first_2000_jobs_of_kth_sp2(traces, tmp_path, policy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["fcfs", "easy"])
 @pytest.mark.parametrize("name", TRACES)
-def test_whole_traces(traces, tmp_path, name, policy):
+def test_whole_traces(traces, tmp_path, name):
     usable, dropped = read_swf(traces / TRACES[name][0])
-    results = check(traces, tmp_path, name, policy, records=len(usable) + dropped)
+    results = check(traces, tmp_path, name, "easy", records=len(usable) + dropped)
     assert results["DROPPED"] == dropped
     assert results["COMPLETED"] + results["TIMEOUT"] + results["INFEASIBLE"] == len(usable)

@@ -166,5 +166,5 @@ def test_a_nasty_value_is_an_answer_or_an_error(kind, jobs_file, tmp_path, capsy
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_nasty_value_is_an_answer_or_an_error(kind, jobs_file, tmp_path, capsys):
-    tried(kind, 1, jobs_file, tmp_path, capsys)
+def test_more_nasty_values_are_an_answer_or_an_error(kind, jobs_file, tmp_path, capsys):
+    tried(kind, 3, jobs_file, tmp_path, capsys)

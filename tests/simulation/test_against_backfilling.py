@@ -219,7 +219,7 @@ def test_made_workloads_where_the_matcher_decides(case, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", TRACES)
-def test_10000_jobs_of_traces(traces, name, case):
+def test_5000_jobs_of_traces(traces, name, case):
     file, processors = TRACES[name]
-    jobs = swf_jobs(traces / file, 1000 if case.startswith("slack") else 10_000)
+    jobs = swf_jobs(traces / file, 1000 if case.startswith("slack") else 5000)
     compare(case, jobs, processors, cluster_of([(1, 0)] * processors))

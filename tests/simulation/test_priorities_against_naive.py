@@ -95,9 +95,9 @@ def test_random_workloads(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("fair_tree", [True, False])
 @pytest.mark.parametrize("name", TRACES)
-def test_10000_jobs_of_a_trace(traces, name, fair_tree):
+def test_5000_jobs_of_a_trace(traces, name, fair_tree):
     file, procs = TRACES[name]
-    jobs = naive.read_swf(traces / file, 10_000)
+    jobs = naive.read_swf(traces / file, 5000)
     accounts, users = tree_of((job.account, job.user) for job in jobs)
     rules = naive.Rules(
         age=1000, fair_share=10_000, size=500, fair_tree=fair_tree, accounts=accounts, users=users

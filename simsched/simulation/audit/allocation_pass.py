@@ -623,7 +623,7 @@ class AllocationPass:
         named, kept = _totals(rules, units), _totals(rules, region or units)
         targets = inventory.targets
         whole, all_kept = (
-            _totals(None, {r: targets[r].units for r in each}) for each in (units, region or units)
+            _totals(None, {r: targets[r].usable for r in each}) for each in (units, region or units)
         )
         if region:
             for path, amount in amounts.items():

@@ -95,7 +95,7 @@ class Inventory:
                         masks = typed.setdefault((leaf.type, name), {})
                         masks[rank] = masks.get(rank, 0) | leaf.mask
             units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
-            up = any(leaf.up for leaf in leaves)
+            up = pool.status == "up"
             for leaf in leaves:
                 if leaf.type in wide:
                     names = [pool_of(graph, vertex).name for vertex in (*_ancestors(key, above), *leaf.path)]
@@ -285,12 +285,16 @@ def regions_of(
             found[type_].append({})
     for key, rank in ranks.items():
         inner = list(_inner(below, key))
-        leaves = [leaf for leaf in leaves_of(graph, below, key) if leaf.up] if inner else []
+        leaves = list(leaves_of(graph, below, key)) if inner else []
         for vertex in inner:
-            part = together(leaf for leaf in leaves if vertex in leaf.path)
-            if not part:
-                continue  # it is down
-            found.setdefault(pool_of(graph, vertex).type, []).append({rank: part})
+            mine = [leaf for leaf in leaves if vertex in leaf.path]
+            part = together(leaf for leaf in mine if leaf.up)
+            way = mine[0].path[: mine[0].path.index(vertex) + 1]
+            if part:
+                found.setdefault(pool_of(graph, vertex).type, []).append({rank: part})
+            elif all(pool_of(graph, one).status == "up" for one in way):
+                # all its units are down; it can be allocated, and R does not list it
+                found.setdefault(pool_of(graph, vertex).type, []).append({})
     return {type_: tuple(regions) for type_, regions in found.items()}, above
 
 

@@ -51,7 +51,10 @@ from simsched._version import version
 from simsched.errors import FormatError, RunError
 from simsched.files import replacing
 from simsched.formats.text.documents import read_bytes
+from simsched.graph.build.networkx_graph import from_rows
+from simsched.graph.cluster import Cluster
 from simsched.graph.resource_graph import CONTAINMENT
+from simsched.graph.write.plain_graph import rows_of
 from simsched.match.emit import to_rset
 from simsched.match.requests.compile import compile_request, with_amount
 from simsched.match.state.availability import Availability
@@ -286,6 +289,7 @@ _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (bytearray, "bytes", list),
     (bytes, "text", bytes.decode),
     (array, "numbers", lambda value: [value.typecode, value.tolist()]),
+    (Cluster, "cluster", lambda value: rows_of(value.graph)),  # that nodes make which join in this instant
 )
 _IN: dict[str, Callable[[Any], Any]] = {
     "float": float,
@@ -296,6 +300,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "bytes": bytearray,
     "text": str.encode,
     "numbers": lambda pair: array(*pair),
+    "cluster": lambda rows: Cluster(from_rows(rows)),
     "ints": lambda values: np.array(values, dtype=np.int64),
     "words": lambda values: np.array(values, dtype=np.uint64),
     "floats": lambda values: np.array(values, dtype=np.float64),

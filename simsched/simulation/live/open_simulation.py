@@ -640,6 +640,9 @@ class OpenSimulation(RunSession):
             where=str(path),
             enter=lambda: head.put_into(made.growth, made.arrivals, made._reader),
         )
+        for event in engine.future.pending():
+            if event.kind == "grow":
+                made._planned = event.payload
         made._watch.find_jobs(engine, made.growth, made.arrivals)
         made.arrivals.expect()
         return made

@@ -193,9 +193,8 @@ def test_switches_that_reach_the_same_nodes(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["flat", "tree", "network", "rich"])
-@pytest.mark.parametrize("part", range(1, 3))
-def test_engine_is_sound_and_complete_for_long(kind, part, tmp_path):
-    play(kind, range(part * 1000, part * 1000 + 1000), tmp_path)
+def test_engine_is_sound_and_complete_for_long(kind, tmp_path):
+    play(kind, range(1000, 2000), tmp_path)
 
 
 def ranged(rng, graph):

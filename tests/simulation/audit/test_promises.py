@@ -195,8 +195,8 @@ def test_the_first_1500_jobs(traces, name, compress):
 @pytest.mark.slow
 @pytest.mark.parametrize("compress", KEPT)
 @pytest.mark.parametrize("name", ["KTH-SP2", "SDSC-SP2"])
-def test_the_first_12000_jobs(traces, name, compress):
-    compare_trace(traces, name, compress, 12_000 if compress != "none" else 4_000)
+def test_the_first_6000_jobs(traces, name, compress):
+    compare_trace(traces, name, compress, 6_000 if compress != "none" else 4_000)
 
 
 @pytest.mark.parametrize("compress", KEPT)

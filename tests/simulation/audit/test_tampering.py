@@ -213,7 +213,8 @@ def test_each_key_of_run_json_is_found(run, audited, tmp_path, change):
 def found(audited, path, text):
     """Whether the audit finds a fault, or refuses the run with a message."""
     try:
-        return text in str(audited(path)) and not audited(path)
+        report = audited(path)
+        return text in str(report) and not report
     except RunError as error:
         return text in str(error)
 

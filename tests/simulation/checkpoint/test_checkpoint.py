@@ -146,7 +146,7 @@ def test_resumed_is_uninterrupted(tmp_path, seed):
 
 @pytest.mark.slow
 def test_resumed_is_uninterrupted_many_times(tmp_path_factory):
-    for seed in range(1000, 1250):
+    for seed in range(1000, 1125):
         check(tmp_path_factory.mktemp("checkpoint"), seed)
 
 

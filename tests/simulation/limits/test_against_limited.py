@@ -174,10 +174,10 @@ def limits_of(case, processors):
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 @pytest.mark.parametrize("case", ["jobs and cores", "hours", "submitted jobs"])
 @pytest.mark.parametrize("name", TRACES)
-def test_ten_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, name, case, policy):
+def test_five_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, name, case, policy):
     file, processors = TRACES[name]
-    plain, dropped = read_swf(traces / file, 10_000)
-    workload = ss.load_workload(traces / file, map="slot={procs}/core", limit=10_000 + dropped)
+    plain, dropped = read_swf(traces / file, 5000)
+    workload = ss.load_workload(traces / file, map="slot={procs}/core", limit=5000 + dropped)
     users = {int(job.id): job.user for job in workload.jobs}
     jobs = [
         limited.Job(job.id, job.submit, job.runtime, job.requested, job.copies, users[job.id])

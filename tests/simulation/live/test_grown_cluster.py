@@ -265,6 +265,22 @@ def test_a_grown_simulation_is_saved_and_restored(tmp_path):
         ss.Simulation.restore(tmp_path / "state.json", sim.cluster, "easy", eventlog=True)
 
 
+def test_a_copy_and_a_checkpoint_know_nodes_that_join_in_this_instant(tmp_path):
+    sim = ss.Simulation(machine(2, 1))
+    sim.submit("slot=1/node", duration=20)
+    sim.run(until=5)
+    sim.add_nodes(1, like=0)
+    sim.add_nodes(2, like=0)
+    sim.checkpoint(tmp_path / "state.json")
+    found = []
+    for one in (sim.copy(), ss.Simulation.restore(tmp_path / "state.json", machine(2, 1)), sim):
+        job = one.submit("slot=5/node", duration=10)
+        ranks = one.add_nodes(1, like=0)
+        one.run()
+        found.append((ranks, job.start, len(one.cluster.index.ranks), bool(one.audit())))
+    assert found == [([5], 5, 6, True)] * 3, found
+
+
 def test_an_allocations_file_goes_on(tmp_path):
     with (tmp_path / "lines").open("w+b") as sink:
         sim = OpenSimulation(machine(2, 1), sink=sink)

@@ -102,7 +102,7 @@ def test_random_workloads(policy, tasks, bookings):
 
 @pytest.mark.parametrize(
     ("policy", "records"),
-    [("easy", 250), *(pytest.param(policy, 5000, marks=pytest.mark.slow) for policy in ("fcfs", "easy"))],
+    [("easy", 250), *(pytest.param(policy, 2500, marks=pytest.mark.slow) for policy in ("fcfs", "easy"))],
 )
 def test_a_log(traces, policy, records):
     """Every third job of the four busiest users goes into one of three reservations."""
