@@ -184,7 +184,7 @@ def test_five_thousand_jobs_of_a_trace_start_as_in_the_simple_scheduler(traces, 
         for job in plain
         if job.id in users
     ]
-    assert len(jobs) == len(workload.jobs) == 10_000
+    assert len(jobs) == len(workload.jobs) == 5000
     rules, limits, submitted = limits_of(case, processors)
     expected = limited.schedule(jobs, processors, limits, policy, submitted)
     run = ss.simulate(machine(processors), workload, policy, limits=rules, allocations=False)
