@@ -18,11 +18,12 @@ from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
-    NodeRow,
-    description_of,
+    Node,
+    SiteFacts,
     hosts_in,
     idset_in,
     named_ids,
+    node_of,
     usable_properties,
 )
 from simsched.formats.rfc.duration import parse_time
@@ -34,7 +35,7 @@ from simsched.formats.text.toml_text import load_toml, toml_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector
     from simsched.formats.text.documents import OpenFile
 
 
@@ -75,7 +76,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # -- the views of flux resource ----------------------------------------------------------
 
 
-def read_flux_list(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_flux_list(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine that ``flux resource list`` shows, as a table or as the scheduler's answer in JSON.
 
     A line of the table gives the cores and gpus of all its nodes together; they divide evenly, and ids count
@@ -87,14 +88,14 @@ def read_flux_list(content: Content, where: str, notes: NoteCollector) -> Machin
         if there is no line with nodes; under strict `notes` for the first line that is not understood.
     """
     if not isinstance(content, str):
-        rows = {row.host: row for row in rows_of_r(content["all"], f"{where}: all")}
-        for row in rows_of_r(content["down"], f"{where}: down") if content.get("down") else ():
-            if row.host in rows:
-                rows[row.host] = replace(rows[row.host], status="down")
+        nodes = nodes_of_r(content["all"], f"{where}: all")
+        for host in nodes_of_r(content["down"], f"{where}: down") if content.get("down") else ():
+            if host in nodes:
+                nodes[host].status = "down"
             else:
-                notes.fault(f"{row.host} is down, but is not in all", f"{where}: down")
-        return _described(rows, where, notes, LIST)
-    rows = {}
+                notes.fault(f"{host} is down, but is not in all", f"{where}: down")
+        return _facts(nodes, where, notes, LIST)
+    nodes = {}
     for line, place in _lines(content, where):
         state = line["STATE"].rstrip("*").lower()
         if state not in LIST_STATES:
@@ -108,20 +109,24 @@ def read_flux_list(content: Content, where: str, notes: NoteCollector) -> Machin
         if any(name.endswith("+") for name in names):
             notes.fault("a property is cut off, which ends in +", place, "flux R, or a wider format")
         properties = usable_properties((name for name in names if not name.endswith("+")), place, notes)
-        for host in hosts:
-            _add(rows, NodeRow(host=host, cores=cores, gpus=gpus, properties=properties,
-                               status=LIST_STATES[state]), place, notes)  # fmt: skip
+        for host in hosts:  # a second line of a node adds its queue and is the same node
+            node = node_of(properties, LIST_STATES[state], cores=cores, gpus=gpus)
+            known = nodes.setdefault(host, node)
+            if known.kind != node.kind:
+                text = f"the node {host} occurs twice with other numbers; the first ones count"
+                notes.fault(text, place)
+            known.properties = tuple(dict.fromkeys((*known.properties, *properties)))
     notes.assumed("ids of cores and gpus count from 0, and the nodes of a line are alike", where)
-    return _described(rows, where, notes, LIST)
+    return _facts(nodes, where, notes, LIST)
 
 
-def read_flux_status(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_flux_status(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the states of nodes that ``flux resource status`` shows; excluded nodes are left out.
 
     The table has no cores, and a state with an asterisk is offline.  The answer of the resource service in
     JSON has R, and ranks that are offline, drained or excluded.  Errors as `read_flux_list`.
     """
-    rows: dict[str, NodeRow] = {}
+    nodes: dict[str, Node] = {}
     excluded: list[str] = []
     if isinstance(content, str):
         for line, place in _lines(content, where):
@@ -135,25 +140,24 @@ def read_flux_status(content: Content, where: str, notes: NoteCollector) -> Mach
                 notes.fault(f"unknown state {clip(state)!r}", place, ", ".join((*STATUS_STATES, "exclude")))
                 continue
             status = "down" if state.endswith("*") and status == "up" else status
-            rows |= {host: NodeRow(host=host, status=status) for host in hosts_in(given, place, notes)}
-        return _described(rows, where, notes, STATUS, excluded)
-    nodes = rows_of_r(content["R"], f"{where}: R")
+            nodes |= {host: node_of(status=status) for host in hosts_in(given, place, notes)}
+        return _facts(nodes, where, notes, STATUS, excluded)
     drain = content.get("drain")
     drained = ",".join(map(str, drain)) if isinstance(drain, dict) else ""
     ranks = {
         key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
         for key in ("drain", "offline", "torpid", "exclude")
     }
-    for rank, row in enumerate(nodes):
+    for rank, (host, node) in enumerate(nodes_of_r(content["R"], f"{where}: R").items()):
         state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
         if rank in ranks["exclude"]:
-            excluded.append(row.host)
+            excluded.append(host)
         else:
-            rows[row.host] = replace(row, status=STATUS_STATES[state])
+            nodes[host] = replace(node, status=STATUS_STATES[state])
     if excluded:
         place = f"{where}: exclude"
         notes.left_out(f"excluded from scheduling: {clip(encode_hosts(excluded))}", place)
-    return _described(rows, where, notes, STATUS, excluded)
+    return _facts(nodes, where, notes, STATUS, excluded)
 
 
 def _lines(text: str, where: str) -> Iterator[tuple[dict[str, str], str]]:
@@ -204,41 +208,29 @@ def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector)
     return units
 
 
-def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollector) -> None:
-    """Add a node; a second line of a node adds its queue and is the same node."""
-    known = rows.get(row.host)
-    if known is None:
-        rows[row.host] = row
-        return
-    if (known.cores, known.gpus) != (row.cores, row.gpus):
-        notes.fault(f"the node {row.host} occurs twice with other numbers; the first ones count", where)
-    both = tuple(dict.fromkeys((*known.properties, *row.properties)))
-    rows[row.host] = replace(known, properties=both)
-
-
-def _described(
-    rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str, excluded: Sequence[str] = ()
-) -> MachineDescription:
-    if not rows and not excluded:
+def _facts(
+    nodes: Mapping[str, Node], where: str, notes: NoteCollector, form: str, excluded: Sequence[str] = ()
+) -> SiteFacts:
+    if not nodes and not excluded:
         notes.refuse("the table lists no nodes", where, f"the output of {form}")
-    return description_of(rows.values(), notes, form, excluded=tuple(excluded))
+    return SiteFacts(form=form, notes=notes, nodes=nodes, excluded=excluded)
 
 
 # -- R -----------------------------------------------------------------------------------
 
 
-def read_r(document: Mapping[str, Any], where: str, notes: NoteCollector) -> MachineDescription:
-    """Return the nodes of R, to be described together with other files; errors as `rows_of_r`.
+def read_r(document: Mapping[str, Any], where: str, notes: NoteCollector) -> SiteFacts:
+    """Return the nodes of R, to be described together with other files; errors as `nodes_of_r`.
 
     R alone is read as a graph of its own, which also keeps ranks, times and a graph in it.
     """
     if document.get("scheduling"):
         notes.left_out("the graph or topology of R", f"{where}: scheduling")
-    return _described({row.host: row for row in rows_of_r(document, where)}, where, notes, "R")
+    return _facts(nodes_of_r(document, where), where, notes, "R")
 
 
-def rows_of_r(document: Any, where: str) -> list[NodeRow]:
-    """Return the nodes of R in the order of their ranks; errors as `ResourceSet.from_dict`.
+def nodes_of_r(document: Any, where: str) -> dict[str, Node]:
+    """Return the nodes of R by host, in the order of their ranks; errors as `ResourceSet.from_dict`.
 
     Units other than cores and gpus become pools; their ids are not kept.
     """
@@ -249,26 +241,23 @@ def rows_of_r(document: Any, where: str) -> list[NodeRow]:
     for name, ranks in rset.properties.items():
         for rank in ranks & rset.ranks:
             labels[rank].append(name)
-    rows = []
+    nodes = {}
     for position, rank in enumerate(sorted(groups)):
         children = dict(groups[rank].children)
-        cores, gpus = (children.get(kind, Idset(())) for kind in ("core", "gpu"))
-        rows.append(
-            NodeRow(
-                host=hosts[position] if position < len(hosts) else f"node{rank}",
-                cores=len(cores),
-                gpus=len(gpus),
-                core_ids=named_ids(cores),
-                gpu_ids=named_ids(gpus),
-                pools=tuple(
-                    PoolSpec(type=kind, amount=Amount(len(ids)))
-                    for kind, ids in children.items()
-                    if kind not in ("core", "gpu") and ids
-                ),
-                properties=tuple(labels.get(rank, ())),
-            )
-        )
-    return rows
+        units = _units(*(children.pop(kind, Idset(())) for kind in ("core", "gpu")))
+        pools = tuple(PoolSpec(type=kind, amount=Amount(len(ids))) for kind, ids in children.items() if ids)
+        host = hosts[position] if position < len(hosts) else f"node{rank}"
+        nodes[host] = node_of(labels.get(rank, ()), pools=pools, **units)
+    return nodes
+
+
+def _units(cores: Idset, gpus: Idset) -> dict[str, Any]:
+    return {
+        "cores": len(cores),
+        "gpus": len(gpus),
+        "core_ids": named_ids(cores),
+        "gpu_ids": named_ids(gpus),
+    }
 
 
 FORMAT = "Flux configuration"
@@ -291,19 +280,17 @@ _CHECKS = ("norestrict", "noverify", "verify", "rediscover", "journal-max", "no-
 
 def read_flux_config(
     content: Content, where: str, notes: NoteCollector, open_file: OpenFile | None
-) -> MachineDescription:
+) -> SiteFacts:
     """Return the machine and queues of one TOML file, or of the JSON that ``flux config get`` prints.
 
     Errors as `read_flux_configs`.
     """
     if isinstance(content, str):
         return read_flux_configs([(where, content, open_file)], notes)
-    return _Reader(where, {}, open_file, notes).description(content)
+    return _Reader(where, {}, open_file, notes).facts(content)
 
 
-def read_flux_configs(
-    files: Sequence[tuple[str, str, OpenFile | None]], notes: NoteCollector
-) -> MachineDescription:
+def read_flux_configs(files: Sequence[tuple[str, str, OpenFile | None]], notes: NoteCollector) -> SiteFacts:
     """Return the machine and queues of the files (name, text, `open_file`) of a configuration folder.
 
     Tables are merged as Flux merges them: of a key that several files give, the last one counts.
@@ -315,7 +302,7 @@ def read_flux_configs(
     """
     merged, places = merged_tables([(where, text) for where, text, _ in files], notes)
     names = ", ".join(where for where, _, _ in files)
-    return _Reader(names, places, files[-1][2] if files else None, notes).description(merged)
+    return _Reader(names, places, files[-1][2] if files else None, notes).facts(merged)
 
 
 def merged_tables(
@@ -376,13 +363,13 @@ class _Reader:
         spot = self.places.get(steps, self.where)
         return f"{spot}: {path}" if spot else path
 
-    def description(self, document: Mapping[str, Any]) -> MachineDescription:
-        """Return the description of the whole configuration."""
+    def facts(self, document: Mapping[str, Any]) -> SiteFacts:
+        """Return the facts of the whole configuration."""
         self.notes.unknown_keys(document, TABLES, self.at)
         resource = self._table(document.get("resource", {}), "resource", RESOURCE_KEYS)
-        rows = self._rows(resource)
-        excluded = self._excluded(rows, resource)
-        rows = [row for row in rows if row.host not in excluded]
+        nodes = self._nodes(resource)
+        excluded = self._excluded(nodes, resource)
+        nodes = {host: node for host, node in nodes.items() if host not in excluded}
         if resource.get("reserve"):
             text = f"cores that are reserved for the system ({clip(str(resource['reserve']))})"
             self.notes.left_out(text, self.at("resource.reserve"))
@@ -391,13 +378,13 @@ class _Reader:
             **self._match_policy(document),
             **self._queues(document.get("queues"), document.get("policy")),
         }
-        if not rows and not config:
+        if not nodes and not config:
             self.notes.refuse(
                 "the configuration describes neither nodes nor queues",
                 self.where,
                 "[[resource.config]] with hosts and cores, or [queues]",
             )
-        return description_of(rows, self.notes, FORMAT, config, tuple(excluded))
+        return SiteFacts(form=FORMAT, notes=self.notes, nodes=nodes, config=config, excluded=[*excluded])
 
     def _table(
         self,
@@ -414,21 +401,21 @@ class _Reader:
         self.notes.unknown_keys(value, known, lambda key: self.at(f"{path}.{key}"))
         return value
 
-    def _rows(self, resource: dict[str, Any]) -> list[NodeRow]:
+    def _nodes(self, resource: dict[str, Any]) -> dict[str, Node]:
         for key in resource:
             if key in _CHECKS:
                 text = f"how Flux finds and checks its hardware ({key})"
                 self.notes.left_out(text, self.at(f"resource.{key}"))
         entries = resource.get("config")
         if entries is None:
-            return self._rows_of_path(resource)
+            return self._nodes_of_path(resource)
         if "path" in resource:
             self.notes.left_out("path, because resource.config is given", self.at("resource.path"))
         self._scheduling(resource)
         if not isinstance(entries, list):
             text = "resource.config is not an array of tables"
             self.notes.fault(text, self.at("resource"), "[[resource.config]]")
-            return []
+            return {}
         hosts: dict[str, _Host] = {}
         for number, entry in enumerate(entries):
             self._entry(entry, hosts, f"resource.config[{number}]")
@@ -465,43 +452,36 @@ class _Reader:
             raise LimitError(f"{len(ids):,} {key} of one host", where=where, expected=f"{MAX_UNITS:,}")
         return ids
 
-    def _finished(self, hosts: dict[str, _Host]) -> list[NodeRow]:
-        """Return the rows of all hosts that have units."""
+    def _finished(self, hosts: dict[str, _Host]) -> dict[str, Node]:
+        """Return all hosts that have units."""
         empty = [name for name, host in hosts.items() if not host.cores and not host.gpus]
         if empty:
             self.notes.fault(
                 f"hosts without cores and gpus: {clip(encode_hosts(empty))}", self.at("resource")
             )
-        named = ((name, host) for name, host in hosts.items() if host.cores or host.gpus)
-        return [
-            NodeRow(
-                host=name,
-                cores=len(host.cores),
-                gpus=len(host.gpus),
-                core_ids=named_ids(host.cores),
-                gpu_ids=named_ids(host.gpus),
-                properties=tuple(host.properties),
-            )
-            for name, host in named
-        ]
+        return {
+            name: node_of(host.properties, **_units(host.cores, host.gpus))
+            for name, host in hosts.items()
+            if host.cores or host.gpus
+        }
 
-    def _rows_of_path(self, resource: dict[str, Any]) -> list[NodeRow]:
+    def _nodes_of_path(self, resource: dict[str, Any]) -> dict[str, Node]:
         path = resource.get("path")
         where = self.at("resource.path")
         if path is None:
             if resource:
                 self.notes.left_out("nodes, which Flux discovers when it starts", self.at("resource"))
-            return []
+            return {}
         document = self._opened(path, where)
         if document is None:
-            return []
-        rows = self.notes.tried(lambda: rows_of_r(document, str(path)), None)
-        if rows is None:
-            return []
+            return {}
+        nodes = self.notes.tried(lambda: nodes_of_r(document, str(path)), None)
+        if nodes is None:
+            return {}
         if document.get("scheduling"):
             self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
         self._scheduling(resource)
-        return rows
+        return nodes
 
     def _opened(self, path: object, where: str) -> Any:
         """Return the JSON document of a file that the configuration names, or None."""
@@ -519,7 +499,7 @@ class _Reader:
             text = "the graph of resource.scheduling; `flux R encode` and simsched read it as R with a graph"
             self.notes.left_out(text, self.at("resource.scheduling"))
 
-    def _excluded(self, rows: list[NodeRow], resource: dict[str, Any]) -> dict[str, None]:
+    def _excluded(self, hosts: Mapping[str, Node], resource: dict[str, Any]) -> dict[str, None]:
         """Return the hosts that ``exclude`` withholds from scheduling: an idset of ranks, or a hostlist."""
         given = resource.get("exclude")
         if not given:
@@ -528,16 +508,14 @@ class _Reader:
         if not isinstance(given, str):
             self.notes.fault("exclude is not a text", where, "a hostlist or an idset of ranks")
             return {}
-        known = [row.host for row in rows]
-        hosts = set(known)
         try:
             ranks = Idset.parse(given)
-            named = [host for rank, host in enumerate(known) if rank in ranks]
-            strange = str(ranks - Idset.from_range(0, len(known) - 1))
+            named = [host for rank, host in enumerate(hosts) if rank in ranks]
+            strange = str(ranks - Idset.from_range(0, len(hosts) - 1))
         except FormatError:
             named = hosts_in(given, where, self.notes)
             strange = next((host for host in named if host not in hosts), "")
-        if strange and known:
+        if strange and hosts:
             self.notes.fault(f"excluded nodes that are not configured, such as {strange}", where)
         excluded = dict.fromkeys(host for host in named if host in hosts)
         if excluded:

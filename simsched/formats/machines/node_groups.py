@@ -1,137 +1,148 @@
-"""Nodes as groups of a recipe: checked values of nodes, and the properties that stand for queues."""
+"""`SiteFacts`, which the readers of all tools fill, and its nodes: joined, grouped, with named queues."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ClusterError, FormatError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription
-from simsched.formats.rfc.hostlist import Hostlist, split_name
+from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup
+from simsched.formats.rfc.hostlist import Hostlist, encode_hosts, split_name
 from simsched.formats.rfc.idset import Idset
 from simsched.formats.rfc.names import FORBIDDEN, check_host, check_property
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from simsched.formats.cluster.recipe import Level, PoolSpec
+    from simsched.formats.cluster.recipe import PoolSpec, SwitchTree
     from simsched.formats.machines.description import NoteCollector
 
 
 UP, DOWN, DRAINED = "up", "down", "drained"
 _FORBIDDEN = re.compile(f"[{re.escape(FORBIDDEN)}\\s]")
 
-NodeOfKind: TypeAlias = "tuple[str, NodeGroup, tuple[str, ...], str]"
-"""A host, the group of its kind without hosts and properties, its properties, and its status."""
 
+@dataclass(slots=True)
+class Node:
+    """One node of a site.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRow:
-    """One node, as most files of sites list them; the fields are those of a `NodeGroup`."""
+    kind : its inside, a group without hosts and properties; equal nodes may share it.
+    weight : nodes of a lower one come first.
+    queues : the queues that its own record names.
+    cpus_per_core : the CPUs that the site's scheduler counts for one core.
+    """
 
-    host: str
-    cores: int = 0
-    gpus: int = 0
-    core_ids: Idset | None = None
-    gpu_ids: Idset | None = None
-    locality: tuple[Level, ...] = ()
-    pools: tuple[PoolSpec, ...] = ()
+    kind: NodeGroup
     properties: tuple[str, ...] = ()
     status: str = UP
+    weight: int = 1
+    queues: tuple[str, ...] = ()
+    cpus_per_core: int = 1
 
 
-def groups_of(rows: Iterable[NodeRow]) -> tuple[NodeGroup, ...]:
-    """Return the nodes as groups, in their order: neighbours that are alike are one group.
+@dataclass(slots=True, kw_only=True)
+class SiteFacts:
+    """The facts in one file of a site, or in all files of one tool, before those of others are joined.
 
-    >>> rows = [NodeRow(host=f"n{at}", cores=4, status="down" if at == 1 else "up") for at in range(3)]
-    >>> [(group.hosts, sorted(group.down)) for group in groups_of(rows)]
-    [(('n0', 'n1', 'n2'), ['n1'])]
+    Attributes
+    ----------
+    form : the name of the format.
+    notes : what was assumed, left out or not understood so far.
+    nodes : host → node, in the order of ranks.
+    config : a part of a configuration document; a queue may have ``hosts`` in place of ``requires``.
+    excluded, cpus_per_core : as in `MachineDescription`.
+    name, pools, network : those of the recipe.
     """
-    return in_order(_kinds(rows))
+
+    form: str
+    notes: NoteCollector
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    excluded: Sequence[str] = ()
+    cpus_per_core: int = 1
+    name: str | None = None
+    pools: tuple[PoolSpec, ...] = ()
+    network: SwitchTree | None = None
 
 
-def description_of(
-    rows: Iterable[NodeRow],
-    notes: NoteCollector,
-    form: str,
-    config: Mapping[str, Any] | None = None,
-    excluded: tuple[str, ...] = (),
-) -> MachineDescription:
-    """Return the description of these nodes, which may be none, and of a configuration."""
-    recipe = Recipe(name=None, groups=groups_of(rows))
-    return MachineDescription(
-        recipe=recipe, config=config or {}, notes=notes.notes(), format=form, excluded=excluded
-    )
+def node_of(properties: Iterable[str] = (), status: str = UP, **inside: Any) -> Node:
+    """Return a node whose inside has these fields of a `NodeGroup`."""
+    return Node(NodeGroup(name="", hosts=(), **inside), tuple(properties), status)
 
 
-def _kinds(rows: Iterable[NodeRow]) -> Iterator[NodeOfKind]:
-    """Yield the nodes with their kinds; rows that are alike share one."""
-    found: dict[tuple[object, ...], NodeGroup] = {}
-    for row in rows:
-        key = (row.cores, row.gpus, row.core_ids, row.gpu_ids, row.locality, row.pools)
-        kind = found.get(key)
-        if kind is None:
-            kind = found[key] = NodeGroup(
-                name="",
-                hosts=(),
-                locality=row.locality,
-                cores=row.cores,
-                gpus=row.gpus,
-                core_ids=row.core_ids,
-                gpu_ids=row.gpu_ids,
-                pools=row.pools,
-            )
-        yield row.host, kind, row.properties, row.status
-
-
-def in_order(nodes: Iterable[NodeOfKind]) -> tuple[NodeGroup, ...]:
-    """Return the groups of nodes that keep their order, and so their ranks: only neighbours are joined.
-
-    The name of a group is the word before the number of its first host, which several groups may have.
-    """
-    # Kinds are shared between nodes, so that their identity is enough and costs nothing to compare.
-    runs = (list(run) for _, run in groupby(nodes, key=lambda node: (id(node[1]), node[2])))
-    return tuple(_group(run, split_name(run[0][0]).prefix or run[0][0]) for run in runs)
-
-
-def by_kind(nodes: Iterable[NodeOfKind]) -> tuple[NodeGroup, ...]:
-    """Return the groups of all nodes that are alike, in the order of the first host of each.
+def grouped(nodes: Mapping[str, Node]) -> tuple[NodeGroup, ...]:
+    """Return the nodes as groups in their order, which is that of ranks: neighbours that are alike are one.
 
     Each group has a name of its own, and a status that all of its nodes have is that of the group.
+
+    >>> nodes = {f"n{at}": node_of(cores=4, status="down" if at == 1 else "up") for at in range(3)}
+    >>> [(group.name, group.hosts, sorted(group.down)) for group in grouped(nodes)]
+    [('n', ('n0', 'n1', 'n2'), ['n1'])]
     """
-    members: dict[tuple[int, tuple[str, ...]], list[NodeOfKind]] = {}
-    for node in nodes:
-        members.setdefault((id(node[1]), node[2]), []).append(node)
+    kinds: dict[NodeGroup, int] = {}
+    places: dict[int, int] = {}  # most nodes share their kind, so that its identity is enough
+
+    def alike(item: tuple[str, Node]) -> tuple[int, tuple[str, ...]]:
+        kind = item[1].kind
+        if id(kind) not in places:
+            places[id(kind)] = kinds.setdefault(kind, len(kinds))
+        return places[id(kind)], item[1].properties
+
     names: Counter[str] = Counter()
-    return tuple(_with_status(_group(alike, _name(alike[0][0], names))) for alike in members.values())
+    return tuple(_group(dict(run), names) for _, run in groupby(nodes.items(), key=alike))
 
 
-def _group(nodes: Sequence[NodeOfKind], name: str) -> NodeGroup:
-    _, kind, properties, _ = nodes[0]
-    down, drained = (
-        frozenset(host for host, _, _, own in nodes if own == status) for status in (DOWN, DRAINED)
-    )
-    hosts = tuple(node[0] for node in nodes)
-    return replace(kind, name=name, hosts=hosts, properties=properties, down=down, drained=drained)
-
-
-def _name(host: str, names: Counter[str]) -> str:
-    """Return a name for a group that no other has: ``gpu`` for gpu[01-08], then ``gpu-2``."""
-    stem = split_name(host).prefix.rstrip("-_.") or host
+def _group(nodes: Mapping[str, Node], names: Counter[str]) -> NodeGroup:
+    first = next(iter(nodes))
+    stem = split_name(first).prefix.rstrip("-_.") or first
     names[stem] += 1
-    return stem if names[stem] == 1 else f"{stem}-{names[stem]}"
+    down, drained = (
+        frozenset(host for host, node in nodes.items() if node.status == status) for status in (DOWN, DRAINED)
+    )
+    states = {node.status for node in nodes.values()}
+    return replace(
+        nodes[first].kind,
+        name=stem if names[stem] == 1 else f"{stem}-{names[stem]}",  # gpu for gpu[01-08], then gpu-2
+        hosts=tuple(nodes),
+        properties=nodes[first].properties,
+        status=states.pop() if len(states) == 1 else UP,
+        down=down if len(states) > 1 else frozenset(),
+        drained=drained if len(states) > 1 else frozenset(),
+    )
 
 
-def _with_status(group: NodeGroup) -> NodeGroup:
-    """Return a group whose status is the one that all of its hosts have."""
-    for status, hosts in ((DOWN, group.down), (DRAINED, group.drained)):
-        if len(hosts) == len(group.hosts):
-            return replace(group, status=status, down=frozenset(), drained=frozenset())
-    return group
+def joined(lists: Iterable[tuple[str, Mapping[str, Node]]], notes: NoteCollector) -> dict[str, Node]:
+    """Return the nodes of several lists (format, nodes): those of the first, and of others of its format.
+
+    A list of another format may leave out nodes, or name more than the machine has.  A node has the
+    properties of all, and of two states the first that is not up counts.  Amounts that differ are noted.
+    """
+    found: dict[str, Node] = {}
+    first = None
+    for form, nodes in lists:
+        first = form if first is None else first
+        unknown: list[str] = []
+        unlike: dict[str, list[str]] = {}
+        for host, node in nodes.items():
+            known = found.get(host)
+            if known is not None:
+                known.properties = tuple(dict.fromkeys((*known.properties, *node.properties)))
+                known.queues = tuple(dict.fromkeys((*known.queues, *node.queues)))
+                known.status = node.status if known.status == UP else known.status
+                for difference in differences(known.kind, node.kind):
+                    unlike.setdefault(difference, []).append(host)
+            elif form == first:
+                found[host] = replace(node)
+            elif node.status == UP:  # a list leaves out nodes that are excluded
+                unknown.append(host)
+        if unknown:
+            notes.fault(f"nodes of {form} that {first} does not have: {clip(encode_hosts(unknown))}")
+        for difference, hosts in unlike.items():
+            notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", form)
+    return found
 
 
 def property_name(text: str) -> str:
@@ -143,25 +154,40 @@ def property_name(text: str) -> str:
     return _FORBIDDEN.sub("_", text)
 
 
-def property_for(
-    queue: str, hosts: set[str], known: dict[str, set[str]], notes: NoteCollector, where: str = ""
-) -> str:
-    """Return the property of a queue: its name, unless other nodes have a property of this name.
+def name_queues(
+    members: Mapping[str, tuple[Sequence[str], str]], nodes: Mapping[str, Node], notes: NoteCollector
+) -> dict[str, str]:
+    """Give the nodes of each queue a property, and return queue → property.
 
-    known : property → its nodes, to which those of the queue are added.  Another name than its own is noted.
+    It is the name of the queue, unless other nodes have a property of this name; another name is noted.
+
+    members : queue → its nodes, and its place.
 
     >>> from simsched.formats.machines.description import NoteCollector
-    >>> property_for("gpu", {"n1"}, {"gpu": {"n1", "n2"}}, NoteCollector())
-    'partition-gpu'
+    >>> nodes = {"n1": node_of(["gpu"]), "n2": node_of(["gpu"])}
+    >>> name_queues({"gpu": (["n1"], "")}, nodes, NoteCollector()), nodes["n1"].properties
+    ({'gpu': 'partition-gpu'}, ('partition-gpu', 'gpu'))
     """
-    name = property_name(queue)
-    found, number = name, 1
-    while found in known and known[found] != hosts:
-        found = f"partition-{name}" if number == 1 else f"partition-{name}-{number}"
-        number += 1
-    known[found] = hosts
-    if found != queue:
-        notes.assumed(f"the property of partition {clip(queue)} is {found}", where)
+    known: dict[str, set[str]] = {}
+    for host, node in nodes.items():
+        for name in node.properties:
+            known.setdefault(name, set()).add(host)
+    found: dict[str, str] = {}
+    own: dict[str, list[str]] = {}
+    for queue, (hosts, where) in members.items():
+        plain = word = property_name(queue)
+        number = 1
+        while word in known and known[word] != set(hosts):
+            word = f"partition-{plain}" if number == 1 else f"partition-{plain}-{number}"
+            number += 1
+        known[word], found[queue] = set(hosts), word
+        if word != queue:
+            notes.assumed(f"the property of partition {clip(queue)} is {word}", where)
+        for host in hosts:
+            own.setdefault(host, []).append(word)
+    for host, words in own.items():
+        if host in nodes:
+            nodes[host].properties = tuple(dict.fromkeys((*words, *nodes[host].properties)))
     return found
 
 

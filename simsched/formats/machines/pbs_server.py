@@ -13,6 +13,7 @@ The limits ``max_run``, ``max_queued`` and ``max_run_res`` of a queue or the ser
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, clip
@@ -20,8 +21,9 @@ from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
 from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
-    NodeRow,
-    description_of,
+    Node,
+    SiteFacts,
+    node_of,
     usable_host,
     usable_properties,
 )
@@ -30,7 +32,7 @@ from simsched.formats.rfc.duration import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector
 
 
 AVAILABLE = "resources_available."
@@ -72,7 +74,7 @@ Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
 
 
-def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine that ``pbsnodes -a`` prints, as text or as JSON.
 
     Raises
@@ -142,19 +144,20 @@ def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]
 
 def _described(
     nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
-) -> MachineDescription:
-    """Return the description of these nodes; without a configuration, that of the queues of the nodes."""
+) -> SiteFacts:
+    """Return the facts of these nodes; without a configuration, with that of the queues of the nodes."""
     reader = _Reader(notes)
-    parts: dict[str, list[NodeRow]] = {}
+    parts: dict[str, dict[str, Node]] = {}
     for name, attributes in nodes.items():
-        row = reader.row(name, attributes)
-        if row is not None:
-            parts.setdefault(_value(attributes, f"{AVAILABLE}host") or row.host, []).append(row)
-    rows = [_one(host, vnodes, where, notes) for host, vnodes in parts.items()]
-    if not any(row.cores for row in rows):
+        plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
+        node = reader.node(plain, attributes)
+        if node is not None:
+            parts.setdefault(_value(attributes, f"{AVAILABLE}host") or plain, {})[plain] = node
+    hosts = dict(_one(host, vnodes, where, notes) for host, vnodes in parts.items())
+    if not any(node.kind.cores for node in hosts.values()):
         notes.refuse("no node has cores", where, "the output of pbsnodes -a")
-    if len(rows) > MAX_NODES:
-        raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
+    if len(hosts) > MAX_NODES:
+        raise LimitError(f"{len(hosts):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
     own: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in reader.bound}}
     own = own if reader.bound else {}
@@ -167,36 +170,35 @@ def _described(
         notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
     if reader.bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
-    return description_of(rows, notes, form, own if config is None else config)
+    return SiteFacts(form=form, notes=notes, nodes=hosts, config=own if config is None else config)
 
 
 def _value(attributes: Attributes, key: str, usual: str = "") -> str:
     return attributes.get(key, (usual, ""))[0]
 
 
-def _one(host: str, vnodes: list[NodeRow], where: str, notes: NoteCollector) -> NodeRow:
-    """Return the node that the vnodes of one host are together."""
+def _one(host: str, vnodes: Mapping[str, Node], where: str, notes: NoteCollector) -> tuple[str, Node]:
+    """Return the host and the node that the vnodes of one host are together."""
     if len(vnodes) == 1:
-        return vnodes[0]
+        return next(iter(vnodes.items()))
     notes.assumed("vnodes of one host are one node")
-    named = [row for row in vnodes if row.cores]
-    alike = len(named) > 1 and len({(row.cores, row.gpus) for row in named}) == 1
-    pools: dict[tuple[str, str], int] = {}
-    for row in vnodes:
-        for pool in row.pools:
-            kind = (pool.type, pool.amount.unit)
-            pools[kind] = pools.get(kind, 0) + pool.amount.size
-    worst = next((status for status in ("down", "drained") if any(r.status == status for r in vnodes)), "up")
-    if worst != "up" and any(row.status == "up" for row in vnodes):
+    kinds = [node.kind for node in vnodes.values()]
+    named = [kind for kind in kinds if kind.cores]
+    alike = len(named) > 1 and len({(kind.cores, kind.gpus) for kind in named}) == 1
+    pools: Counter[tuple[str, str]] = Counter()
+    for pool in (pool for kind in kinds for pool in kind.pools):
+        pools[pool.type, pool.amount.unit] += pool.amount.size
+    states = {node.status for node in vnodes.values()}
+    worst = next((status for status in ("down", "drained") if status in states), "up")
+    if worst != "up" and "up" in states:
         notes.assumed(f"a host is {worst} if one of its vnodes is")
-    return NodeRow(
-        host=host if usable_host(host, where, notes) else vnodes[0].host,
-        cores=sum(row.cores for row in vnodes),
-        gpus=sum(row.gpus for row in vnodes),
+    return host if usable_host(host, where, notes) else next(iter(vnodes)), node_of(
+        dict.fromkeys(name for node in vnodes.values() for name in node.properties),
+        worst,
+        cores=sum(kind.cores for kind in kinds),
+        gpus=sum(kind.gpus for kind in kinds),
         locality=(Level("numa", len(named)),) if alike else (),
         pools=tuple(PoolSpec(type=kind, amount=Amount(size, unit)) for (kind, unit), size in pools.items()),
-        properties=tuple(dict.fromkeys(name for row in vnodes for name in row.properties)),
-        status=worst,
     )
 
 
@@ -207,11 +209,10 @@ class _Reader:
         self.notes = notes
         self.bound: dict[str, None] = {}
 
-    def row(self, name: str, attributes: Attributes) -> NodeRow | None:
-        """Return the row of one node or vnode; None for one without a usable name or without cpus."""
+    def node(self, name: str, attributes: Attributes) -> Node | None:
+        """Return one node or vnode; None for one without a usable name or without cpus."""
         first = next(iter(attributes.values()), ("", ""))[1]
-        plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
-        if not usable_host(plain, first, self.notes):
+        if not usable_host(name, first, self.notes):
             return None
         for key, (_, place) in attributes.items():
             if "." not in key and key not in _USED:
@@ -224,15 +225,11 @@ class _Reader:
             self.notes.left_out("nodes that state neither ncpus nor np", first)
             return None
         sockets = self._first(attributes, "total_sockets") or 0
-        return NodeRow(
-            host=plain,
-            cores=cores,
-            gpus=self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0,
-            locality=(Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else (),
-            pools=(*self._memory(attributes), *self._pools(attributes)),
-            properties=self._properties(attributes, first),
-            status=self._status(attributes),
-        )
+        gpus = self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
+        pools = (*self._memory(attributes), *self._pools(attributes))
+        properties, status = self._properties(attributes, first), self._status(attributes)
+        locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
+        return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
 
     def _first(self, attributes: Attributes, *keys: str) -> int | None:
         """Return the whole number of the first of these attributes that is given."""
@@ -366,7 +363,7 @@ _TRUE = {"true", "t", "1", "y", "yes"}
 MOST = 2**31
 
 
-def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the queues, and the nodes if there are any, of commands of qmgr or of the JSON of qstat -Qf.
 
     Raises
@@ -385,7 +382,7 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> Machi
     if not config:
         expected = 'qmgr -c "print server"' if isinstance(content, str) else "qstat -Qf -F json"
         notes.refuse("there are no queues that run jobs", where, expected)
-    return description_of((), notes, "queues of PBS", config)
+    return SiteFacts(form="queues of PBS", notes=notes, config=config)
 
 
 def _commands(

@@ -247,15 +247,6 @@ def _of_flags(
     return found
 
 
-def joined(parts: Sequence[MachineDescription]) -> list[dict[str, Any]]:
-    """Return the reservations of several descriptions; of a name in several of them, the first counts."""
-    found: dict[str, dict[str, Any]] = {}
-    for part in parts:
-        for table in part.config.get(KEY, ()):
-            found.setdefault(table["name"], table)
-    return list(found.values())
-
-
 def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> MachineDescription:
     """Return a description whose reservations have only nodes that it has; the others are noted as faults."""
     tables = description.config.get(KEY)

@@ -15,15 +15,15 @@ preempts another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.cluster.recipe import NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription, QosRow
+from simsched.formats.machines.description import QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.node_groups import by_kind, differences, property_for, property_name
+from simsched.formats.machines.node_groups import Node, SiteFacts, name_queues, property_name
+from simsched.formats.machines.node_groups import joined as joined_nodes
 from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
@@ -44,6 +44,7 @@ from simsched.formats.rfc.hostlist import encode_hosts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from simsched.formats.cluster.recipe import NodeGroup
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
 
@@ -592,37 +593,20 @@ MAX_WORDS = 1000
 """The most features or partitions of a node."""
 
 
-@dataclass(slots=True)
-class NodeFacts:
-    """One node, understood.
-
-    kind : its inside, shared between equal nodes.
-    partitions : those that its own record names (scontrol, JSON).
-    """
-
-    kind: NodeGroup
-    cpus_per_core: int
-    features: tuple[str, ...]
-    weight: int
-    status: str
-    partitions: tuple[str, ...]
-
-
-def describe(parts: Sequence[SlurmRecords], *, strict: bool = False) -> MachineDescription:
-    """Return the description that the records of these files make together.
+def facts_of(parts: Sequence[SlurmRecords], *, strict: bool = False) -> SiteFacts:
+    """Return the facts that the records of these files state together.
 
     strict : the first fault is an error, as it is if one of the files was read so.
     """
-    whole, again = joined(parts)
+    whole, nodes = joined(parts)
     whole.notes.strict |= strict
-    form = ", ".join(dict.fromkeys(part.form for part in parts))
-    return replace(_Understanding(whole, again).description(form), records=tuple(parts))
+    return _Understanding(whole, nodes).facts(", ".join(dict.fromkeys(part.form for part in parts)))
 
 
 class _Understanding:
     """The understanding of joined records; short-lived."""
 
-    def __init__(self, records: SlurmRecords, again: Sequence[tuple[str, str, Line]]) -> None:
+    def __init__(self, records: SlurmRecords, lists: Sequence[tuple[str, Mapping[str, Line]]]) -> None:
         self.notes = records.notes
         self.settings = records.settings
         self.reader = records.reader
@@ -630,16 +614,9 @@ class _Understanding:
         self._records = records
         self._kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = {}
         self._groups: dict[NodeGroup, NodeGroup] = {}
-        self._facts: dict[tuple[int, str], NodeFacts | None] = {}
+        self._read: dict[tuple[int, str], Node | None] = {}
         self._planned: set[str] = set()
-        self.nodes: dict[str, NodeFacts] = {}
-        for host, line in records.nodes.items():
-            facts = self._node(host, line)
-            if facts is None:
-                self._planned.add(host)
-            else:
-                self.nodes[host] = replace(facts)
-        self._add_again(again)
+        self.nodes = joined_nodes([(form, self._nodes(lines)) for form, lines in lists], self.notes)
         for hosts, status, where in records.down:
             self._set_states(hosts, status, where)
         self.switches = records.switches.tree(self.nodes) if self.nodes else None
@@ -650,32 +627,27 @@ class _Understanding:
             text = f"TopologyPlugin={plugin}: no topology.conf was read"
             self.notes.left_out(text, self.settings.where("topologyplugin"))
 
-    def _add_again(self, again: Sequence[tuple[str, str, Line]]) -> None:
-        """Add the features, partitions and states of further records of nodes; note amounts that differ."""
-        unlike: dict[tuple[str, str], list[str]] = {}
-        for form, host, line in again:
-            more, known = self._node(host, line), self.nodes.get(host)
-            if more is None or known is None:
-                continue
-            known.features = tuple(dict.fromkeys((*known.features, *more.features)))
-            known.partitions = tuple(dict.fromkeys((*known.partitions, *more.partitions)))
-            known.status = more.status if known.status == "up" else known.status
-            for difference in differences(known.kind, more.kind):
-                unlike.setdefault((form, difference), []).append(host)
-        for (form, difference), hosts in unlike.items():
-            text = f"{encode_hosts(hosts)}: {difference} in {self._records.form}, which counts"
-            self.notes.fault(text, form)
+    def _nodes(self, lines: Mapping[str, Line]) -> dict[str, Node]:
+        """Return the nodes of one file, without those that it or an earlier one only plans."""
+        found = {}
+        for host, line in lines.items():
+            node = None if host in self._planned else self._node(host, line)
+            if node is None:
+                self._planned.add(host)
+            else:
+                found[host] = node
+        return found
 
-    def _node(self, host: str, line: Line) -> NodeFacts | None:
+    def _node(self, host: str, line: Line) -> Node | None:
         """Return a node, None if it is only planned; nodes of one record are one object."""
         values, where = line
         gres = self._records.gres.typed(host, values.get("gres", ""), where)
         place = id(values), gres
-        if place in self._facts:
-            return self._facts[place]
+        if place in self._read:
+            return self._read[place]
         state = stated(values, "state")
         status = status_of(state) if state else "up"
-        facts = None
+        node = None
         if status is None:
             text = f"nodes in the state {state.upper()} are only planned and not in the graph"
             self.notes.left_out(text, where, cause="future nodes")
@@ -686,11 +658,10 @@ class _Understanding:
             features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
             partitions = self._words(stated(values, "partitions"), where, "partitions")
             weight = number_of(values, self.notes, where, "weight", most=MAX_WEIGHT)
-            facts = NodeFacts(
-                kind, cpus_per_core, features, 1 if weight is None else weight, status, partitions
-            )
-        self._facts[place] = facts
-        return facts
+            weight = 1 if weight is None else weight
+            node = Node(kind, features, status, weight, partitions, cpus_per_core)
+        self._read[place] = node
+        return node
 
     def _words(self, text: str, where: str, key: str) -> tuple[str, ...]:
         words = tuple(dict.fromkeys(comma_parts(text)))
@@ -722,40 +693,45 @@ class _Understanding:
             elif status is not None:
                 self.nodes[host].status = status
 
-    def description(self, form: str) -> MachineDescription:
+    def facts(self, form: str) -> SiteFacts:
         members = self._members()
-        properties = self._property_names(members)
-        recipe = Recipe(
-            name=stated(self.settings.values, "clustername") or None,
-            groups=self._node_groups(members, properties),
-            pools=self.settings.licences(),
-            network=self.switches,
-        )
+        for node in self.nodes.values():
+            names = (*map(property_name, node.properties), *node.kind.properties)
+            node.properties = tuple(dict.fromkeys(names))
+        placed = {
+            name: (hosts, self.partitions[name].where if name in self.partitions else "")
+            for name, hosts in members.items()
+        }
+        properties = name_queues(placed, self.nodes, self.notes)
+        pools, nodes = self.settings.licences(), self._in_order()
         limits = SlurmLimits(self._records, self.notes)
         config, cpus_per_core = self._config(members, properties, limits), self._cpus_per_core()
-        if recipe.pools:
-            config["licenses"] = {pool.type: pool.amount.size for pool in recipe.pools}
+        if pools:
+            config["licenses"] = {pool.type: pool.amount.size for pool in pools}
         if self._records.reservations:
             config["reservations"] = list(self._records.reservations.values())
         tables = limits.tables(cpus_per_core, list(members))
         if tables:
             config["limits"] = tables
         typed = any("gpu-type" in table for table in tables) and config.get("match-policy") == WHOLE_NODES
-        if typed and any(len(facts.kind.properties) > 1 for facts in self.nodes.values()):
+        if typed and any(len(node.kind.properties) > 1 for node in self.nodes.values()):
             text = "jobs with whole nodes count all gpus of these for a limit on one type of gpus"
             self.notes.assumed(text)
         self.settings.note_unused()
-        return MachineDescription(
-            recipe=recipe,
+        return SiteFacts(
+            form=form,
+            notes=self.notes,
+            nodes=nodes,
             config=config,
-            notes=self.notes.notes(),
-            format=form,
             cpus_per_core=cpus_per_core,
+            name=stated(self.settings.values, "clustername") or None,
+            pools=pools,
+            network=self.switches,
         )
 
     def _cpus_per_core(self) -> int:
         """Return the CPUs of a core if all nodes have the same number, else 1."""
-        found = {facts.cpus_per_core for facts in self.nodes.values()}
+        found = {node.cpus_per_core for node in self.nodes.values()}
         if len(found) > 1:
             numbers = ", ".join(map(str, sorted(found)))
             text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
@@ -765,8 +741,8 @@ class _Understanding:
     def _members(self) -> dict[str, list[str]]:
         """Return the nodes of each partition: those of its own record, or else those that name it."""
         named: dict[str, list[str]] = {}
-        for host, facts in self.nodes.items():
-            for name in facts.partitions:
+        for host, node in self.nodes.items():
+            for name in node.queues:
                 named.setdefault(name, []).append(host)
         found = {}
         for name, facts_of_partition in self.partitions.items():
@@ -817,47 +793,18 @@ class _Understanding:
             self.nodes if every else self.reader.names(text, facts.where, "nodes") if text else ()
         )
         if feature:
-            found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.features)
+            found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.properties)
         return list(found)
 
-    def _property_names(self, members: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the property of each partition, which no feature of other nodes has."""
-        known: dict[str, set[str]] = {}
-        for host, facts in self.nodes.items():
-            for name in (*map(property_name, facts.features), *facts.kind.properties):
-                known.setdefault(name, set()).add(host)
-        places = {name: line.where for name, line in self.partitions.items()}
-        return {
-            name: property_for(name, set(hosts), known, self.notes, places.get(name, ""))
-            for name, hosts in members.items()
-        }
-
-    def _node_groups(
-        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]
-    ) -> tuple[NodeGroup, ...]:
-        """Return the groups of equal nodes, those of a lower weight first."""
-        of_host: dict[str, list[str]] = {host: [] for host in self.nodes}
-        for name, hosts in members.items():
-            for host in hosts:
-                if host in of_host:
-                    of_host[host].append(properties[name])
-        if len({facts.weight for facts in self.nodes.values()}) > 1:
+    def _in_order(self) -> dict[str, Node]:
+        """Return the nodes, those of a lower weight first, and those that are alike together."""
+        if len({node.weight for node in self.nodes.values()}) > 1:
             text = "nodes of a lower Weight come first: the match policy first prefers them, as Slurm does"
             self.notes.assumed(text)
-        by_weight = sorted(self.nodes.items(), key=lambda item: item[1].weight)
-        return by_kind(
-            (
-                host,
-                facts.kind,
-                tuple(
-                    dict.fromkeys(
-                        (*of_host[host], *map(property_name, facts.features), *facts.kind.properties)
-                    )
-                ),
-                facts.status,
-            )
-            for host, facts in by_weight
-        )
+        alike: dict[tuple[int, tuple[str, ...]], dict[str, Node]] = {}
+        for host, node in sorted(self.nodes.items(), key=lambda item: item[1].weight):
+            alike.setdefault((id(node.kind), node.properties), {})[host] = node
+        return {host: node for nodes in alike.values() for host, node in nodes.items()}
 
     def _config(
         self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
