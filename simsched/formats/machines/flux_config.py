@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from simsched.formats.text.documents import OpenFile
 
 
-QUEUE_KEYS = ("requires", "policy", "parent")
 SIZES = ("nnodes", "ncores", "ngpus")
 QMANAGER_KEYS = (
     "queue-policy", "queue-params", "policy-params", "queues", "queue-policy-per-queue",
@@ -265,7 +265,6 @@ RESOURCE_KEYS = (
     "path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify", "rediscover", "reserve",
     "journal-max", "no-update-watch",
 )  # fmt: skip
-ENTRY_KEYS = ("hosts", "cores", "gpus", "properties")
 OTHER_TABLES = (
     "access", "accounting", "archive", "bootstrap", "broker", "content", "content-files", "content-s3",
     "content-sqlite", "cron", "exec", "fop", "heartbeat", "ingest", "job-exec", "job-ingest", "job-info",
@@ -354,6 +353,12 @@ class _Reader:
         notes: NoteCollector,
     ) -> None:
         self.where, self.places, self.open_file, self.notes = where, places, open_file, notes
+        self._entry_keys = {
+            "hosts": lambda value, where: hosts_in(value, where, notes),
+            "cores": self._ids,
+            "gpus": self._ids,
+            "properties": self._properties,
+        }
 
     def at(self, path: str) -> str:
         """Return a path with its file and line, or those of the nearest table around it."""
@@ -366,7 +371,7 @@ class _Reader:
     def facts(self, document: Mapping[str, Any]) -> SiteFacts:
         """Return the facts of the whole configuration."""
         self.notes.unknown_keys(document, TABLES, self.at)
-        resource = self._table(document.get("resource", {}), "resource", RESOURCE_KEYS)
+        resource = self._table(document, "resource", RESOURCE_KEYS) or {}
         nodes = self._nodes(resource)
         excluded = self._excluded(nodes, resource)
         nodes = {host: node for host, node in nodes.items() if host not in excluded}
@@ -386,20 +391,34 @@ class _Reader:
             )
         return SiteFacts(form=FORMAT, notes=self.notes, nodes=nodes, config=config, excluded=[*excluded])
 
-    def _table(
-        self,
-        value: Any,
-        path: str,
-        known: Sequence[str],
-        fault: str = "this is not a table",
-        expected: str | None = None,
-    ) -> dict[str, Any]:
-        """Return a table, whose unknown keys are noted; another value is a fault and has no keys."""
+    def _table(self, document: Mapping[str, Any], key: str, known: Sequence[str]) -> dict[str, Any] | None:
+        """Return a table, whose unknown keys are noted; None without one."""
+        found = document.get(key)
+        if found is None or not isinstance(found, dict):
+            if found is not None:
+                self.notes.fault("this is not a table", self.at(key))
+            return None
+        self.notes.unknown_keys(found, known, lambda inner: self.at(f"{key}.{inner}"))
+        return found
+
+    def _kept(self, value: Any, path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a table that are valid; the others are noted.
+
+        keys : key → the keys of the inner table, or the function that reads (value, place).
+        """
         if not isinstance(value, dict):
-            self.notes.fault(fault, self.at(path), expected)
+            name = path.rpartition(".")[2]
+            self.notes.fault(f"{name} is not a table", self.at(path), ", ".join(keys))
             return {}
-        self.notes.unknown_keys(value, known, lambda key: self.at(f"{path}.{key}"))
-        return value
+        self.notes.unknown_keys(value, list(keys), lambda key: self.at(f"{path}.{key}"))
+        found: dict[str, Any] = {}
+        for key, read in keys.items():
+            place = f"{path}.{key}"
+            if key in value and isinstance(read, dict):
+                found[key] = self._kept(value[key], place, read)
+            elif key in value:
+                found[key] = self.notes.tried(partial(read, value[key], self.at(place)), None)
+        return {key: one for key, one in found.items() if one is not None and one != {}}
 
     def _nodes(self, resource: dict[str, Any]) -> dict[str, Node]:
         for key in resource:
@@ -425,30 +444,28 @@ class _Reader:
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
-        self._table(entry, path, ENTRY_KEYS)
-        named = hosts_in(entry["hosts"], self.at(f"{path}.hosts"), self.notes)
-        cores, gpus = (self._ids(entry, key, self.at(f"{path}.{key}")) for key in ("cores", "gpus"))
-        properties = self._properties(entry, self.at(f"{path}.properties"))
-        for name in named:
+        given = self._kept(entry, path, self._entry_keys)
+        cores, gpus = (given.get(key, Idset(())) for key in ("cores", "gpus"))
+        for name in given.get("hosts", ()):
             host = hosts.setdefault(name, _Host())
             # The same object where nothing is added: a million hosts share the ids of their entry.
             host.cores = host.cores | cores if host.cores and cores else host.cores or cores
             host.gpus = host.gpus | gpus if host.gpus and gpus else host.gpus or gpus
-            host.properties.update(properties)
+            host.properties.update(dict.fromkeys(given.get("properties", ())))
         if len(hosts) > MAX_NODES:
             raise LimitError("too many hosts", where=self.at(path), expected=f"at most {MAX_NODES:,}")
 
-    def _properties(self, entry: dict[str, Any], where: str) -> dict[str, None]:
-        given = entry.get("properties", [])
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            self.notes.fault("properties is not a list of names", where, '["batch"]')
-            return {}
-        return dict.fromkeys(usable_properties(given, where, self.notes))
+    def _properties(self, value: Any, where: str) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            name = where.rpartition(".")[2]
+            raise FormatError(f"{name} is not a list of properties", where=where, expected='["batch"]')
+        return list(usable_properties(value, where, self.notes))
 
-    def _ids(self, entry: dict[str, Any], key: str, where: str) -> Idset:
+    def _ids(self, value: Any, where: str) -> Idset:
         """Return the ids of ``cores`` or ``gpus``; a number without quotes is a frequent fault."""
-        ids = idset_in(entry.get(key, ""), where, self.notes)
+        ids = idset_in(value, where, self.notes)
         if len(ids) > MAX_UNITS:
+            key = where.rpartition(".")[2]
             raise LimitError(f"{len(ids):,} {key} of one host", where=where, expected=f"{MAX_UNITS:,}")
         return ids
 
@@ -526,7 +543,7 @@ class _Reader:
 
     def _queues(self, queues: Any, policy: Any) -> dict[str, Any]:
         """Return the keys ``queues`` and ``policy``; values that ``--config`` would refuse are faults."""
-        common = {} if policy is None else self._policy(policy, "policy", whole=True)
+        common = {} if policy is None else self._kept(policy, "policy", self._policy_keys(whole=True))
         if queues is not None and not isinstance(queues, dict):
             self.notes.fault("queues is not a table of queues", self.at("queues"), "[queues.batch]")
         if not isinstance(queues, dict) or not queues:
@@ -539,8 +556,9 @@ class _Reader:
             queues = {"default": {}}
             system = {**_system(common), "queue": "default"}
             common["jobspec"] = {"defaults": {"system": system}}
-        rows = {name: self._queue(name, row) for name, row in queues.items()}
-        found = {name: row for name, row in rows.items() if row is not None}
+        keys = {"requires": self._properties, "parent": _text, "policy": self._policy_keys()}
+        rows = {name: self._kept(row, f"queues.{name}", keys) for name, row in queues.items()}
+        found = {name: row for name, row in rows.items() if isinstance(queues[name], dict)}
         for name, row in found.items():
             if row.get("parent") is not None and (row["parent"] not in found or row["parent"] == name):
                 self.notes.fault("the parent is not another queue", self.at(f"queues.{name}.parent"))
@@ -571,96 +589,27 @@ class _Reader:
             text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
             self.notes.assumed(text, self.at(f"queues.{name}"))
 
-    def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
-        path = f"queues.{name}"
-        if not isinstance(row, dict):
-            self.notes.fault("this queue is not a table", self.at(path))
-            return None
-        self._table(row, path, QUEUE_KEYS)
-        found: dict[str, Any] = {}
-        requires = row.get("requires")
-        if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
-            found["requires"] = list(usable_properties(requires, self.at(f"{path}.requires"), self.notes))
-        elif requires is not None:
-            place = self.at(f"{path}.requires")
-            self.notes.fault("requires is not a list of properties", place, '["batch"]')
-        if isinstance(row.get("parent"), str):
-            found["parent"] = row["parent"]
-        policy = self._policy(row.get("policy", {}), f"{path}.policy")
-        return {**found, "policy": policy} if policy else found
+    def _policy_keys(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return how the keys of a policy are read; that of the `whole` has a default queue."""
+        sizes = dict.fromkeys(SIZES, _limiting if whole else _size)
+        return {
+            "access": self._leave_out,
+            "scheduler": self._leave_out,
+            "limits": {"duration": _longest, "job-size": {"max": sizes, "min": sizes}},
+            "jobspec": {
+                "defaults": {"system": {"duration": _usual} | ({"queue": _text} if whole else {})},
+            },
+        }
 
-    def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
-        """Return the limits and defaults; `whole` allows the default queue."""
-        known = ("limits", "jobspec", "access", "scheduler")
-        value = self._table(value, path, known, "policy is not a table")
-        for key in ("access", "scheduler"):
-            if key in value:
-                self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
-        limits = self._limits(value.get("limits", {}), f"{path}.limits")
-        inner = f"{path}.jobspec.defaults.system"
-        given = self._table(_system(value), inner, ("duration", "queue") if whole else ("duration",))
-        defaults: dict[str, Any] = {}
-        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
-            defaults["duration"] = given["duration"]
-        if whole and isinstance(given.get("queue"), str):
-            defaults["queue"] = given["queue"]
-        found: dict[str, Any] = {"limits": limits} if limits else {}
-        return {**found, "jobspec": {"defaults": {"system": defaults}}} if defaults else found
-
-    def _seconds(self, value: Any, path: str) -> float | None:
-        """Return the seconds of a duration; None where it is not understood."""
-        return self.notes.tried(lambda: parse_time(value, self.at(path)), None)
-
-    def _limits(self, value: Any, path: str) -> dict[str, Any]:
-        """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
-        value = self._table(value, path, ("duration", "job-size"), "limits is not a table")
-        found: dict[str, Any] = {}
-        if "duration" in value:
-            seconds = self._seconds(value["duration"], f"{path}.duration")
-            if seconds is not None:
-                found["duration"] = value["duration"] if seconds else "inf"
-        inner = f"{path}.job-size"
-        size = self._table(
-            value.get("job-size", {}), inner, ("max", "min"), "job-size is not a table", "max, min"
-        )
-        sides = {side: self._sizes(size.get(side, {}), f"{inner}.{side}") for side in ("max", "min")}
-        sizes = {side: numbers for side, numbers in sides.items() if numbers}
-        return {**found, "job-size": sizes} if sizes else found
-
-    def _sizes(self, value: Any, path: str) -> dict[str, int]:
-        given = self._table(value, path, SIZES, expected=", ".join(SIZES))
-        found = {}
-        for key in SIZES:
-            number = given.get(key)
-            if number is None:
-                continue
-            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
-                place = self.at(f"{path}.{key}")
-                self.notes.fault(
-                    f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
-                )
-            elif number >= 0 or path.startswith("queues."):
-                found[key] = number
-        return found
+    def _leave_out(self, _: Any, where: str) -> None:
+        self.notes.left_out(f"{where.rpartition('.')[2]} of a policy", where)
 
     # -- Fluxion
-
-    def _fluxion(
-        self, document: Mapping[str, Any], table: str, known: tuple[str, ...]
-    ) -> dict[str, Any] | None:
-        found = document.get(table)
-        if found is None:
-            return None
-        if not isinstance(found, dict):
-            self.notes.fault("this is not a table", self.at(table))
-            return None
-        self.notes.unknown_keys(found, known, lambda _: self.at(table))
-        return found
 
     def _qmanager(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the queue policy with its options."""
         table = "sched-fluxion-qmanager"
-        found = self._fluxion(document, table, QMANAGER_KEYS)
+        found = self._table(document, table, QMANAGER_KEYS)
         if found is None:
             return {}
         policy = self._policy_name(found, self.at(table))
@@ -729,7 +678,7 @@ class _Reader:
 
     def _match_policy(self, document: Mapping[str, Any]) -> dict[str, Any]:
         table = "sched-fluxion-resource"
-        found = self._fluxion(document, table, FLUXION_KEYS)
+        found = self._table(document, table, FLUXION_KEYS)
         if found is None:
             return {}
         where = self.at(f"{table}.match-policy")
@@ -742,6 +691,32 @@ class _Reader:
             return {}
         self.notes.assumed(f"match-policy = {custom} for {clip(str(name))!r}", where)
         return {"match-policy": custom}
+
+
+def _text(value: Any, _: str) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _usual(value: Any, where: str) -> Any:
+    parse_time(value, where)
+    return value
+
+
+def _longest(value: Any, where: str) -> Any:
+    """Return a limit on durations, which Flux writes as 0 if there is none."""
+    return value if parse_time(value, where) else "inf"
+
+
+def _size(value: Any, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and -1 <= value < MOST):
+        return value
+    text = f"{clip(repr(value))} is not a number of units"
+    raise FormatError(text, where=where, expected="-1 (unlimited) or more")
+
+
+def _limiting(value: Any, where: str) -> int | None:
+    """Return a size that is a limit: -1 is none, and lifts one only in a queue."""
+    return None if value == -1 else _size(value, where)
 
 
 def _system(policy: Any) -> dict[str, Any]:

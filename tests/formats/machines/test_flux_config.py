@@ -177,7 +177,7 @@ FAULTS = {
     '[[resource.config]]\nhosts = "n[3-1]"\ncores = "0"\n': ("f:2: resource.config[0].hosts", "descends"),
     '[[resource.config]]\ncores = "0"\n': ("f:1: resource.config[0]", "an entry without hosts"),
     '[[resource.config]]\nhosts = "n1"\ncoers = "0"\n': ("f:3", "unknown key 'coers'; did you mean cores?"),
-    '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = "p"\n': ("f:4", "not a list of names"),
+    '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = "p"\n': ("f:4", "not a list of properties"),
     '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = ["a|b"]\n': ("f:4", "forbidden character"),
     '[[resource.config]]\nhosts = "n1"\n': ("f", "hosts without cores and gpus: n1"),
     "resource = 4\n": ("f:1: resource", "not a table"),
