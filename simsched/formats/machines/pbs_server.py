@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
-from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
+from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables, policy_of
 from simsched.formats.machines.node_groups import (
     MAX_UNITS,
     Node,
@@ -27,7 +27,6 @@ from simsched.formats.machines.node_groups import (
     usable_host,
     usable_properties,
 )
-from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -448,14 +447,11 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
             found[name] = _queue(attributes, notes)
     if not found:
         return {}
-    policy = _policy(server, notes)
     default, place = server.get("default_queue", ("", ""))
-    if default in found:
-        system = policy.setdefault("jobspec", {}).setdefault("defaults", {}).setdefault("system", {})
-        system["queue"] = default
-    elif default and default not in queues:
+    policy = _policy(server, notes, **({"queue": default} if default in found else {}))
+    if default and default not in queues:
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
-    elif default:
+    elif default and default not in found:
         notes.left_out(f"the default queue {default}, which runs no jobs", place)
     tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
     more = {"limits": tables} if tables else {}
@@ -492,18 +488,15 @@ def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
     return {**found, "policy": policy} if policy else found
 
 
-def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
+def _policy(attributes: Attributes, notes: NoteCollector, **system: str) -> dict[str, Any]:
     """Return limits and defaults of a queue or of the server."""
-    limits: dict[str, Any] = {}
     sizes: dict[str, dict[str, int]] = {}
-    system: dict[str, Any] = {}
+    times: dict[str, float | None] = {}
     for key, (value, place) in attributes.items():
         table, _, name = key.partition(".")
         side = {"resources_max": "max", "resources_min": "min"}.get(table)
-        if side == "max" and name == "walltime":
-            _set_time(limits, value, place, notes)
-        elif table == "resources_default" and name == "walltime":
-            _set_time(system, value, place, notes)
+        if name == "walltime" and (side == "max" or table == "resources_default"):
+            times[table] = _seconds(value, place, notes)
         elif side is not None and name in _SIZES:
             size = notes.whole(value, key, place)
             if size is not None:
@@ -512,18 +505,15 @@ def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
             ("default_chunk.", "resources_default.neednodes")
         ):
             notes.left_out(f"{key} of queues or the server", place)
-    if sizes:
-        limits["job-size"] = sizes
-    policy: dict[str, Any] = {"limits": limits} if limits else {}
-    return {**policy, "jobspec": {"defaults": {"system": system}}} if system else policy
+    return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
 
 
-def _set_time(table: dict[str, Any], value: str, where: str, notes: NoteCollector) -> None:
-    """Set ``duration`` from a time of PBS: seconds, or ``[[[days:]hours:]minutes:]seconds``."""
+def _seconds(value: str, where: str, notes: NoteCollector) -> float | None:
+    """Return a time of PBS: seconds, or ``[[[days:]hours:]minutes:]seconds``."""
     parts = value.split(":")
     if len(parts) > 4 or not all(re.fullmatch(r"\d{1,9}(?:\.\d+)?", part) for part in parts):
         notes.fault(f"{clip(value)!r} is not a time", where, "such as 24:00:00")
-        return
+        return None
     scales = (86400, 3600, 60, 1)[-len(parts) :]
     seconds: float = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
-    table["duration"] = format_duration(int(seconds) if seconds % 1 == 0 else seconds)
+    return int(seconds) if seconds % 1 == 0 else seconds

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
 from simsched.formats.machines.description import QosRow
-from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
+from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
 from simsched.formats.machines.node_groups import Node, SiteFacts, name_queues, property_name
 from simsched.formats.machines.node_groups import joined as joined_nodes
 from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
+    Keys,
     comma_parts,
-    number_of,
     stated,
     time_limit,
     whole_number,
@@ -657,7 +657,7 @@ class _Understanding:
             kind, cpus_per_core = self._kind({**values, "gres": gres}, where)
             features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
             partitions = self._words(stated(values, "partitions"), where, "partitions")
-            weight = number_of(values, self.notes, where, "weight", most=MAX_WEIGHT)
+            weight = Keys(values, self.notes, where).number("weight", most=MAX_WEIGHT)
             weight = 1 if weight is None else weight
             node = Node(kind, features, status, weight, partitions, cpus_per_core)
         self._read[place] = node
@@ -675,7 +675,7 @@ class _Understanding:
         found = self._kinds.get(inside)
         if found is None:
             tmp_path = self.settings.tmp_path
-            group, cpus_per_core = node_kind(dict(inside), self.notes, where, tmp_path=tmp_path)
+            group, cpus_per_core = node_kind(Keys(dict(inside), self.notes, where), tmp_path)
             if not self.settings.counts_memory:
                 group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
             group = self._groups.setdefault(group, group)
@@ -810,23 +810,25 @@ class _Understanding:
         self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
     ) -> dict[str, Any]:
         """Return the run options and the queues."""
-        factors = {
-            name: job_factor(facts.values, self.notes, facts.where) for name, facts in self.partitions.items()
-        }
+        keys_of = {name: Keys(line.values, self.notes, line.where) for name, line in self.partitions.items()}
+        factors: dict[str, float] = {}
+        for name, keys in keys_of.items():
+            factor = keys.number("priorityjobfactor", "priority")
+            factors[name] = 1 if factor is None else factor
         config = self.settings.run_options(factors, limits.qos)
         queues: dict[str, dict[str, Any]] = {}
         defaults: list[str] = []
         for name, hosts in members.items():
-            facts = self.partitions.get(name, Line({}, ""))
+            keys = keys_of.get(name, Keys({}, self.notes, ""))
             nodes: dict[str, Any] = {"requires": [properties[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
-            queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
-            self._note_unmet(name, facts, hosts)
-            if is_default(facts.values, self.notes, facts.where):
+            queues[name] = nodes | queue_of(name, keys)
+            self._note_unmet(name, keys, hosts)
+            if keys.read(yes, "default", keys.values.get("default", "NO")):
                 defaults.append(name)
         self._prioritise(queues, config, limits)
-        self._give_whole_nodes(config)
+        self._give_whole_nodes(config, [name for name, keys in keys_of.items() if is_exclusive(keys)])
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
             self.notes.fault(text, self.partitions[defaults[-1]].where)
@@ -839,17 +841,17 @@ class _Understanding:
             config["queues"] = queues
         return config
 
-    def _note_unmet(self, name: str, facts: Line, hosts: Sequence[str]) -> None:
+    def _note_unmet(self, name: str, keys: Keys, hosts: Sequence[str]) -> None:
         """Note values of a partition that none of its nodes can meet."""
         nodes = [self.nodes[host] for host in hosts if host in self.nodes]
-        least, memory = stated(facts.values, "minnodes"), stated(facts.values, "defmempernode")
+        least, memory = keys.stated("minnodes"), keys.stated("defmempernode")
         if nodes and least.isdigit() and int(least) > len(nodes):
             text = f"partition {clip(name)}: MinNodes={least} of {len(nodes):,} nodes: no job can run"
-            self.notes.assumed(text, facts.where, cause="minnodes")
+            keys.assumed(text, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
         if pools and memory.isdigit() and int(memory) > max(pools):
             text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
-            self.notes.assumed(text, facts.where, cause="defmempernode")
+            keys.assumed(text, cause="defmempernode")
 
     def _prioritise(
         self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any], limits: SlurmLimits
@@ -867,11 +869,10 @@ class _Understanding:
             for queue in queues.values():
                 del queue["priority"]
 
-    def _give_whole_nodes(self, config: dict[str, Any]) -> None:
+    def _give_whole_nodes(self, config: dict[str, Any], exclusive: Sequence[str]) -> None:
         """Choose whole nodes if all partitions are exclusive; note the partitions that are if some are."""
         if "match-policy" in config:
             return
-        exclusive = [name for name, facts in self.partitions.items() if is_exclusive(facts.values)]
         if exclusive and len(exclusive) == len(self.partitions):
             config["match-policy"] = WHOLE_NODES
             self.notes.assumed("all partitions are exclusive: match-policy = firstnodex gives whole nodes")
@@ -901,104 +902,68 @@ PARTITION_ALONE = {
 _NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
 
 
-def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
-    tier = number_of(values, notes, where, "prioritytier", "priority")
-    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
-    policy: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    longest = _time(values, "maxtime", notes, where)
-    if longest is not None and longest < inf:
-        limits["duration"] = format_duration(longest)
-    sizes = _sizes(values, notes, where)
-    if sizes:
-        limits["job-size"] = sizes
-    if limits:
-        policy["limits"] = limits
-    usual = _time(values, "defaulttime", notes, where)
+    tier = keys.number("prioritytier", "priority")
+    longest, sizes, usual = keys.time("maxtime"), _sizes(keys), keys.time("defaulttime")
     if usual is not None and longest is not None and usual > longest:
         # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
-        given = stated(values, "defaulttime")
-        notes.assumed(f"partition {name}: DefaultTime={given} is above MaxTime, which is the default", where)
+        given = keys.stated("defaulttime")
+        keys.assumed(f"partition {name}: DefaultTime={given} is above MaxTime, which is the default")
         usual = longest
-    if usual is not None:
-        policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
+    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
+    policy = policy_of(longest, sizes, usual)
     if policy:
         queue["policy"] = policy
-    state = stated(values, "state").upper()
+    state = keys.stated("state").upper()
     if state and state != "UP":
         queue["closed"] = CLOSED
-        notes.assumed(f"partition {name} is {state}: none of its jobs start", where)
-    _note_the_rest(name, values, notes, where)
+        keys.assumed(f"partition {name} is {state}: none of its jobs start")
+    _note_the_rest(name, keys)
     return queue
 
 
-def is_default(values: Mapping[str, str], notes: NoteCollector, where: str) -> bool:
-    """Return whether jobs that name no partition go to this one."""
-    return bool(notes.attempt(yes, values.get("default", "NO"), where, "default"))
-
-
-def is_exclusive(values: Mapping[str, str]) -> bool:
+def is_exclusive(keys: Keys) -> bool:
     """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
-    kind = stated(values, "exclusive").lower()
+    kind = keys.stated("exclusive").lower()
     if kind in ("node", "topo", "no"):
         return kind != "no"
-    topology = stated(values, "exclusivetopo").lower() not in ("", "no")
-    return topology or _sharing(values).partition(":")[0] == EXCLUSIVE
+    topology = keys.stated("exclusivetopo").lower() not in ("", "no")
+    return topology or _sharing(keys).partition(":")[0] == EXCLUSIVE
 
 
-def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
-    """Return the PriorityJobFactor of a partition: the value of the factor ``queue`` for its jobs."""
-    found = number_of(values, notes, where, "priorityjobfactor", "priority")
-    return 1 if found is None else found
+def _sharing(keys: Keys) -> str:
+    return keys.stated("oversubscribe", "shared").lower()
 
 
-def _sharing(values: Mapping[str, str]) -> str:
-    return stated(values, "oversubscribe", "shared").lower()
-
-
-def _time(values: Mapping[str, str], key: str, notes: NoteCollector, where: str) -> float | None:
-    text = stated(values, key)
-    return notes.attempt(time_limit, text, where, key) if text else None
-
-
-def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+def _sizes(keys: Keys) -> dict[str, Any]:
     """Return the limits on nodes; a minimum of one node is not a limit."""
     found: dict[str, Any] = {}
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
-        if stated(values, key).lower() in NO_LIMIT:
-            continue
-        number = number_of(values, notes, where, key, most=MOST_NODES)
+        number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
         if number is not None and number > trivial:
             found[side] = {"nnodes": number}
-            text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
-            notes.assumed(text, where)
+            keys.assumed(
+                "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
+            )
     return found
 
 
-def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
+def _note_the_rest(name: str, keys: Keys) -> None:
     """Note the keys with an effect that a queue does not hold; one note for each key."""
+    of = f"partition {name}: "
     for key, meaning in {**LEFT_OUT, **PARTITION_ALONE}.items():
-        value = stated(values, key)
+        value = keys.stated(key)
         if value and value.lower() not in _NO_EFFECT:
-            text = f"partition {name}: {PARTITION_KEYS[key]}={value} ({meaning})"
-            notes.left_out(text, where, cause=f"partition {key}")
-    _note_exclusive(name, values, notes, where)
-    kind, _, jobs = _sharing(values).partition(":")
-    if kind in ("yes", "force") and jobs != "1":
-        text = (
-            f"partition {name}: OverSubscribe={_sharing(values).upper()} (jobs share cores; here each core "
-            "has one job)"
-        )
-        notes.left_out(text, where, cause="partition oversubscribe")
-
-
-def _note_exclusive(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
-    """Note what ``Exclusive`` states beyond whole nodes."""
+            keys.left_out(f"{of}{PARTITION_KEYS[key]}={value} ({meaning})", cause=f"partition {key}")
     holders = {"user": "exclusiveuser", "topo": "exclusivetopo"}
-    kind = stated(values, "exclusive").lower()
+    kind = keys.stated("exclusive").lower()
     if kind in holders:
-        text = f"partition {name}: Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
-        notes.left_out(text, where, cause=f"partition {holders[kind]}")
+        text = f"{of}Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
+        keys.left_out(text, cause=f"partition {holders[kind]}")
     elif kind not in ("", "no", "node"):
-        notes.fault(f"partition {name}: Exclusive={clip(kind)}", where, "NO, NODE, USER or TOPO")
+        keys.fault(f"{of}Exclusive={clip(kind)}", "NO, NODE, USER or TOPO")
+    sharing, _, jobs = _sharing(keys).partition(":")
+    if sharing in ("yes", "force") and jobs != "1":
+        text = f"{of}OverSubscribe={_sharing(keys).upper()} (jobs share cores; here each core has one job)"
+        keys.left_out(text, cause="partition oversubscribe")
