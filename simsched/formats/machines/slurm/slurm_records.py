@@ -16,6 +16,7 @@ from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.slurm.node_records import GresTypes
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
+    Keys,
     NameReader,
     comma_parts,
     stated,
@@ -140,7 +141,7 @@ class SlurmRecords:
             return
         text = stated(values, "nodes")
         hosts = [] if text.lower() == EVERY_NODE else self.reader.names(text, where, "nodes")
-        found = reservation_of(name, values, self.notes, where, hosts)
+        found = reservation_of(name, Keys(values, self.notes, where), hosts)
         if found is not None:
             self.reservations[name] = found
 
