@@ -181,7 +181,7 @@ def _note_rest(settings: Settings, mode: str) -> None:
     """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
     left = [name for name in _parameters(settings) if name != "youngest_first"]
     if left:
-        settings.notes.left_out(f"PreemptParameters: {', '.join(left)}", settings.where("preemptparameters"))
+        settings.left_out(f"PreemptParameters: {', '.join(left)}", "preemptparameters")
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
 
 
@@ -625,7 +625,7 @@ class _Understanding:
             "", "topology/default", "topology/flat", "topology/none"
         ):  # fmt: skip
             text = f"TopologyPlugin={plugin}: no topology.conf was read"
-            self.notes.left_out(text, self.settings.where("topologyplugin"))
+            self.settings.left_out(text, "topologyplugin")
 
     def _nodes(self, lines: Mapping[str, Line]) -> dict[str, Node]:
         """Return the nodes of one file, without those that it or an earlier one only plans."""
