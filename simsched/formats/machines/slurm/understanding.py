@@ -59,7 +59,7 @@ SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that
 def preemption_of(
     settings: Settings,
     tiers: Mapping[str, int],
-    partitions: Mapping[str, Line],
+    partitions: Mapping[str, Keys],
     qos: Sequence[QosRow] = (),
 ) -> dict[str, Any]:
     """Return the table ``preemption``; empty if no partition and no QOS preempts another.
@@ -67,7 +67,6 @@ def preemption_of(
     `tiers` is partition → PriorityTier, `qos` the QOS of the accounting database.
     """
     kind, mode = settings.get("preempttype"), settings.get("preemptmode")
-    where = settings.where("preempttype")
     if kind != BY_QOS and any(row.preempts for row in qos):
         shown = "; ".join(f"QOS {row.name} preempts {', '.join(row.preempts)}" for row in qos if row.preempts)
         text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
@@ -80,20 +79,19 @@ def preemption_of(
         if qos:
             return _by_qos(settings, qos)
         text = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
-        settings.notes.left_out(text, where)
+        settings.left_out(text, "preempttype")
         return {}
     if kind != BY_PARTITION:
-        settings.notes.left_out(f"PreemptType={settings.values['preempttype']}", where)
+        settings.left_out(f"PreemptType={settings.values['preempttype']}", "preempttype")
         return {}
     if len(set(tiers.values())) < 2:
         return {}
     common, exempt = mode_of(mode) or "off", _exempt(settings)
     found = _common(settings, common, exempt)
-    tables = {}
-    for name, (values, place) in partitions.items():
-        table = _victims(settings, values, place)
-        if table and name in tiers:
-            tables[name] = with_exempt(table, common, exempt)
+    victims = {name: _victims(keys) for name, keys in partitions.items()}
+    tables = {
+        name: with_exempt(table, common, exempt) for name, table in victims.items() if table and name in tiers
+    }
     if tables:
         found["queues"] = tables
     used = {common, *(table["mode"] for table in tables.values() if "mode" in table)}
@@ -101,19 +99,20 @@ def preemption_of(
         return {}
     _note_rest(settings, mode)
     if "suspend" in used:
-        settings.notes.assumed(SUSPENDS, where)
+        settings.assumed(SUSPENDS, "preempttype")
     return found
 
 
-def _note_idle(settings: Settings, partitions: Mapping[str, Line]) -> None:
-    """Note modes and grace times of a cluster without PreemptType, where no job is preempted."""
-    own = [(settings.get("preemptmode"), "", settings.where("preemptmode"))]
-    for name, (values, place) in partitions.items():
-        own.append((stated(values, "preemptmode"), f"partition {name}: ", place))
-    for mode, whose, where in own:
+def _note_idle(settings: Settings, partitions: Mapping[str, Keys]) -> None:
+    """Note modes of a cluster without PreemptType, where no job is preempted."""
+    cause, none = "preemptmode without preempttype", "without PreemptType, no job is preempted"
+    mode = settings.get("preemptmode")
+    if mode not in ("", "off"):
+        settings.left_out(f"PreemptMode={mode}: {none}", "preemptmode", cause)
+    for name, keys in partitions.items():
+        mode = keys.stated("preemptmode")
         if mode.lower() not in ("", "off"):
-            text = f"{whose}PreemptMode={mode}: without PreemptType, no job is preempted"
-            settings.notes.left_out(text, where, cause="preemptmode without preempttype")
+            keys.left_out(f"partition {name}: PreemptMode={mode}: {none}", cause)
 
 
 def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
@@ -167,9 +166,7 @@ def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, 
 
 def _exempt(settings: Settings) -> float:
     """Return the seconds of PreemptExemptTime; 0 without a time, and for -1."""
-    text = stated(settings.values, "preemptexempttime") or "0:00"
-    where = settings.where("preemptexempttime")
-    found = settings.notes.attempt(time_limit, text, where, "preemptexempttime")
+    found = settings.read(time_limit, "preemptexempttime") if settings.get("preemptexempttime") else 0
     return 0 if found is None or found == inf else found
 
 
@@ -188,29 +185,28 @@ def _note_rest(settings: Settings, mode: str) -> None:
 def note_words(notes: NoteCollector, text: str, where: str, what: str) -> None:
     """Note the words of a PreemptMode that are not kept; GANG is a part of every mode SUSPEND."""
     words = text.lower().split(",")
-    if "within" in words:
-        notes.left_out(f"{what}=WITHIN (jobs preempt others of their own QOS)", where, cause="within")
-    if "priority" in words:
-        notes.left_out(f"{what}=PRIORITY (only jobs of a higher priority preempt)", where, cause="priority")
-    if "gang" in words and "suspend" not in words:
-        notes.left_out(f"{what}=GANG (jobs that share nodes take turns)", where, cause="gang")
+    for word, meaning in _WORDS.items():
+        if word in words and not (word == "gang" and "suspend" in words):
+            notes.left_out(f"{what}={word.upper()} ({meaning})", where, cause=word)
 
 
-def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    own = stated(values, "preemptmode")
-    if own:
-        mode = mode_of(own.lower())
-        if mode is None:
-            settings.notes.left_out(f"PreemptMode={own}", place, cause="partition preemptmode")
-        else:
-            table["mode"] = mode
-    grace = stated(values, "gracetime")
-    if grace:
-        seconds = settings.notes.attempt(grace_time, grace, place, "gracetime")
-        if seconds:
-            table["grace"] = seconds
-    return table
+_WORDS = {
+    "within": "jobs preempt others of their own QOS",
+    "priority": "only jobs of a higher priority preempt",
+    "gang": "jobs that share nodes take turns",
+}
+
+
+def _victims(keys: Keys) -> dict[str, Any]:
+    """Return how the jobs of a partition are preempted, as far as it states that."""
+    own, table = keys.stated("preemptmode"), dict[str, Any]()
+    mode = mode_of(own)
+    if mode is not None:
+        table["mode"] = mode
+    elif own:
+        keys.left_out(f"PreemptMode={own}", cause="partition preemptmode")
+    seconds = keys.read(grace_time, "gracetime") if keys.stated("gracetime") else None
+    return table | ({"grace": seconds} if seconds else {})
 
 
 def grace_time(text: str) -> float:
@@ -286,24 +282,22 @@ class SlurmLimits:
         self._records = records
         self._notes = notes
         self._limits = LimitTables(notes)
-        self._qos: dict[str, Line] = {}
-        for line in records.qos:  # of a QOS in two files, the first counts
-            self._qos.setdefault(line.values["name"], line)
-        self.qos = tuple(self._row(name, *line) for name, line in self._qos.items())
+        self._qos: dict[str, Keys] = {}
+        for values, where in records.qos:  # of a QOS in two files, the first counts
+            self._qos.setdefault(values["name"], Keys(values, notes, where))
+        self.qos = tuple(self._row(name, keys) for name, keys in self._qos.items())
         self._associations = self._of_this_cluster()
         self._parents = self._accounts_above()
 
     def tables(self, cpus_per_core: int, partitions: Sequence[str]) -> list[dict[str, Any]]:
         """Return the tables ``[[limits]]``; of Slurm's CPUs, `cpus_per_core` are a core."""
-        for line in (*self._qos.values(), *self._associations):
-            for key, (name, meaning) in _LEFT_OUT.items():
-                self._leave_out(line, key, name, meaning)
-            for key, value in line.values.items():
+        for keys in (*self._qos.values(), *self._associations):
+            _leave_out(keys, _LEFT_OUT)
+            for key, value in keys.values.items():
                 if key not in _USED and key not in _LEFT_OUT and value.lower() not in UNLIMITED:
-                    self._notes.left_out(f"{key}={clip(value)}: not known", line.where, cause=key)
-        for line in self._associations:
-            for key, (name, meaning) in _DATABASE.items():
-                self._leave_out(line, key, name, meaning)
+                    keys.left_out(f"{key}={clip(value)}: not known", cause=key)
+        for keys in self._associations:
+            _leave_out(keys, _DATABASE)
         with_qos: dict[str, list[str]] = {}
         for name, line in self._records.partitions.items():
             of = stated(line.values, "qos")
@@ -312,18 +306,18 @@ class SlurmLimits:
             elif of:
                 text = f"partition {clip(name)}: QOS={clip(of)} (the limits of its QOS, which no file states)"
                 self._notes.left_out(text, line.where, cause="partition qos")
-        for name, (values, where) in self._qos.items():
-            flags = self._flags(values, where)
+        for name, keys in self._qos.items():
+            flags = self._flags(keys)
             over = REJECT if {"denyonlimit", "denylimit"} & flags else HOLD
             before = bool({"overpartqos", "overridepartitionqos"} & flags)
             if name in with_qos:
                 queues = with_qos[name]
                 scope: dict[str, Any] = {"queue": queues if len(queues) > 1 else queues[0]}
-                self._of_qos(scope, PARTITION, values, where, over)
+                self._of_qos(scope, PARTITION, keys, over)
                 both = f"the jobs of {clip(', '.join(queues))}, and the jobs with this QOS, apart"
                 text = f"limits of QOS {clip(name)} count {both}; Slurm counts them together"
-                self._notes.assumed(text, where, cause="partition qos apart")
-            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, values, where, over)
+                keys.assumed(text, cause="partition qos apart")
+            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, keys, over)
         self._of_associations(partitions)
         tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
         given = self._records.settings.get("accountingstorageenforce")
@@ -384,51 +378,45 @@ class SlurmLimits:
             return tables
         return [{key: value for key, value in table.items() if key != "level"} for table in tables]
 
-    def _leave_out(self, line: Line, key: str, name: str, meaning: str) -> None:
-        value = line.values.get(key, "")
-        if value.lower() not in UNLIMITED and value.strip("0.") != "":
-            self._notes.left_out(f"{name}={clip(value)} ({meaning})", line.where, cause=key)
-
     # --- QOS ---------------------------------------------------------------------------------
 
-    def _row(self, name: str, values: Mapping[str, str], where: str) -> QosRow:
-        priority = self._plain(values, "priority", 0, where)
-        used = self._plain(values, "usagefactor", 1, where)
-        if self._plain(values, "limitfactor", 1, where) not in (0, 1):
-            text = f"LimitFactor={values['limitfactor']} of QOS {name} (it multiplies limits of associations)"
-            self._notes.left_out(text, where, cause="limitfactor")
-        preempts = tuple(
-            dict.fromkeys(part.strip() for part in values.get("preempt", "").split(",") if part.strip())
-        )
-        return QosRow(name, round(priority), used, where, preempts, self._victims(values, where))
+    def _row(self, name: str, keys: Keys) -> QosRow:
+        priority, used = _plain(keys, "priority", 0), _plain(keys, "usagefactor", 1)
+        if _plain(keys, "limitfactor", 1) not in (0, 1):
+            given = keys.values["limitfactor"]
+            text = f"LimitFactor={given} of QOS {name} (it multiplies limits of associations)"
+            keys.left_out(text, cause="limitfactor")
+        preempts = (part.strip() for part in keys.values.get("preempt", "").split(","))
+        names = tuple(dict.fromkeys(filter(None, preempts)))
+        return QosRow(name, round(priority), used, keys.where, names, self._victims(keys))
 
-    def _flags(self, values: Mapping[str, str], where: str) -> set[str]:
+    def _flags(self, keys: Keys) -> set[str]:
         found = set()
-        for flag in comma_parts(values.get("flags", "").replace("+", ",")):
-            word = flag.strip().lower().replace("_", "")
+        for flag in map(str.strip, comma_parts(keys.values.get("flags", "").replace("+", ","))):
+            word = flag.lower().replace("_", "")
             found.add(word)
             if word and word not in _FLAGS:
-                self._notes.left_out(f"Flags={clip(flag.strip())} of QOS {values['name']}: not known", where)
+                keys.left_out(f"Flags={clip(flag)} of QOS {keys.values['name']}: not known")
             elif meaning := _FLAGS.get(word):
-                self._notes.left_out(f"Flags={flag.strip()} of QOS {values['name']} ({meaning})", where)
+                keys.left_out(f"Flags={flag} of QOS {keys.values['name']} ({meaning})")
         return found
 
-    def _of_qos(
-        self, scope: dict[str, Any], level: int, values: Mapping[str, str], where: str, over: str
-    ) -> None:
-        self._group(scope, values, where, over)
-        for suffix, long, dimension in (("pu", "user", "user"), ("pa", "account", "account")):
+    def _of_qos(self, scope: dict[str, Any], level: int, keys: Keys, over: str) -> None:
+        values, where = keys.values, keys.where
+        self._group(scope, keys, over)
+        for suffix, dimension in (("pu", "user"), ("pa", "account")):
             each = {**scope, "each": dimension, "level": level}
             self._limits.number(each, "running-jobs", values.get(f"maxjobs{suffix}"), where, over)
             self._limits.number(each, "submitted-jobs", values.get(f"maxsubmit{suffix}"), where, REJECT)
             self._limits.tres(each, values.get(f"maxtres{suffix}", ""), where, over)
-            self._limits.minutes(each, values.get(f"maxtresrunminsper{long}", ""), where, "running-", over)
-        self._single({**scope, "level": level}, values, where, over)
+            minutes = values.get(f"maxtresrunminsper{dimension}", "")
+            self._limits.minutes(each, minutes, where, "running-", over)
+        self._single({**scope, "level": level}, keys, over)
 
-    def _victims(self, values: Mapping[str, str], where: str) -> dict[str, Any]:
+    def _victims(self, keys: Keys) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        text = values.get("preemptmode", "").lower()
-        note_words(self._notes, text, where, "PreemptMode of QOS")
+        text = keys.values.get("preemptmode", "")
+        note_words(self._notes, text, keys.where, "PreemptMode of QOS")
         mode = mode_of(text)
         if mode not in (None, "off"):  # OFF stands for the mode of the cluster
             found["mode"] = mode
@@ -436,36 +424,20 @@ class SlurmLimits:
             ("gracetime", "grace", grace_time),
             ("preemptexempttime", "exempt", time_limit),
         ):
-            given = values.get(key, "")
-            if given.lower() in UNLIMITED:
-                continue
-            seconds = self._notes.attempt(read, given, where, key)
-            if seconds is not None and (seconds or name == "exempt") and seconds < float("inf"):
+            given = keys.values.get(key, "")
+            seconds = None if given.lower() in UNLIMITED else keys.read(read, key, given)
+            if seconds is not None and (seconds or name == "exempt") and seconds < inf:
                 found[name] = seconds
         return found
 
-    def _plain(self, values: Mapping[str, str], key: str, usual: float, where: str) -> float:
-        """Return a value of a QOS that is a number of 0 or more."""
-        text = values.get(key, "")
-        if text.lower() in UNLIMITED:
-            return usual
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if 0 <= number < MOST:
-            return number
-        self._notes.fault(f"{key} {clip(text)!r} is not a number", where, "a number of 0 or more")
-        return usual
-
     # --- associations ------------------------------------------------------------------------
 
-    def _of_this_cluster(self) -> list[Line]:
+    def _of_this_cluster(self) -> list[Keys]:
         """Return the associations of the cluster: one accounting database may have those of several.
 
         Of a value that two files state, the first counts.
         """
-        lines = self._records.associations
+        lines = [Keys(values, self._notes, where) for values, where in self._records.associations]
         own = self._records.settings.get("clustername")
         named = dict.fromkeys(line.values.get("cluster", "").lower() for line in lines)
         named.pop("", None)
@@ -476,27 +448,21 @@ class SlurmLimits:
         others = [line for line in lines if line.values.get("cluster", "").lower() not in ("", name)]
         if others:
             names = ", ".join(sorted({line.values["cluster"] for line in others}))
-            text = f"associations of clusters other than {name}: {clip(names)} ({len(others):,})"
-            self._notes.left_out(text, others[0].where)
+            others[0].left_out(f"associations of clusters other than {name}: {clip(names)} ({len(others):,})")
             lines = [line for line in lines if line.values.get("cluster", "").lower() in ("", name)]
-        found: dict[tuple[str, str, str], Line] = {}
+        found: dict[tuple[str, str, str], Keys] = {}
         for line in lines:
-            values, place = line.values, line.where
-            key = values["account"], values["user"], values.get("partition", "")
-            if key in found:
-                known, place = found[key]
-                before = {name: value for name, value in known.items() if value.lower() not in UNLIMITED}
-                values = {**known, **values, **before}
-            found[key] = line._replace(values=values, where=place)
+            key = line.values["account"], line.values["user"], line.values.get("partition", "")
+            known = found.setdefault(key, line)
+            before = {name: value for name, value in known.values.items() if value.lower() not in UNLIMITED}
+            found[key] = replace(known, values={**known.values, **line.values, **before})
         return list(found.values())
 
     def _accounts_above(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for values, _ in self._associations:
-            if values.get("parentname"):
-                found.setdefault(values["account"], values["parentname"])
-            elif not values["user"]:
-                found.setdefault(values["account"], "")
+        for values in (keys.values for keys in self._associations):
+            if values.get("parentname") or not values["user"]:
+                found.setdefault(values["account"], values.get("parentname", ""))
         return found
 
     def _line(self, name: str) -> list[str]:
@@ -507,25 +473,25 @@ class SlurmLimits:
         return found
 
     def _of_associations(self, partitions: Sequence[str]) -> None:
-        accounts = {line.values["account"]: line for line in self._associations if not line.values["user"]}
-        users = [line for line in self._associations if line.values["user"]]
+        accounts = {keys.values["account"]: keys for keys in self._associations if not keys.values["user"]}
+        users = [keys for keys in self._associations if keys.values["user"]]
         below: dict[str, list[str]] = {}
         for name in self._parents:
             for above in self._line(name):
                 below.setdefault(above, []).append(name)
         if len(accounts.keys() - {"root"}) > 1 and not any(self._parents.values()):
             text = "no file states which accounts are above others, as sacctmgr dump or show assoc tree does"
-            text = f"the limits of an account are those of its own users: {text}"
-            self._notes.assumed(text)
-        for name, (values, where) in accounts.items():
+            self._notes.assumed(f"the limits of an account are those of its own users: {text}")
+        for name, keys in accounts.items():
             names = below.get(name, [name])
             scope = {} if name == "root" else {"account": names if len(names) > 1 else names[0]}
-            self._group(scope, values, where, HOLD)
+            self._group(scope, keys, HOLD)
         own: dict[tuple[str, str], list[str]] = {}
-        for values, _ in users:
+        for values in (keys.values for keys in users):
             if values.get("partition"):
                 own.setdefault((values["account"], values["user"]), []).append(values["partition"])
-        for values, where in users:
+        for keys in users:
+            values = keys.values
             scope = {"user": values["user"], "account": values["account"]}
             apart = own.get((values["account"], values["user"]), [])
             if values.get("partition"):
@@ -535,43 +501,63 @@ class SlurmLimits:
                 if not others:
                     continue
                 scope["queue"] = others if len(others) > 1 else others[0]
-            self._group(scope, values, where, HOLD)
-            self._maximums(scope, {**scope, "level": USER}, values, where, USER)
-        for name, (values, where) in accounts.items():
+            self._group(scope, keys, HOLD)
+            self._maximums(scope, {**scope, "level": USER}, keys, USER)
+        for name, keys in accounts.items():
             if name == "root":
-                self._maximums({}, {"each": ["user", "account"], "level": ROOT}, values, where, ROOT)
+                self._maximums({}, {"each": ["user", "account"], "level": ROOT}, keys, ROOT)
                 continue
             for above in self._line(name):  # of a value of several accounts, that of the nearest counts
                 if above in accounts and above != "root":
                     scope = {"account": name}
                     each = {**scope, "each": "user", "level": ACCOUNT}
-                    self._maximums(scope, each, *accounts[above], ACCOUNT)
+                    self._maximums(scope, each, accounts[above], ACCOUNT)
 
-    def _maximums(
-        self, scope: dict[str, Any], each: dict[str, Any], values: Mapping[str, str], where: str, level: int
-    ) -> None:
-        self._limits.number(each, "running-jobs", values.get("maxjobs"), where)
-        self._limits.number(each, "submitted-jobs", values.get("maxsubmit"), where, REJECT)
-        self._single({**scope, "level": level}, values, where, HOLD)
+    def _maximums(self, scope: dict[str, Any], each: dict[str, Any], keys: Keys, level: int) -> None:
+        self._limits.number(each, "running-jobs", keys.values.get("maxjobs"), keys.where)
+        self._limits.number(each, "submitted-jobs", keys.values.get("maxsubmit"), keys.where, REJECT)
+        self._single({**scope, "level": level}, keys, HOLD)
 
-    def _group(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+    def _group(self, scope: dict[str, Any], keys: Keys, over: str) -> None:
         """Add the limits on all jobs of a scope together."""
+        values, where = keys.values, keys.where
         self._limits.number(scope, "running-jobs", values.get("grpjobs"), where, over)
         self._limits.number(scope, "submitted-jobs", values.get("grpsubmit"), where, REJECT)
         self._limits.tres(scope, values.get("grptres", ""), where, over)
         self._limits.minutes(scope, values.get("grptresmins", ""), where, "", over)
         self._limits.minutes(scope, values.get("grptresrunmins", ""), where, "running-", over)
 
-    def _single(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+    def _single(self, scope: dict[str, Any], keys: Keys, over: str) -> None:
         """Add the limits on each job of a scope."""
         job = {**scope, "each": "job"}
-        self._limits.tres(job, values.get("maxtres", ""), where, over)
-        self._limits.minutes(job, values.get("maxtresmins", ""), where, "", over)
-        wall = values.get("maxwall", "")
-        if wall.lower() not in UNLIMITED:
-            seconds = self._notes.attempt(time_limit, wall, where, "MaxWall")
-            if seconds is not None and seconds < float("inf"):
-                self._limits.add(job, "duration", format_duration(seconds), over)
+        self._limits.tres(job, keys.values.get("maxtres", ""), keys.where, over)
+        self._limits.minutes(job, keys.values.get("maxtresmins", ""), keys.where, "", over)
+        wall = keys.values.get("maxwall", "")
+        seconds = None if wall.lower() in UNLIMITED else keys.read(time_limit, "maxwall", wall, "MaxWall")
+        if seconds is not None and seconds < inf:
+            self._limits.add(job, "duration", format_duration(seconds), over)
+
+
+def _leave_out(keys: Keys, meanings: Mapping[str, tuple[str, str]]) -> None:
+    for key, (name, meaning) in meanings.items():
+        value = keys.values.get(key, "")
+        if value.lower() not in UNLIMITED and value.strip("0.") != "":
+            keys.left_out(f"{name}={clip(value)} ({meaning})", cause=key)
+
+
+def _plain(keys: Keys, key: str, usual: float) -> float:
+    """Return a value of a QOS that is a number of 0 or more."""
+    text = keys.values.get(key, "")
+    if text.lower() in UNLIMITED:
+        return usual
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if 0 <= number < MOST:
+        return number
+    keys.fault(f"{key} {clip(text)!r} is not a number", "a number of 0 or more")
+    return usual
 
 
 def _in_cores(table: Mapping[str, Any], cpus_per_core: int) -> dict[str, Any]:
@@ -610,7 +596,9 @@ class _Understanding:
         self.notes = records.notes
         self.settings = records.settings
         self.reader = records.reader
-        self.partitions = records.partitions
+        self.partitions = {
+            name: Keys(values, self.notes, where) for name, (values, where) in records.partitions.items()
+        }
         self._records = records
         self._kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = {}
         self._groups: dict[NodeGroup, NodeGroup] = {}
@@ -745,12 +733,11 @@ class _Understanding:
             for name in node.queues:
                 named.setdefault(name, []).append(host)
         found = {}
-        for name, facts_of_partition in self.partitions.items():
-            text = stated(facts_of_partition.values, "nodes")
-            hosts = self._resolved(name, text, facts_of_partition.where) if text else named.get(name, [])
+        for name, keys in self.partitions.items():
+            text = keys.stated("nodes")
+            hosts = self._resolved(name, text, keys) if text else named.get(name, [])
             if not hosts:
-                text = f"the partition {clip(name)} has no nodes: its jobs never start"
-                self.notes.assumed(text, facts_of_partition.where)
+                keys.assumed(f"the partition {clip(name)} has no nodes: its jobs never start")
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
@@ -758,29 +745,25 @@ class _Understanding:
             self.notes.left_out(text)
         return {**found, **{name: named[name] for name in missing}}
 
-    def _resolved(self, name: str, text: str, where: str) -> list[str]:
+    def _resolved(self, name: str, text: str, keys: Keys) -> list[str]:
         """Return the nodes of a partition, each once; unknown ones are noted."""
         found: dict[str, None] = {}
         unknown: list[str] = []
         for part in dict.fromkeys(comma_parts(",".join(text.split()))):  # Slurm takes blanks as commas here
             if part.lower() == EVERY_NODE:
-                self.reader.count(len(self.nodes), where)
+                self.reader.count(len(self.nodes), keys.where)
                 found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))
                 continue
-            hosts = (
-                self._set(part)
-                if part in self._records.node_sets
-                else self.reader.names(part, where, "nodes")
-            )
+            is_set = part in self._records.node_sets
+            hosts = self._set(part) if is_set else self.reader.names(part, keys.where, "nodes")
             for host in hosts:
                 if host in self.nodes or not self.nodes:
                     found[host] = None
                 elif host not in self._planned:
                     unknown.append(host)
         if unknown:
-            shown = clip(encode_hosts(unknown))
-            text = f"partition {clip(name)}: there is no node {shown}"
-            self.notes.fault(text, where, "a NodeName before it", cause="partition of unknown nodes")
+            text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
+            keys.fault(text, "a NodeName before it", cause="partition of unknown nodes")
         return list(found)
 
     def _set(self, name: str) -> list[str]:
@@ -810,16 +793,15 @@ class _Understanding:
         self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
     ) -> dict[str, Any]:
         """Return the run options and the queues."""
-        keys_of = {name: Keys(line.values, self.notes, line.where) for name, line in self.partitions.items()}
         factors: dict[str, float] = {}
-        for name, keys in keys_of.items():
+        for name, keys in self.partitions.items():
             factor = keys.number("priorityjobfactor", "priority")
             factors[name] = 1 if factor is None else factor
         config = self.settings.run_options(factors, limits.qos)
         queues: dict[str, dict[str, Any]] = {}
         defaults: list[str] = []
         for name, hosts in members.items():
-            keys = keys_of.get(name, Keys({}, self.notes, ""))
+            keys = self.partitions.get(name, Keys({}, self.notes, ""))
             nodes: dict[str, Any] = {"requires": [properties[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
@@ -828,7 +810,7 @@ class _Understanding:
             if keys.read(yes, "default", keys.values.get("default", "NO")):
                 defaults.append(name)
         self._prioritise(queues, config, limits)
-        self._give_whole_nodes(config, [name for name, keys in keys_of.items() if is_exclusive(keys)])
+        self._give_whole_nodes(config, [name for name, keys in self.partitions.items() if is_exclusive(keys)])
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
             self.notes.fault(text, self.partitions[defaults[-1]].where)
