@@ -9,7 +9,7 @@ first occur.  Excluded hosts are not scheduled.  Queues, limits and scheduler op
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -148,12 +148,11 @@ def read_flux_status(content: Content, where: str, notes: NoteCollector) -> Site
         key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
         for key in ("drain", "offline", "torpid", "exclude")
     }
-    for rank, (host, node) in enumerate(nodes_of_r(content["R"], f"{where}: R").items()):
+    nodes = nodes_of_r(content["R"], f"{where}: R")
+    for rank, node in enumerate(nodes.values()):
         state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
-        if rank in ranks["exclude"]:
-            excluded.append(host)
-        else:
-            nodes[host] = replace(node, status=STATUS_STATES[state])
+        node.status = STATUS_STATES[state]
+    excluded = [host for rank, host in enumerate(nodes) if rank in ranks["exclude"]]
     if excluded:
         place = f"{where}: exclude"
         notes.left_out(f"excluded from scheduling: {clip(encode_hosts(excluded))}", place)
@@ -374,7 +373,6 @@ class _Reader:
         resource = self._table(document, "resource", RESOURCE_KEYS) or {}
         nodes = self._nodes(resource)
         excluded = self._excluded(nodes, resource)
-        nodes = {host: node for host, node in nodes.items() if host not in excluded}
         if resource.get("reserve"):
             text = f"cores that are reserved for the system ({clip(str(resource['reserve']))})"
             self.notes.left_out(text, self.at("resource.reserve"))

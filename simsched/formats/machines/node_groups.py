@@ -53,7 +53,8 @@ class SiteFacts:
     notes : what was assumed, left out or not understood so far.
     nodes : host → node, in the order of ranks.
     config : a part of a configuration document; a queue may have ``hosts`` in place of ``requires``.
-    excluded, cpus_per_core : as in `MachineDescription`.
+    excluded : hosts of `nodes`, and perhaps others, that are withheld from scheduling.
+    cpus_per_core : as in `MachineDescription`.
     name, pools, network : those of the recipe.
     """
 

@@ -371,11 +371,12 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
         if there is neither a queue nor a node; under strict `notes` for the first line that is not
         understood.
     """
+    found: dict[str, dict[str, Attributes]] = {"queue": {}, "node": {}, "server": {"": {}}}
     if isinstance(content, str):
-        queues, nodes, server = _commands(content, where, notes)
+        _take_commands(content, found, where, notes)
     else:
-        queues, nodes, server = _objects(content, "Queue", where, notes), {}, {}
-    config = _config(queues, server, notes)
+        found["queue"] = _objects(content, "Queue", where, notes)
+    config, nodes = _config(found["queue"], found["server"][""], notes), found["node"]
     if nodes:
         return _described(nodes, where, notes, "qmgr", config)
     if not config:
@@ -384,51 +385,34 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteF
     return SiteFacts(form="queues of PBS", notes=notes, config=config)
 
 
-def _commands(
-    text: str, where: str, notes: NoteCollector
-) -> tuple[dict[str, Attributes], dict[str, Attributes], Attributes]:
-    """Return the attributes of queues, of nodes and of the server that commands of qmgr set."""
-    queues: dict[str, Attributes] = {}
-    nodes: dict[str, Attributes] = {}
-    server: Attributes = {}
+def _take_commands(
+    text: str, found: Mapping[str, dict[str, Attributes]], where: str, notes: NoteCollector
+) -> None:
+    """Add the attributes that commands of qmgr set, by kind and name; the server has none."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
         if not line or line.startswith("#"):
             continue
         created = _CREATE.fullmatch(line)
         if created is not None:
-            home = {"queue": queues, "node": nodes}.get(created[1].lower())
-            if home is not None:
-                home.setdefault(created[2], {})
+            found.get(created[1].lower(), {}).setdefault(created[2], {})
             continue
-        found = _SET.fullmatch(line)
-        if found is None:
+        command = _SET.fullmatch(line)
+        if command is None:
             if not re.match(r"(?:set|active|unset|import|delete)\s", line, re.IGNORECASE):
                 notes.fault(f"not a command of qmgr: {clip(line)!r}", place, "create or set")
             continue
-        kind, name, key, sign, value = found.groups()
-        owner = server if kind.lower() == "server" else _owner(kind, name, queues, nodes, place, notes)
+        kind, name, key, sign, value = command.groups()
+        home = found[kind.lower()]
+        name = "" if kind.lower() == "server" else name
+        if name is None:
+            notes.fault(f"a {kind} without a name", place)
+            continue
+        if name not in home:
+            notes.fault(f"the {kind} {clip(name)!r} is not created before this line", place)
+        owner = home.setdefault(name, {})
         before = _value(owner, key) if sign == "+=" else ""
         owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
-    return queues, nodes, server
-
-
-def _owner(
-    kind: str,
-    name: str | None,
-    queues: dict[str, Attributes],
-    nodes: dict[str, Attributes],
-    where: str,
-    notes: NoteCollector,
-) -> Attributes:
-    """Return the attributes of the queue or node that a line sets."""
-    home = queues if kind.lower() == "queue" else nodes
-    if name is None:
-        notes.fault(f"a {kind} without a name", where)
-        return {}
-    if name not in home:
-        notes.fault(f"the {kind} {clip(name)!r} is not created before this line", where)
-    return home.setdefault(name, {})
 
 
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
