@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import WorkloadError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.node_groups import MAX_UNITS, grouped, node_of
+from simsched.formats.machines.site_facts import MAX_UNITS, grouped, node_of
 from simsched.workload.flat_counts import demand, procs_of
 
 if TYPE_CHECKING:

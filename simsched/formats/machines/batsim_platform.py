@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
     Node,
     SiteFacts,

@@ -10,7 +10,7 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.node_groups import SiteFacts
+from simsched.formats.machines.site_facts import SiteFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
     Node,
     SiteFacts,

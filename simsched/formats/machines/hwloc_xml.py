@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.node_groups import SiteFacts, node_of, usable_host
+from simsched.formats.machines.site_facts import SiteFacts, node_of, usable_host
 from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from simsched.formats.machines.description import NoteCollector
-    from simsched.formats.machines.node_groups import Node
+    from simsched.formats.machines.site_facts import Node
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"

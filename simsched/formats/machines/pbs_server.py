@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
 from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables, policy_of
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
     Node,
     SiteFacts,

@@ -12,7 +12,7 @@ from simsched.errors import FormatError, SimschedError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Recipe
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.node_groups import SiteFacts, grouped, joined, name_queues
+from simsched.formats.machines.site_facts import SiteFacts, grouped, joined, name_queues
 from simsched.formats.machines.slurm.notation import EVERY_NODE
 from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from simsched.formats.machines.description import Content, Note
-    from simsched.formats.machines.node_groups import Node
+    from simsched.formats.machines.site_facts import Node
     from simsched.formats.text.documents import OpenFile
 
 
@@ -37,7 +37,7 @@ def understood(
     """Return the machine and the queues of the files of one site.
 
     The records of Slurm are understood together.  The first facts with cores count for the nodes, and those
-    of the same format add some; others add properties and states (`node_groups.joined`).  Of a value of the
+    of the same format add some; others add properties and states (`site_facts.joined`).  Of a value of the
     configuration, the first counts.  Queues with ``hosts`` become queues of a property.  A node that one
     file excludes from scheduling is left out.
 

@@ -8,8 +8,8 @@ import simsched as ss
 from simsched.errors import FormatError
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import NoteCollector
-from simsched.formats.machines.node_groups import SiteFacts, node_of
 from simsched.formats.machines.read import read_as, understood
+from simsched.formats.machines.site_facts import SiteFacts, node_of
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.recipe import from_recipe
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, clip
-from simsched.formats.machines.node_groups import property_name
+from simsched.formats.machines.site_facts import property_name
 from simsched.formats.machines.slurm.notation import (
     ABSENT,
     EVERY_NODE,

@@ -21,6 +21,7 @@ from simsched.formats.machines.slurm.node_records import NOT_POOLS
 from simsched.formats.machines.slurm.notation import (
     MAX_COUNT,
     UNLIMITED,
+    Keys,
     comma_parts,
     stated,
     time_limit,
@@ -30,9 +31,9 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import NoteCollector, QosRow, Result
+    from simsched.formats.machines.description import NoteCollector, QosRow
 
 
 class Parameter(NamedTuple):
@@ -122,7 +123,7 @@ class PriorityLines:
         kind = self._settings.get("prioritytype")
         if kind not in ("", BASIC, MULTIFACTOR):
             text = f"PriorityType={kind}: jobs are ordered by submission"
-            self._settings.left_out(text, "prioritytype")
+            self._settings.at("prioritytype").left_out(text)
         if kind not in ("", MULTIFACTOR):
             return {}
         factors = self._factors(partitions or {})
@@ -164,7 +165,7 @@ class PriorityLines:
             return {"max": format_duration(self._time("prioritymaxage", 7 * 86400.0, least=1))}
         if factor == "size":
             text = stated(self._settings.values, "priorityfavorsmall") or "no"
-            small = self._settings.read(yes, "priorityfavorsmall", text)
+            small = self._settings.at("priorityfavorsmall").read(yes, "priorityfavorsmall", text)
             relative = "small_relative_to_time" in self._flags
             return {"favour": "small" if small else "large"} | (
                 {"relative-to-time": True} if relative else {}
@@ -184,7 +185,7 @@ class PriorityLines:
                 "PriorityWeightQOS: the priorities of QOS are in the accounting database; import the output "
                 "of sacctmgr show qos -P as well, or give them as priority.factors.qos.values"
             )
-            self._settings.left_out(text, "priorityweightqos")
+            self._settings.at("priorityweightqos").left_out(text)
         elif any(values.values()):
             shown = ", ".join(f"{name} {value}" for name, value in values.items())
             text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
@@ -213,9 +214,9 @@ class PriorityLines:
         for part in comma_parts(stated(self._settings.values, key)):
             pair = _WEIGHT.fullmatch(part)
             if pair is None:
-                self._settings.fault(f"PriorityWeightTRES: {part!r} is not a weight", key, "TYPE=NUMBER")
+                self._settings.at(key).fault(f"PriorityWeightTRES: {part!r} is not a weight", "TYPE=NUMBER")
             elif pair[1].lower() not in TRES:
-                self._settings.left_out(f"PriorityWeightTRES: {part.strip()}", key)
+                self._settings.at(key).left_out(f"PriorityWeightTRES: {part.strip()}")
             elif float(pair[2]):
                 yield TRES[pair[1].lower()], float(pair[2])
 
@@ -235,22 +236,22 @@ class PriorityLines:
         if text in RESETS:
             found["reset"] = reset = format_duration(RESETS[text])
             note = f"{GLOBAL[key]}={text.upper()}: every {reset} from second 0, whatever the calendar"
-            self._settings.assumed(note, key)
+            self._settings.at(key).assumed(note)
         elif text == "now":
-            self._settings.left_out(f"{GLOBAL[key]}=NOW: usage counts as it is given", key)
+            self._settings.at(key).left_out(f"{GLOBAL[key]}=NOW: usage counts as it is given")
         elif text != "":
             expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
-            self._settings.fault(f"{GLOBAL[key]}: {text!r} is not a period", key, expected)
+            self._settings.at(key).fault(f"{GLOBAL[key]}: {text!r} is not a period", expected)
         return found
 
     def _assume(self, factors: Mapping[str, Any]) -> None:
         keys = (f"priorityweight{key}" for key in (*FACTORS, "tres"))
         key = next(key for key in ("prioritytype", *keys) if self._settings.get(key))
         shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
-        self._settings.assumed(f"order = multifactor, with the weights {shown}", key)
+        self._settings.at(key).assumed(f"order = multifactor, with the weights {shown}")
         if "fair-share" in factors:
             text = "fair share: accounts and shares are in the accounting database; without priority.accounts all are equal"  # noqa: E501
-            self._settings.assumed(text, key)
+            self._settings.at(key).assumed(text)
 
     # -- values -----------------------------------------------------------------------------------
 
@@ -259,10 +260,10 @@ class PriorityLines:
         found = {part.strip() for part in comma_parts(self._settings.get(key))}
         for flag in sorted(found - _FLAGS.keys()):
             hint = did_you_mean(flag, _FLAGS)
-            self._settings.fault(f"PriorityFlags: unknown flag {flag.upper()!r}{hint}", key)
+            self._settings.at(key).fault(f"PriorityFlags: unknown flag {flag.upper()!r}{hint}")
         for flag in sorted(found & _FLAGS.keys()):
             if _FLAGS[flag]:
-                self._settings.left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}", key)
+                self._settings.at(key).left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
         return found
 
     def _time(self, key: str, usual: float, least: float = 0) -> float:
@@ -272,7 +273,7 @@ class PriorityLines:
                 raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
             return found
 
-        found = self._settings.read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
+        found = self._settings.at(key).read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
         return usual if found is None else found
 
     def _whole(self, key: str, least: int = 0) -> int:
@@ -284,7 +285,7 @@ class PriorityLines:
                 raise FormatError(f"{value!r} is not a weight", expected=expected) from None
 
         given = self._settings.get(key)
-        return (self._settings.read(read, key, name=GLOBAL[key]) if given else None) or 0
+        return (self._settings.at(key).read(read, key, name=GLOBAL[key]) if given else None) or 0
 
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
@@ -383,21 +384,9 @@ class Settings:
         """Return the place of a key."""
         return self.places.get(key, "")
 
-    def read(self, read: Callable[[str], Result], key: str, text: str = "", name: str = "") -> Result | None:
-        """Return the value of a key, or `text`, as `read` returns it; None if it raises, which is a fault."""
-        return self.notes.attempt(read, text or stated(self.values, key), self.where(key), name or key)
-
-    def assumed(self, text: str, key: str, cause: str = "") -> None:
-        """Note a value at the place of a key that is not stated."""
-        self.notes.assumed(text, self.where(key), cause=cause)
-
-    def left_out(self, text: str, key: str, cause: str = "") -> None:
-        """Note a value of a key that simsched does not hold."""
-        self.notes.left_out(text, self.where(key), cause=cause)
-
-    def fault(self, text: str, key: str, expected: str | None = None) -> None:
-        """Note a value of a key that could not be understood."""
-        self.notes.fault(text, self.where(key), expected)
+    def at(self, key: str) -> Keys:
+        """Return the settings with the place of a key, for notes on it."""
+        return Keys(self.values, self.notes, self.where(key))
 
     @property
     def tmp_path(self) -> str:
@@ -436,7 +425,7 @@ class Settings:
         if self.get("selecttype") == "select/linear":
             config["match-policy"] = WHOLE_NODES
             text = "select/linear gives whole nodes to each job: match-policy = firstnodex"
-            self.assumed(text, "selecttype")
+            self.at("selecttype").assumed(text)
         if self.get("jobrequeue") == "0":
             config["on-failure"] = "fail"
         if self.get("overtimelimit") in UNLIMITED - {"-1"}:
@@ -466,14 +455,14 @@ class Settings:
         parts = (part.partition("=") for part in stated(self.values, key).split(","))
         given = {name.strip().lower(): value for name, _, value in parts if name}
         if kind not in ("", "sched/backfill", "sched/builtin"):
-            self.left_out(f"SchedulerType={self.values['schedulertype']}", "schedulertype")
+            self.at("schedulertype").left_out(f"SchedulerType={self.values['schedulertype']}")
         options = {} if kind == "sched/builtin" else self._scheduler_options(given)
         held = {*PARAMETERS, *WITHOUT_EFFECT, "defer", "sched_interval"} if options else {*PARAMETERS}
         held = set() if kind == "sched/builtin" else held
         held |= {YOUNGEST} if self.get("preempttype") in (BY_PARTITION, BY_QOS) else set()
         left = [f"{name}={value}" if value else name for name, value in given.items() if name not in held]
         if left:
-            self.left_out(f"SchedulerParameters: {', '.join(left)}", key)
+            self.at(key).left_out(f"SchedulerParameters: {', '.join(left)}")
         if kind == "sched/builtin":
             return {"queue-policy": "fcfs"}
         if options:
@@ -482,7 +471,7 @@ class Settings:
             "queue-policy = easy: it reserves for the first waiting job; Slurm's backfill plans a start for "
             "each of the jobs that it tests, which is closer to slurm, hybrid or conservative"
         )
-        self.assumed(text, "schedulertype")
+        self.at("schedulertype").assumed(text)
         return {"queue-policy": "easy"}
 
     def _scheduler_options(self, given: Mapping[str, str]) -> dict[str, Any]:
@@ -509,7 +498,7 @@ class Settings:
             idle = [name for name in given if name in WITHOUT_EFFECT]
             if idle:
                 text += f"; {', '.join(idle)} without effect, since a pass takes no time"
-            self.assumed(text, "schedulerparameters")
+            self.at("schedulerparameters").assumed(text)
         return options
 
     # --- notes
@@ -537,10 +526,10 @@ class Settings:
         for key, meaning in (*_OTHERS.items(), *LEFT_OUT.items()):
             value = stated(self.values, key)
             if value.strip("0:") and value.lower() not in ("no", *UNLIMITED):
-                self.left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})", key)
+                self.at(key).left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})")
         if self.get("enforcepartlimits") in ("", "no"):
             text = "jobs beyond a limit are rejected; Slurm keeps them waiting (EnforcePartLimits=NO)"
-            self.assumed(text, "enforcepartlimits")
+            self.at("enforcepartlimits").assumed(text)
 
     def note_unused(self) -> None:
         """Note the keys that nothing has asked for, once all is understood."""

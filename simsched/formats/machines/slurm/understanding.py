@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import clip
 from simsched.formats.machines.description import QosRow
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
-from simsched.formats.machines.node_groups import Node, SiteFacts, name_queues, property_name
-from simsched.formats.machines.node_groups import joined as joined_nodes
+from simsched.formats.machines.site_facts import Node, SiteFacts, name_queues, property_name
+from simsched.formats.machines.site_facts import joined as joined_nodes
 from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
@@ -79,10 +79,10 @@ def preemption_of(
         if qos:
             return _by_qos(settings, qos)
         text = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
-        settings.left_out(text, "preempttype")
+        settings.at("preempttype").left_out(text)
         return {}
     if kind != BY_PARTITION:
-        settings.left_out(f"PreemptType={settings.values['preempttype']}", "preempttype")
+        settings.at("preempttype").left_out(f"PreemptType={settings.values['preempttype']}")
         return {}
     if len(set(tiers.values())) < 2:
         return {}
@@ -99,7 +99,7 @@ def preemption_of(
         return {}
     _note_rest(settings, mode)
     if "suspend" in used:
-        settings.assumed(SUSPENDS, "preempttype")
+        settings.at("preempttype").assumed(SUSPENDS)
     return found
 
 
@@ -108,7 +108,7 @@ def _note_idle(settings: Settings, partitions: Mapping[str, Keys]) -> None:
     cause, none = "preemptmode without preempttype", "without PreemptType, no job is preempted"
     mode = settings.get("preemptmode")
     if mode not in ("", "off"):
-        settings.left_out(f"PreemptMode={mode}: {none}", "preemptmode", cause)
+        settings.at("preemptmode").left_out(f"PreemptMode={mode}: {none}", cause)
     for name, keys in partitions.items():
         mode = keys.stated("preemptmode")
         if mode.lower() not in ("", "off"):
@@ -166,7 +166,7 @@ def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, 
 
 def _exempt(settings: Settings) -> float:
     """Return the seconds of PreemptExemptTime; 0 without a time, and for -1."""
-    found = settings.read(time_limit, "preemptexempttime") if settings.get("preemptexempttime") else 0
+    found = settings.at("preemptexempttime").time("preemptexempttime")
     return 0 if found is None or found == inf else found
 
 
@@ -178,7 +178,7 @@ def _note_rest(settings: Settings, mode: str) -> None:
     """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
     left = [name for name in _parameters(settings) if name != "youngest_first"]
     if left:
-        settings.left_out(f"PreemptParameters: {', '.join(left)}", "preemptparameters")
+        settings.at("preemptparameters").left_out(f"PreemptParameters: {', '.join(left)}")
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
 
 
@@ -613,7 +613,7 @@ class _Understanding:
             "", "topology/default", "topology/flat", "topology/none"
         ):  # fmt: skip
             text = f"TopologyPlugin={plugin}: no topology.conf was read"
-            self.settings.left_out(text, "topologyplugin")
+            self.settings.at("topologyplugin").left_out(text)
 
     def _nodes(self, lines: Mapping[str, Line]) -> dict[str, Node]:
         """Return the nodes of one file, without those that it or an earlier one only plans."""
