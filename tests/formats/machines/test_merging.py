@@ -8,7 +8,7 @@ import simsched as ss
 from simsched.errors import FormatError
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import NoteCollector
-from simsched.formats.machines.read import read_as, understood
+from simsched.formats.machines.read import describe_text, read_as, understood
 from simsched.formats.machines.site_facts import SiteFacts, node_of
 from simsched.formats.rfc.idset import Idset
 from simsched.graph.build.recipe import from_recipe
@@ -121,3 +121,16 @@ def test_named_cores_and_gpus_stay():
         (("n1",), ids, "2", ()),
         (("n2",), ids, "2", ("q",)),
     ]
+
+
+def test_jobs_beside_several_parts_of_slurm_are_named_in_a_note():
+    text = "NodeName=n1 CPUTot=4 State=IDLE\n\nJobId=1 JobName=a\n   JobState=RUNNING\n\n"
+    found = describe_text(text + "Name|Flags|MaxJobsPU\nq||2\n", "all.txt")
+    assert "jobs are not part of a site" in " ".join(note.text for note in found.notes)
+
+
+def test_states_of_nodes_count_beside_a_file_that_has_none():
+    queues = read_as(recognition.FLUX_CONFIG, "[queues.a]\n", "q.toml", open_file=None)
+    states = read_as(recognition.FLUX_STATUS, "STATE NNODES NODELIST\ndrained 1 n3\n", "status")
+    (group,) = understood([queues, states]).recipe.groups
+    assert (group.hosts, group.status) == (("n3",), "drained")
