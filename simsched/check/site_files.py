@@ -23,7 +23,7 @@ from simsched.formats.cluster.rset import ResourceSet
 from simsched.formats.cluster.storage_map import StorageMap, is_storage_map, read_storage_map
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.flux_config import TABLES, merged_tables, read_flux_configs
-from simsched.formats.machines.read import describe_document, describe_text, kinds_of, merge
+from simsched.formats.machines.read import describe_document, describe_text, kinds_of, read_parts, understood
 from simsched.formats.machines.recognition import CLUSTER, SLURM_KINDS, unrecognised
 from simsched.formats.rfc.hostlist import Hostlist
 from simsched.formats.rfc.idset import Idset
@@ -350,17 +350,16 @@ def _of_slurm(
 ) -> tuple[dict[str, MachineDescription], dict[str, str]]:
     """Return the first file of Slurm with nodes, joined with those without, and the formats of these."""
     found = {
-        where: described
+        where: parts
         for path, where, text in files
-        if SLURM_KINDS & kinds_of(text).keys()
-        and (described := describe_text(text, where, open_file=opener(path))) is not None
+        if SLURM_KINDS & kinds_of(text).keys() and (parts := read_parts(text, where, open_file=opener(path)))
     }
-    first = next((where for where, described in found.items() if described.recipe.groups), None)
-    parts = {where: described for where, described in found.items() if not described.recipe.groups}
-    if first is None or not parts:
+    described = {where: understood(parts) for where, parts in found.items()}
+    first = next((where for where, one in described.items() if one.recipe.groups), None)
+    formats = {where: one.format for where, one in described.items() if not one.recipe.groups}
+    if first is None or not formats:
         return {}, {}
-    formats = {where: described.format for where, described in parts.items()}
-    return {first: merge([found[first], *parts.values()])}, formats
+    return {first: understood([part for where in (first, *formats) for part in found[where]])}, formats
 
 
 def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) -> None:
@@ -372,7 +371,7 @@ def _add_toml(found: SiteFiles, files: Sequence[tuple[str | Path, str, str]]) ->
     described = None
     if _has_nodes(document):
         opened = [(where, text, opener(path)) for path, where, text in files]
-        described = read_flux_configs(opened, NoteCollector())
+        described = understood([read_flux_configs(opened, NoteCollector())])
     found.files += [(where, "configuration") for _, where, _ in files]
     _add_config(found, document, names, described, places)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simsched.errors import FormatError, clip
 from simsched.formats.jobspec.jobspec import Jobspec
-from simsched.formats.machines.node_groups import property_name
+from simsched.formats.machines.site_facts import property_name
 from simsched.formats.machines.slurm.notation import gres_of, time_limit
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simsched.errors import WorkloadError
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec, Recipe
 from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.node_groups import MAX_UNITS, NodeRow, groups_of
+from simsched.formats.machines.site_facts import MAX_UNITS, grouped, node_of
 from simsched.workload.flat_counts import demand, procs_of
 
 if TYPE_CHECKING:
@@ -82,14 +82,12 @@ def machine_of(workload: Workload) -> MachineDescription:
     shares = _shares(nodes, procs, largest, notes, where)
     with_gpus = _with_gpus(largest, nodes or procs, notes, where)
     pools = _memory(largest, notes, where)
-    rows = [
-        NodeRow(
-            host=f"node{number}", cores=cores, gpus=largest.gpus if number < with_gpus else 0, pools=pools
-        )
+    found = {
+        f"node{number}": node_of(cores=cores, gpus=largest.gpus if number < with_gpus else 0, pools=pools)
         for number, cores in enumerate(cores for count, cores in shares for _ in range(count))
-    ]
+    }
     _note_names(workload, notes, where)
-    recipe = Recipe(name=workload.name or None, groups=groups_of(rows))
+    recipe = Recipe(name=workload.name or None, groups=grouped(found))
     return MachineDescription(recipe=recipe, notes=notes.notes(), format=FORMAT)
 
 

@@ -113,7 +113,8 @@ def test_the_machine_of_a_header(nodes, procs, groups, run, tmp_path):
     status, out, err = run("cluster", "make", "--for", tmp_path / "t.swf", "--format", "recipe")
     assert status == 0
     expected = "".join(
-        f"- name: node\n  hosts: {hosts}\n  cores: {cores}\n  memory: 2048 KiB\n" for hosts, cores in groups
+        f"- name: {name}\n  hosts: {hosts}\n  cores: {cores}\n  memory: 2048 KiB\n"
+        for name, (hosts, cores) in zip(("node", "node-2"), groups, strict=False)
     )
     assert out == f"name: t\ngroups:\n{expected}"
     assert "KiB of memory in each node, the most that a job requests there" in err

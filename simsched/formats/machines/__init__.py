@@ -1,7 +1,8 @@
 """Sites' own descriptions of machines and queues: slurm.conf, scontrol, Flux, PBS, hwloc, Batsim.
 
-Each module reads the files of one tool and returns a `MachineDescription`, so everything after the reader is
-the same for all of them; `recognition` says what a file is, and `read` joins the descriptions of several.
-`graph.build` makes the resource graph from the recipe.  Begin with `description`.  Imports `formats.rfc`,
+`recognition` says what a file is.  Each module parses the files of one tool into `SiteFacts` (those of Slurm
+into records, which become facts together), so that everything behind the parsers is the same for all tools:
+`read` joins the facts of all files, names the properties of queues, and returns a `MachineDescription`, whose
+recipe `graph.build` makes into the resource graph.  Begin with `site_facts`.  Imports `formats.rfc`,
 `formats.text`, `formats.accounts` and `formats.cluster.recipe`.
 """

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
-    NodeRow,
-    description_of,
+    Node,
+    SiteFacts,
     idset_in,
+    node_of,
     usable_host,
     usable_properties,
 )
@@ -23,7 +24,7 @@ from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
-    from simsched.formats.machines.description import MachineDescription, NoteCollector
+    from simsched.formats.machines.description import NoteCollector
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "SimGrid platform"
@@ -39,7 +40,7 @@ _NETWORK = (
 _KNOWN = ("host", "cluster", "cabinet", *ZONES, *_NETWORK)
 
 
-def read_platform(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+def read_platform(text: str, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine of a platform.
 
     Raises
@@ -57,12 +58,12 @@ def read_platform(text: str, where: str, notes: NoteCollector) -> MachineDescrip
     if root.name != "platform":
         raise FormatError(f"<{clip(root.name)}> is not a platform", where=where, expected="<platform>")
     reader.zone(root)
-    if not reader.rows:
+    if not reader.nodes:
         notes.refuse("the platform has no hosts for jobs", where, "<host> or <cluster>")
     if len(reader.speeds) > 1:
         notes.left_out(f"{len(reader.speeds)} speeds of hosts: every core takes the same time", where)
     notes.left_out("links and routes of the network", where)
-    return description_of(reader.rows.values(), notes, FORMAT)
+    return SiteFacts(form=FORMAT, notes=notes, nodes=reader.nodes)
 
 
 class _Reader:
@@ -70,7 +71,7 @@ class _Reader:
 
     def __init__(self, where: str, notes: NoteCollector) -> None:
         self.where, self.notes = where, notes
-        self.rows: dict[str, NodeRow] = {}
+        self.nodes: dict[str, Node] = {}
         self.speeds: set[str] = set()
 
     def at(self, element: Element) -> str:
@@ -94,7 +95,7 @@ class _Reader:
         numbers = idset_in(text, self.at(element), self.notes)
         if not text:
             self.notes.fault("a cluster without radical", self.at(element), 'radical="0-15"')
-        if len(numbers) + len(self.rows) > MAX_NODES:
+        if len(numbers) + len(self.nodes) > MAX_NODES:
             raise LimitError(
                 f"{len(numbers):,} hosts", where=self.at(element), expected=f"at most {MAX_NODES:,}"
             )
@@ -124,11 +125,11 @@ class _Reader:
         for host in hosts:
             if _MASTER.fullmatch(host):
                 self.notes.left_out(f"the host {host}, which runs the scheduler", where)
-            elif host in self.rows:
+            elif host in self.nodes:
                 self.notes.fault(f"the host {clip(host)!r} occurs twice; the first counts", where)
             else:
-                self.rows[host] = NodeRow(host=host, cores=cores, properties=names)
-        if len(self.rows) > MAX_NODES:
+                self.nodes[host] = node_of(names, cores=cores)
+        if len(self.nodes) > MAX_NODES:
             raise LimitError("too many hosts", where=where, expected=f"at most {MAX_NODES:,}")
 
     def _cores(self, element: Element, where: str) -> int:

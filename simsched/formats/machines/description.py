@@ -67,7 +67,6 @@ class MachineDescription:
     notes : assumptions, omissions, and parts that were not understood, in the order of the files.
     format : the name of the format, ``slurm.conf``.
     excluded : the hosts that Flux's ``resource.exclude`` withholds from scheduling; `recipe` lacks them.
-    records : the `SlurmRecords` of each file of Slurm, which `read.merge` understands together.
     cpus_per_core : the CPUs that the site's scheduler, and so its logs, count for one core: 2 if it
         counts hardware threads.  1 also if nodes differ.
     """
@@ -78,7 +77,6 @@ class MachineDescription:
     format: str = ""
     cpus_per_core: int = 1
     excluded: tuple[str, ...] = ()
-    records: tuple[Any, ...] = field(default=(), compare=False, repr=False)
 
 
 Result = TypeVar("Result")

@@ -10,12 +10,12 @@ import csv
 from typing import TYPE_CHECKING, Any
 
 from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.node_groups import description_of
+from simsched.formats.machines.site_facts import SiteFacts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from simsched.formats.machines.description import MachineDescription, NoteCollector
+    from simsched.formats.machines.description import NoteCollector
 
 
 FORMAT = "flux-accounting"
@@ -28,7 +28,7 @@ _ASSOCIATION = {
 _QUEUE = {"maxrunningjobs": ("running-jobs", HOLD), "maxnodesperassoc": ("nodes", HOLD)}
 
 
-def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the limits of a table of associations or of queues.
 
     Raises
@@ -55,9 +55,7 @@ def read_flux_accounting(text: str, where: str, notes: NoteCollector) -> Machine
             scope = {"user": values["username"], "account": values["bank"]}
             for key, (quantity, over) in _ASSOCIATION.items():
                 limits.number(scope, quantity, values.get(key), place, over)
-    tables = limits.tables()
-    config = {"limits": tables} if tables else {}
-    return description_of((), notes, FORMAT, config)
+    return SiteFacts(form=FORMAT, notes=notes, config=limits.config())
 
 
 def _take_queue(limits: LimitTables, values: Mapping[str, str], where: str) -> None:

@@ -9,20 +9,22 @@ first occur.  Excluded hosts are not scheduled.  Queues, limits and scheduler op
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, PoolSpec
 from simsched.formats.cluster.rset import ResourceSet
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
-    NodeRow,
-    description_of,
+    Node,
+    SiteFacts,
     hosts_in,
     idset_in,
     named_ids,
+    node_of,
     usable_properties,
 )
 from simsched.formats.rfc.duration import parse_time
@@ -34,11 +36,10 @@ from simsched.formats.text.toml_text import load_toml, toml_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector
     from simsched.formats.text.documents import OpenFile
 
 
-QUEUE_KEYS = ("requires", "policy", "parent")
 SIZES = ("nnodes", "ncores", "ngpus")
 QMANAGER_KEYS = (
     "queue-policy", "queue-params", "policy-params", "queues", "queue-policy-per-queue",
@@ -75,7 +76,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # -- the views of flux resource ----------------------------------------------------------
 
 
-def read_flux_list(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_flux_list(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine that ``flux resource list`` shows, as a table or as the scheduler's answer in JSON.
 
     A line of the table gives the cores and gpus of all its nodes together; they divide evenly, and ids count
@@ -87,14 +88,14 @@ def read_flux_list(content: Content, where: str, notes: NoteCollector) -> Machin
         if there is no line with nodes; under strict `notes` for the first line that is not understood.
     """
     if not isinstance(content, str):
-        rows = {row.host: row for row in rows_of_r(content["all"], f"{where}: all")}
-        for row in rows_of_r(content["down"], f"{where}: down") if content.get("down") else ():
-            if row.host in rows:
-                rows[row.host] = replace(rows[row.host], status="down")
+        nodes = nodes_of_r(content["all"], f"{where}: all")
+        for host in nodes_of_r(content["down"], f"{where}: down") if content.get("down") else ():
+            if host in nodes:
+                nodes[host].status = "down"
             else:
-                notes.fault(f"{row.host} is down, but is not in all", f"{where}: down")
-        return _described(rows, where, notes, LIST)
-    rows = {}
+                notes.fault(f"{host} is down, but is not in all", f"{where}: down")
+        return _facts(nodes, where, notes, LIST)
+    nodes = {}
     for line, place in _lines(content, where):
         state = line["STATE"].rstrip("*").lower()
         if state not in LIST_STATES:
@@ -108,20 +109,24 @@ def read_flux_list(content: Content, where: str, notes: NoteCollector) -> Machin
         if any(name.endswith("+") for name in names):
             notes.fault("a property is cut off, which ends in +", place, "flux R, or a wider format")
         properties = usable_properties((name for name in names if not name.endswith("+")), place, notes)
-        for host in hosts:
-            _add(rows, NodeRow(host=host, cores=cores, gpus=gpus, properties=properties,
-                               status=LIST_STATES[state]), place, notes)  # fmt: skip
+        for host in hosts:  # a second line of a node adds its queue and is the same node
+            node = node_of(properties, LIST_STATES[state], cores=cores, gpus=gpus)
+            known = nodes.setdefault(host, node)
+            if known.kind != node.kind:
+                text = f"the node {host} occurs twice with other numbers; the first ones count"
+                notes.fault(text, place)
+            known.properties = tuple(dict.fromkeys((*known.properties, *properties)))
     notes.assumed("ids of cores and gpus count from 0, and the nodes of a line are alike", where)
-    return _described(rows, where, notes, LIST)
+    return _facts(nodes, where, notes, LIST)
 
 
-def read_flux_status(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_flux_status(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the states of nodes that ``flux resource status`` shows; excluded nodes are left out.
 
     The table has no cores, and a state with an asterisk is offline.  The answer of the resource service in
     JSON has R, and ranks that are offline, drained or excluded.  Errors as `read_flux_list`.
     """
-    rows: dict[str, NodeRow] = {}
+    nodes: dict[str, Node] = {}
     excluded: list[str] = []
     if isinstance(content, str):
         for line, place in _lines(content, where):
@@ -135,25 +140,23 @@ def read_flux_status(content: Content, where: str, notes: NoteCollector) -> Mach
                 notes.fault(f"unknown state {clip(state)!r}", place, ", ".join((*STATUS_STATES, "exclude")))
                 continue
             status = "down" if state.endswith("*") and status == "up" else status
-            rows |= {host: NodeRow(host=host, status=status) for host in hosts_in(given, place, notes)}
-        return _described(rows, where, notes, STATUS, excluded)
-    nodes = rows_of_r(content["R"], f"{where}: R")
+            nodes |= {host: node_of(status=status) for host in hosts_in(given, place, notes)}
+        return _facts(nodes, where, notes, STATUS, excluded)
     drain = content.get("drain")
     drained = ",".join(map(str, drain)) if isinstance(drain, dict) else ""
     ranks = {
         key: idset_in((drained if key == "drain" else content.get(key)) or "", f"{where}: {key}", notes)
         for key in ("drain", "offline", "torpid", "exclude")
     }
-    for rank, row in enumerate(nodes):
+    nodes = nodes_of_r(content["R"], f"{where}: R")
+    for rank, node in enumerate(nodes.values()):
         state = next((key for key in ("drain", "offline", "torpid") if rank in ranks[key]), "avail")
-        if rank in ranks["exclude"]:
-            excluded.append(row.host)
-        else:
-            rows[row.host] = replace(row, status=STATUS_STATES[state])
+        node.status = STATUS_STATES[state]
+    excluded = [host for rank, host in enumerate(nodes) if rank in ranks["exclude"]]
     if excluded:
         place = f"{where}: exclude"
         notes.left_out(f"excluded from scheduling: {clip(encode_hosts(excluded))}", place)
-    return _described(rows, where, notes, STATUS, excluded)
+    return _facts(nodes, where, notes, STATUS, excluded)
 
 
 def _lines(text: str, where: str) -> Iterator[tuple[dict[str, str], str]]:
@@ -204,41 +207,29 @@ def _per_node(text: str, nodes: int, key: str, where: str, notes: NoteCollector)
     return units
 
 
-def _add(rows: dict[str, NodeRow], row: NodeRow, where: str, notes: NoteCollector) -> None:
-    """Add a node; a second line of a node adds its queue and is the same node."""
-    known = rows.get(row.host)
-    if known is None:
-        rows[row.host] = row
-        return
-    if (known.cores, known.gpus) != (row.cores, row.gpus):
-        notes.fault(f"the node {row.host} occurs twice with other numbers; the first ones count", where)
-    both = tuple(dict.fromkeys((*known.properties, *row.properties)))
-    rows[row.host] = replace(known, properties=both)
-
-
-def _described(
-    rows: dict[str, NodeRow], where: str, notes: NoteCollector, form: str, excluded: Sequence[str] = ()
-) -> MachineDescription:
-    if not rows and not excluded:
+def _facts(
+    nodes: Mapping[str, Node], where: str, notes: NoteCollector, form: str, excluded: Sequence[str] = ()
+) -> SiteFacts:
+    if not nodes and not excluded:
         notes.refuse("the table lists no nodes", where, f"the output of {form}")
-    return description_of(rows.values(), notes, form, excluded=tuple(excluded))
+    return SiteFacts(form=form, notes=notes, nodes=nodes, excluded=excluded)
 
 
 # -- R -----------------------------------------------------------------------------------
 
 
-def read_r(document: Mapping[str, Any], where: str, notes: NoteCollector) -> MachineDescription:
-    """Return the nodes of R, to be described together with other files; errors as `rows_of_r`.
+def read_r(document: Mapping[str, Any], where: str, notes: NoteCollector) -> SiteFacts:
+    """Return the nodes of R, to be described together with other files; errors as `nodes_of_r`.
 
     R alone is read as a graph of its own, which also keeps ranks, times and a graph in it.
     """
     if document.get("scheduling"):
         notes.left_out("the graph or topology of R", f"{where}: scheduling")
-    return _described({row.host: row for row in rows_of_r(document, where)}, where, notes, "R")
+    return _facts(nodes_of_r(document, where), where, notes, "R")
 
 
-def rows_of_r(document: Any, where: str) -> list[NodeRow]:
-    """Return the nodes of R in the order of their ranks; errors as `ResourceSet.from_dict`.
+def nodes_of_r(document: Any, where: str) -> dict[str, Node]:
+    """Return the nodes of R by host, in the order of their ranks; errors as `ResourceSet.from_dict`.
 
     Units other than cores and gpus become pools; their ids are not kept.
     """
@@ -249,26 +240,23 @@ def rows_of_r(document: Any, where: str) -> list[NodeRow]:
     for name, ranks in rset.properties.items():
         for rank in ranks & rset.ranks:
             labels[rank].append(name)
-    rows = []
+    nodes = {}
     for position, rank in enumerate(sorted(groups)):
         children = dict(groups[rank].children)
-        cores, gpus = (children.get(kind, Idset(())) for kind in ("core", "gpu"))
-        rows.append(
-            NodeRow(
-                host=hosts[position] if position < len(hosts) else f"node{rank}",
-                cores=len(cores),
-                gpus=len(gpus),
-                core_ids=named_ids(cores),
-                gpu_ids=named_ids(gpus),
-                pools=tuple(
-                    PoolSpec(type=kind, amount=Amount(len(ids)))
-                    for kind, ids in children.items()
-                    if kind not in ("core", "gpu") and ids
-                ),
-                properties=tuple(labels.get(rank, ())),
-            )
-        )
-    return rows
+        units = _units(*(children.pop(kind, Idset(())) for kind in ("core", "gpu")))
+        pools = tuple(PoolSpec(type=kind, amount=Amount(len(ids))) for kind, ids in children.items() if ids)
+        host = hosts[position] if position < len(hosts) else f"node{rank}"
+        nodes[host] = node_of(labels.get(rank, ()), pools=pools, **units)
+    return nodes
+
+
+def _units(cores: Idset, gpus: Idset) -> dict[str, Any]:
+    return {
+        "cores": len(cores),
+        "gpus": len(gpus),
+        "core_ids": named_ids(cores),
+        "gpu_ids": named_ids(gpus),
+    }
 
 
 FORMAT = "Flux configuration"
@@ -276,7 +264,6 @@ RESOURCE_KEYS = (
     "path", "config", "scheduling", "exclude", "norestrict", "noverify", "verify", "rediscover", "reserve",
     "journal-max", "no-update-watch",
 )  # fmt: skip
-ENTRY_KEYS = ("hosts", "cores", "gpus", "properties")
 OTHER_TABLES = (
     "access", "accounting", "archive", "bootstrap", "broker", "content", "content-files", "content-s3",
     "content-sqlite", "cron", "exec", "fop", "heartbeat", "ingest", "job-exec", "job-ingest", "job-info",
@@ -291,19 +278,17 @@ _CHECKS = ("norestrict", "noverify", "verify", "rediscover", "journal-max", "no-
 
 def read_flux_config(
     content: Content, where: str, notes: NoteCollector, open_file: OpenFile | None
-) -> MachineDescription:
+) -> SiteFacts:
     """Return the machine and queues of one TOML file, or of the JSON that ``flux config get`` prints.
 
     Errors as `read_flux_configs`.
     """
     if isinstance(content, str):
         return read_flux_configs([(where, content, open_file)], notes)
-    return _Reader(where, {}, open_file, notes).description(content)
+    return _Reader(where, {}, open_file, notes).facts(content)
 
 
-def read_flux_configs(
-    files: Sequence[tuple[str, str, OpenFile | None]], notes: NoteCollector
-) -> MachineDescription:
+def read_flux_configs(files: Sequence[tuple[str, str, OpenFile | None]], notes: NoteCollector) -> SiteFacts:
     """Return the machine and queues of the files (name, text, `open_file`) of a configuration folder.
 
     Tables are merged as Flux merges them: of a key that several files give, the last one counts.
@@ -315,7 +300,7 @@ def read_flux_configs(
     """
     merged, places = merged_tables([(where, text) for where, text, _ in files], notes)
     names = ", ".join(where for where, _, _ in files)
-    return _Reader(names, places, files[-1][2] if files else None, notes).description(merged)
+    return _Reader(names, places, files[-1][2] if files else None, notes).facts(merged)
 
 
 def merged_tables(
@@ -367,6 +352,12 @@ class _Reader:
         notes: NoteCollector,
     ) -> None:
         self.where, self.places, self.open_file, self.notes = where, places, open_file, notes
+        self._entry_keys = {
+            "hosts": lambda value, where: hosts_in(value, where, notes),
+            "cores": self._ids,
+            "gpus": self._ids,
+            "properties": self._properties,
+        }
 
     def at(self, path: str) -> str:
         """Return a path with its file and line, or those of the nearest table around it."""
@@ -376,13 +367,12 @@ class _Reader:
         spot = self.places.get(steps, self.where)
         return f"{spot}: {path}" if spot else path
 
-    def description(self, document: Mapping[str, Any]) -> MachineDescription:
-        """Return the description of the whole configuration."""
+    def facts(self, document: Mapping[str, Any]) -> SiteFacts:
+        """Return the facts of the whole configuration."""
         self.notes.unknown_keys(document, TABLES, self.at)
-        resource = self._table(document.get("resource", {}), "resource", RESOURCE_KEYS)
-        rows = self._rows(resource)
-        excluded = self._excluded(rows, resource)
-        rows = [row for row in rows if row.host not in excluded]
+        resource = self._table(document, "resource", RESOURCE_KEYS) or {}
+        nodes = self._nodes(resource)
+        excluded = self._excluded(nodes, resource)
         if resource.get("reserve"):
             text = f"cores that are reserved for the system ({clip(str(resource['reserve']))})"
             self.notes.left_out(text, self.at("resource.reserve"))
@@ -391,44 +381,58 @@ class _Reader:
             **self._match_policy(document),
             **self._queues(document.get("queues"), document.get("policy")),
         }
-        if not rows and not config:
+        if not nodes and not config:
             self.notes.refuse(
                 "the configuration describes neither nodes nor queues",
                 self.where,
                 "[[resource.config]] with hosts and cores, or [queues]",
             )
-        return description_of(rows, self.notes, FORMAT, config, tuple(excluded))
+        return SiteFacts(form=FORMAT, notes=self.notes, nodes=nodes, config=config, excluded=[*excluded])
 
-    def _table(
-        self,
-        value: Any,
-        path: str,
-        known: Sequence[str],
-        fault: str = "this is not a table",
-        expected: str | None = None,
-    ) -> dict[str, Any]:
-        """Return a table, whose unknown keys are noted; another value is a fault and has no keys."""
+    def _table(self, document: Mapping[str, Any], key: str, known: Sequence[str]) -> dict[str, Any] | None:
+        """Return a table, whose unknown keys are noted; None without one."""
+        found = document.get(key)
+        if found is None or not isinstance(found, dict):
+            if found is not None:
+                self.notes.fault("this is not a table", self.at(key))
+            return None
+        self.notes.unknown_keys(found, known, lambda inner: self.at(f"{key}.{inner}"))
+        return found
+
+    def _kept(self, value: Any, path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of a table that are valid; the others are noted.
+
+        keys : key → the keys of the inner table, or the function that reads (value, place).
+        """
         if not isinstance(value, dict):
-            self.notes.fault(fault, self.at(path), expected)
+            name = path.rpartition(".")[2]
+            self.notes.fault(f"{name} is not a table", self.at(path), ", ".join(keys))
             return {}
-        self.notes.unknown_keys(value, known, lambda key: self.at(f"{path}.{key}"))
-        return value
+        self.notes.unknown_keys(value, list(keys), lambda key: self.at(f"{path}.{key}"))
+        found: dict[str, Any] = {}
+        for key, read in keys.items():
+            place = f"{path}.{key}"
+            if key in value and isinstance(read, dict):
+                found[key] = self._kept(value[key], place, read)
+            elif key in value:
+                found[key] = self.notes.tried(partial(read, value[key], self.at(place)), None)
+        return {key: one for key, one in found.items() if one is not None and one != {}}
 
-    def _rows(self, resource: dict[str, Any]) -> list[NodeRow]:
+    def _nodes(self, resource: dict[str, Any]) -> dict[str, Node]:
         for key in resource:
             if key in _CHECKS:
                 text = f"how Flux finds and checks its hardware ({key})"
                 self.notes.left_out(text, self.at(f"resource.{key}"))
         entries = resource.get("config")
         if entries is None:
-            return self._rows_of_path(resource)
+            return self._nodes_of_path(resource)
         if "path" in resource:
             self.notes.left_out("path, because resource.config is given", self.at("resource.path"))
         self._scheduling(resource)
         if not isinstance(entries, list):
             text = "resource.config is not an array of tables"
             self.notes.fault(text, self.at("resource"), "[[resource.config]]")
-            return []
+            return {}
         hosts: dict[str, _Host] = {}
         for number, entry in enumerate(entries):
             self._entry(entry, hosts, f"resource.config[{number}]")
@@ -438,70 +442,61 @@ class _Reader:
         if not isinstance(entry, dict) or not isinstance(entry.get("hosts"), str):
             self.notes.fault("an entry without hosts", self.at(path), 'hosts = "node[0-15]"')
             return
-        self._table(entry, path, ENTRY_KEYS)
-        named = hosts_in(entry["hosts"], self.at(f"{path}.hosts"), self.notes)
-        cores, gpus = (self._ids(entry, key, self.at(f"{path}.{key}")) for key in ("cores", "gpus"))
-        properties = self._properties(entry, self.at(f"{path}.properties"))
-        for name in named:
+        given = self._kept(entry, path, self._entry_keys)
+        cores, gpus = (given.get(key, Idset(())) for key in ("cores", "gpus"))
+        for name in given.get("hosts", ()):
             host = hosts.setdefault(name, _Host())
             # The same object where nothing is added: a million hosts share the ids of their entry.
             host.cores = host.cores | cores if host.cores and cores else host.cores or cores
             host.gpus = host.gpus | gpus if host.gpus and gpus else host.gpus or gpus
-            host.properties.update(properties)
+            host.properties.update(dict.fromkeys(given.get("properties", ())))
         if len(hosts) > MAX_NODES:
             raise LimitError("too many hosts", where=self.at(path), expected=f"at most {MAX_NODES:,}")
 
-    def _properties(self, entry: dict[str, Any], where: str) -> dict[str, None]:
-        given = entry.get("properties", [])
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            self.notes.fault("properties is not a list of names", where, '["batch"]')
-            return {}
-        return dict.fromkeys(usable_properties(given, where, self.notes))
+    def _properties(self, value: Any, where: str) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            name = where.rpartition(".")[2]
+            raise FormatError(f"{name} is not a list of properties", where=where, expected='["batch"]')
+        return list(usable_properties(value, where, self.notes))
 
-    def _ids(self, entry: dict[str, Any], key: str, where: str) -> Idset:
+    def _ids(self, value: Any, where: str) -> Idset:
         """Return the ids of ``cores`` or ``gpus``; a number without quotes is a frequent fault."""
-        ids = idset_in(entry.get(key, ""), where, self.notes)
+        ids = idset_in(value, where, self.notes)
         if len(ids) > MAX_UNITS:
+            key = where.rpartition(".")[2]
             raise LimitError(f"{len(ids):,} {key} of one host", where=where, expected=f"{MAX_UNITS:,}")
         return ids
 
-    def _finished(self, hosts: dict[str, _Host]) -> list[NodeRow]:
-        """Return the rows of all hosts that have units."""
+    def _finished(self, hosts: dict[str, _Host]) -> dict[str, Node]:
+        """Return all hosts that have units."""
         empty = [name for name, host in hosts.items() if not host.cores and not host.gpus]
         if empty:
             self.notes.fault(
                 f"hosts without cores and gpus: {clip(encode_hosts(empty))}", self.at("resource")
             )
-        named = ((name, host) for name, host in hosts.items() if host.cores or host.gpus)
-        return [
-            NodeRow(
-                host=name,
-                cores=len(host.cores),
-                gpus=len(host.gpus),
-                core_ids=named_ids(host.cores),
-                gpu_ids=named_ids(host.gpus),
-                properties=tuple(host.properties),
-            )
-            for name, host in named
-        ]
+        return {
+            name: node_of(host.properties, **_units(host.cores, host.gpus))
+            for name, host in hosts.items()
+            if host.cores or host.gpus
+        }
 
-    def _rows_of_path(self, resource: dict[str, Any]) -> list[NodeRow]:
+    def _nodes_of_path(self, resource: dict[str, Any]) -> dict[str, Node]:
         path = resource.get("path")
         where = self.at("resource.path")
         if path is None:
             if resource:
                 self.notes.left_out("nodes, which Flux discovers when it starts", self.at("resource"))
-            return []
+            return {}
         document = self._opened(path, where)
         if document is None:
-            return []
-        rows = self.notes.tried(lambda: rows_of_r(document, str(path)), None)
-        if rows is None:
-            return []
+            return {}
+        nodes = self.notes.tried(lambda: nodes_of_r(document, str(path)), None)
+        if nodes is None:
+            return {}
         if document.get("scheduling"):
             self.notes.left_out(f"the graph or topology in {path}; as a cluster itself it is kept", where)
         self._scheduling(resource)
-        return rows
+        return nodes
 
     def _opened(self, path: object, where: str) -> Any:
         """Return the JSON document of a file that the configuration names, or None."""
@@ -519,7 +514,7 @@ class _Reader:
             text = "the graph of resource.scheduling; `flux R encode` and simsched read it as R with a graph"
             self.notes.left_out(text, self.at("resource.scheduling"))
 
-    def _excluded(self, rows: list[NodeRow], resource: dict[str, Any]) -> dict[str, None]:
+    def _excluded(self, hosts: Mapping[str, Node], resource: dict[str, Any]) -> dict[str, None]:
         """Return the hosts that ``exclude`` withholds from scheduling: an idset of ranks, or a hostlist."""
         given = resource.get("exclude")
         if not given:
@@ -528,16 +523,14 @@ class _Reader:
         if not isinstance(given, str):
             self.notes.fault("exclude is not a text", where, "a hostlist or an idset of ranks")
             return {}
-        known = [row.host for row in rows]
-        hosts = set(known)
         try:
             ranks = Idset.parse(given)
-            named = [host for rank, host in enumerate(known) if rank in ranks]
-            strange = str(ranks - Idset.from_range(0, len(known) - 1))
+            named = [host for rank, host in enumerate(hosts) if rank in ranks]
+            strange = str(ranks - Idset.from_range(0, len(hosts) - 1))
         except FormatError:
             named = hosts_in(given, where, self.notes)
             strange = next((host for host in named if host not in hosts), "")
-        if strange and known:
+        if strange and hosts:
             self.notes.fault(f"excluded nodes that are not configured, such as {strange}", where)
         excluded = dict.fromkeys(host for host in named if host in hosts)
         if excluded:
@@ -548,7 +541,7 @@ class _Reader:
 
     def _queues(self, queues: Any, policy: Any) -> dict[str, Any]:
         """Return the keys ``queues`` and ``policy``; values that ``--config`` would refuse are faults."""
-        common = {} if policy is None else self._policy(policy, "policy", whole=True)
+        common = {} if policy is None else self._kept(policy, "policy", self._policy_keys(whole=True))
         if queues is not None and not isinstance(queues, dict):
             self.notes.fault("queues is not a table of queues", self.at("queues"), "[queues.batch]")
         if not isinstance(queues, dict) or not queues:
@@ -561,8 +554,9 @@ class _Reader:
             queues = {"default": {}}
             system = {**_system(common), "queue": "default"}
             common["jobspec"] = {"defaults": {"system": system}}
-        rows = {name: self._queue(name, row) for name, row in queues.items()}
-        found = {name: row for name, row in rows.items() if row is not None}
+        keys = {"requires": self._properties, "parent": _text, "policy": self._policy_keys()}
+        rows = {name: self._kept(row, f"queues.{name}", keys) for name, row in queues.items()}
+        found = {name: row for name, row in rows.items() if isinstance(queues[name], dict)}
         for name, row in found.items():
             if row.get("parent") is not None and (row["parent"] not in found or row["parent"] == name):
                 self.notes.fault("the parent is not another queue", self.at(f"queues.{name}.parent"))
@@ -593,96 +587,27 @@ class _Reader:
             text = f"queue {clip(name)}: {above}: jobs without a duration are rejected"
             self.notes.assumed(text, self.at(f"queues.{name}"))
 
-    def _queue(self, name: str, row: Any) -> dict[str, Any] | None:
-        path = f"queues.{name}"
-        if not isinstance(row, dict):
-            self.notes.fault("this queue is not a table", self.at(path))
-            return None
-        self._table(row, path, QUEUE_KEYS)
-        found: dict[str, Any] = {}
-        requires = row.get("requires")
-        if isinstance(requires, list) and all(isinstance(item, str) for item in requires):
-            found["requires"] = list(usable_properties(requires, self.at(f"{path}.requires"), self.notes))
-        elif requires is not None:
-            place = self.at(f"{path}.requires")
-            self.notes.fault("requires is not a list of properties", place, '["batch"]')
-        if isinstance(row.get("parent"), str):
-            found["parent"] = row["parent"]
-        policy = self._policy(row.get("policy", {}), f"{path}.policy")
-        return {**found, "policy": policy} if policy else found
+    def _policy_keys(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return how the keys of a policy are read; that of the `whole` has a default queue."""
+        sizes = dict.fromkeys(SIZES, _limiting if whole else _size)
+        return {
+            "access": self._leave_out,
+            "scheduler": self._leave_out,
+            "limits": {"duration": _longest, "job-size": {"max": sizes, "min": sizes}},
+            "jobspec": {
+                "defaults": {"system": {"duration": _usual} | ({"queue": _text} if whole else {})},
+            },
+        }
 
-    def _policy(self, value: Any, path: str, *, whole: bool = False) -> dict[str, Any]:
-        """Return the limits and defaults; `whole` allows the default queue."""
-        known = ("limits", "jobspec", "access", "scheduler")
-        value = self._table(value, path, known, "policy is not a table")
-        for key in ("access", "scheduler"):
-            if key in value:
-                self.notes.left_out(f"{key} of a policy", self.at(f"{path}.{key}"))
-        limits = self._limits(value.get("limits", {}), f"{path}.limits")
-        inner = f"{path}.jobspec.defaults.system"
-        given = self._table(_system(value), inner, ("duration", "queue") if whole else ("duration",))
-        defaults: dict[str, Any] = {}
-        if "duration" in given and self._seconds(given["duration"], f"{inner}.duration") is not None:
-            defaults["duration"] = given["duration"]
-        if whole and isinstance(given.get("queue"), str):
-            defaults["queue"] = given["queue"]
-        found: dict[str, Any] = {"limits": limits} if limits else {}
-        return {**found, "jobspec": {"defaults": {"system": defaults}}} if defaults else found
-
-    def _seconds(self, value: Any, path: str) -> float | None:
-        """Return the seconds of a duration; None where it is not understood."""
-        return self.notes.tried(lambda: parse_time(value, self.at(path)), None)
-
-    def _limits(self, value: Any, path: str) -> dict[str, Any]:
-        """Return limits; Flux writes an unlimited duration as 0 and an unlimited size as -1."""
-        value = self._table(value, path, ("duration", "job-size"), "limits is not a table")
-        found: dict[str, Any] = {}
-        if "duration" in value:
-            seconds = self._seconds(value["duration"], f"{path}.duration")
-            if seconds is not None:
-                found["duration"] = value["duration"] if seconds else "inf"
-        inner = f"{path}.job-size"
-        size = self._table(
-            value.get("job-size", {}), inner, ("max", "min"), "job-size is not a table", "max, min"
-        )
-        sides = {side: self._sizes(size.get(side, {}), f"{inner}.{side}") for side in ("max", "min")}
-        sizes = {side: numbers for side, numbers in sides.items() if numbers}
-        return {**found, "job-size": sizes} if sizes else found
-
-    def _sizes(self, value: Any, path: str) -> dict[str, int]:
-        given = self._table(value, path, SIZES, expected=", ".join(SIZES))
-        found = {}
-        for key in SIZES:
-            number = given.get(key)
-            if number is None:
-                continue
-            if not isinstance(number, int) or isinstance(number, bool) or not -1 <= number < MOST:
-                place = self.at(f"{path}.{key}")
-                self.notes.fault(
-                    f"{clip(repr(number))} is not a number of units", place, "-1 (unlimited) or more"
-                )
-            elif number >= 0 or path.startswith("queues."):
-                found[key] = number
-        return found
+    def _leave_out(self, _: Any, where: str) -> None:
+        self.notes.left_out(f"{where.rpartition('.')[2]} of a policy", where)
 
     # -- Fluxion
-
-    def _fluxion(
-        self, document: Mapping[str, Any], table: str, known: tuple[str, ...]
-    ) -> dict[str, Any] | None:
-        found = document.get(table)
-        if found is None:
-            return None
-        if not isinstance(found, dict):
-            self.notes.fault("this is not a table", self.at(table))
-            return None
-        self.notes.unknown_keys(found, known, lambda _: self.at(table))
-        return found
 
     def _qmanager(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """Return the queue policy with its options."""
         table = "sched-fluxion-qmanager"
-        found = self._fluxion(document, table, QMANAGER_KEYS)
+        found = self._table(document, table, QMANAGER_KEYS)
         if found is None:
             return {}
         policy = self._policy_name(found, self.at(table))
@@ -751,7 +676,7 @@ class _Reader:
 
     def _match_policy(self, document: Mapping[str, Any]) -> dict[str, Any]:
         table = "sched-fluxion-resource"
-        found = self._fluxion(document, table, FLUXION_KEYS)
+        found = self._table(document, table, FLUXION_KEYS)
         if found is None:
             return {}
         where = self.at(f"{table}.match-policy")
@@ -764,6 +689,32 @@ class _Reader:
             return {}
         self.notes.assumed(f"match-policy = {custom} for {clip(str(name))!r}", where)
         return {"match-policy": custom}
+
+
+def _text(value: Any, _: str) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _usual(value: Any, where: str) -> Any:
+    parse_time(value, where)
+    return value
+
+
+def _longest(value: Any, where: str) -> Any:
+    """Return a limit on durations, which Flux writes as 0 if there is none."""
+    return value if parse_time(value, where) else "inf"
+
+
+def _size(value: Any, where: str) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and -1 <= value < MOST):
+        return value
+    text = f"{clip(repr(value))} is not a number of units"
+    raise FormatError(text, where=where, expected="-1 (unlimited) or more")
+
+
+def _limiting(value: Any, where: str) -> int | None:
+    """Return a size that is a limit: -1 is none, and lifts one only in a queue."""
+    return None if value == -1 else _size(value, where)
 
 
 def _system(policy: Any) -> dict[str, Any]:

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError, clip
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
-from simsched.formats.machines.node_groups import NodeRow, description_of, usable_host
+from simsched.formats.machines.site_facts import SiteFacts, node_of, usable_host
 from simsched.formats.text.excerpts import place
 from simsched.formats.text.xml_tree import parse_xml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from simsched.formats.machines.description import MachineDescription, NoteCollector
+    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.site_facts import Node
     from simsched.formats.text.xml_tree import Element
 
 FORMAT = "hwloc XML"
@@ -36,7 +37,7 @@ _DISPLAY = "0300"
 MIB = 2**20
 
 
-def read_hwloc(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+def read_hwloc(text: str, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine of the one node that a topology describes.
 
     Raises
@@ -55,9 +56,9 @@ def read_hwloc(text: str, where: str, notes: NoteCollector) -> MachineDescriptio
         )
     name = _info(machines[0], "HostName") or _info(machines[0], "Hostname") or ""
     host = name if name and usable_host(name, where, notes) else "node0"
-    row = _Reader(machines[0], where, notes).row(host)
+    node = _Reader(machines[0], where, notes).node()
     notes.assumed(f"one node, {host}; cluster make --like FILE --hosts HOSTLIST makes several", where)
-    return description_of([row], notes, FORMAT)
+    return SiteFacts(form=FORMAT, notes=notes, nodes={host: node})
 
 
 def _walk(element: Element) -> Iterator[Element]:
@@ -172,8 +173,7 @@ class _Reader:
     def at(self, element: Element) -> str:
         return place(self.where, element.line, element.column)
 
-    def row(self, host: str) -> NodeRow:
-        """Return the node under this name."""
+    def node(self) -> Node:
         cores = len(self.of_type("Core"))
         units = len(self.of_type("PU"))
         if not cores and units:
@@ -196,9 +196,7 @@ class _Reader:
             text = f"NUMA nodes: {gpus} gpus divide evenly over the sockets, but not over them"
             self.notes.left_out(text, self.where)
             locality = locality[:1]
-        return NodeRow(
-            host=host, cores=cores, gpus=gpus, locality=locality, pools=tuple(self._memory(locality))
-        )
+        return node_of(cores=cores, gpus=gpus, locality=locality, pools=tuple(self._memory(locality)))
 
     # -- localities
 

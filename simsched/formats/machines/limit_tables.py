@@ -1,13 +1,17 @@
-"""`LimitTables`: collects the rules that a file of a site states, as tables of ``[[limits]]``."""
+"""The policy of a queue (RFC 33), and `LimitTables`: the rules of a file as tables of ``[[limits]]``."""
 
 from __future__ import annotations
 
 import re
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
+from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from simsched.formats.machines.description import NoteCollector
 
 
@@ -25,6 +29,23 @@ _MEMORY = re.compile(r"(\d{1,15}|\d{0,15}\.\d{1,9})\.?([KMGTP]?)B?", re.IGNORECA
 _SMALLER = {"K": "", "M": "K", "G": "M", "T": "G", "P": "T"}
 
 
+def policy_of(
+    longest: float | None, sizes: Mapping[str, Any], usual: float | None, **system: str
+) -> dict[str, Any]:
+    """Return the ``policy`` of a queue (RFC 33): its limits, and the defaults of jobs.
+
+    longest, usual : seconds; None is not stated, and `inf` is no limit.
+    """
+    limits: dict[str, Any] = {}
+    if longest is not None and longest < inf:
+        limits["duration"] = format_duration(longest)
+    if sizes:
+        limits["job-size"] = dict(sizes)
+    defaults = {"duration": format_duration(usual), **system} if usual is not None else dict(system)
+    found: dict[str, Any] = {"limits": limits} if limits else {}
+    return found | ({"jobspec": {"defaults": {"system": defaults}}} if defaults else {})
+
+
 class LimitTables:
     """The rules of one file; limits of one scope share a table if the same happens to jobs over them."""
 
@@ -35,6 +56,10 @@ class LimitTables:
     def tables(self) -> list[dict[str, Any]]:
         """Return all rules, in the order of their first limits."""
         return list(self._tables.values())
+
+    def config(self) -> dict[str, Any]:
+        """Return the part of a configuration that the rules are; empty without rules."""
+        return {"limits": self.tables()} if self._tables else {}
 
     def add(self, scope: dict[str, Any], quantity: str, value: Any, over: str = HOLD) -> None:
         """Add one limit; of two values for one scope the first counts."""

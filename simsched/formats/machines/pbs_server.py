@@ -13,24 +13,25 @@ The limits ``max_run``, ``max_queued`` and ``max_run_res`` of a queue or the ser
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES, Amount, Level, PoolSpec
-from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables
-from simsched.formats.machines.node_groups import (
+from simsched.formats.machines.limit_tables import HOLD, REJECT, LimitTables, policy_of
+from simsched.formats.machines.site_facts import (
     MAX_UNITS,
-    NodeRow,
-    description_of,
+    Node,
+    SiteFacts,
+    node_of,
     usable_host,
     usable_properties,
 )
-from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector
 
 
 AVAILABLE = "resources_available."
@@ -72,7 +73,7 @@ Attributes = dict[str, tuple[str, str]]
 """Attribute → its value and its place."""
 
 
-def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_pbsnodes(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the machine that ``pbsnodes -a`` prints, as text or as JSON.
 
     Raises
@@ -142,19 +143,20 @@ def _nodes(text: str, where: str, notes: NoteCollector) -> dict[str, Attributes]
 
 def _described(
     nodes: Mapping[str, Attributes], where: str, notes: NoteCollector, form: str, config: Any = None
-) -> MachineDescription:
-    """Return the description of these nodes; without a configuration, that of the queues of the nodes."""
+) -> SiteFacts:
+    """Return the facts of these nodes; without a configuration, with that of the queues of the nodes."""
     reader = _Reader(notes)
-    parts: dict[str, list[NodeRow]] = {}
+    parts: dict[str, dict[str, Node]] = {}
     for name, attributes in nodes.items():
-        row = reader.row(name, attributes)
-        if row is not None:
-            parts.setdefault(_value(attributes, f"{AVAILABLE}host") or row.host, []).append(row)
-    rows = [_one(host, vnodes, where, notes) for host, vnodes in parts.items()]
-    if not any(row.cores for row in rows):
+        plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
+        node = reader.node(plain, attributes)
+        if node is not None:
+            parts.setdefault(_value(attributes, f"{AVAILABLE}host") or plain, {})[plain] = node
+    hosts = dict(_one(host, vnodes, where, notes) for host, vnodes in parts.items())
+    if not any(node.kind.cores for node in hosts.values()):
         notes.refuse("no node has cores", where, "the output of pbsnodes -a")
-    if len(rows) > MAX_NODES:
-        raise LimitError(f"{len(rows):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
+    if len(hosts) > MAX_NODES:
+        raise LimitError(f"{len(hosts):,} nodes", where=where, expected=f"at most {MAX_NODES:,}")
     notes.assumed("a cpu of PBS (ncpus, np) is a core", where)
     own: dict[str, Any] = {"queues": {queue: {"requires": [queue]} for queue in reader.bound}}
     own = own if reader.bound else {}
@@ -167,36 +169,35 @@ def _described(
         notes.left_out("sharing = …_exclhost: some nodes are given to one job at a time", where)
     if reader.bound:
         notes.left_out("nodes that belong to a queue may still be used by other queues", where)
-    return description_of(rows, notes, form, own if config is None else config)
+    return SiteFacts(form=form, notes=notes, nodes=hosts, config=own if config is None else config)
 
 
 def _value(attributes: Attributes, key: str, usual: str = "") -> str:
     return attributes.get(key, (usual, ""))[0]
 
 
-def _one(host: str, vnodes: list[NodeRow], where: str, notes: NoteCollector) -> NodeRow:
-    """Return the node that the vnodes of one host are together."""
+def _one(host: str, vnodes: Mapping[str, Node], where: str, notes: NoteCollector) -> tuple[str, Node]:
+    """Return the host and the node that the vnodes of one host are together."""
     if len(vnodes) == 1:
-        return vnodes[0]
+        return next(iter(vnodes.items()))
     notes.assumed("vnodes of one host are one node")
-    named = [row for row in vnodes if row.cores]
-    alike = len(named) > 1 and len({(row.cores, row.gpus) for row in named}) == 1
-    pools: dict[tuple[str, str], int] = {}
-    for row in vnodes:
-        for pool in row.pools:
-            kind = (pool.type, pool.amount.unit)
-            pools[kind] = pools.get(kind, 0) + pool.amount.size
-    worst = next((status for status in ("down", "drained") if any(r.status == status for r in vnodes)), "up")
-    if worst != "up" and any(row.status == "up" for row in vnodes):
+    kinds = [node.kind for node in vnodes.values()]
+    named = [kind for kind in kinds if kind.cores]
+    alike = len(named) > 1 and len({(kind.cores, kind.gpus) for kind in named}) == 1
+    pools: Counter[tuple[str, str]] = Counter()
+    for pool in (pool for kind in kinds for pool in kind.pools):
+        pools[pool.type, pool.amount.unit] += pool.amount.size
+    states = {node.status for node in vnodes.values()}
+    worst = next((status for status in ("down", "drained") if status in states), "up")
+    if worst != "up" and "up" in states:
         notes.assumed(f"a host is {worst} if one of its vnodes is")
-    return NodeRow(
-        host=host if usable_host(host, where, notes) else vnodes[0].host,
-        cores=sum(row.cores for row in vnodes),
-        gpus=sum(row.gpus for row in vnodes),
+    return host if usable_host(host, where, notes) else next(iter(vnodes)), node_of(
+        dict.fromkeys(name for node in vnodes.values() for name in node.properties),
+        worst,
+        cores=sum(kind.cores for kind in kinds),
+        gpus=sum(kind.gpus for kind in kinds),
         locality=(Level("numa", len(named)),) if alike else (),
         pools=tuple(PoolSpec(type=kind, amount=Amount(size, unit)) for (kind, unit), size in pools.items()),
-        properties=tuple(dict.fromkeys(name for row in vnodes for name in row.properties)),
-        status=worst,
     )
 
 
@@ -207,11 +208,10 @@ class _Reader:
         self.notes = notes
         self.bound: dict[str, None] = {}
 
-    def row(self, name: str, attributes: Attributes) -> NodeRow | None:
-        """Return the row of one node or vnode; None for one without a usable name or without cpus."""
+    def node(self, name: str, attributes: Attributes) -> Node | None:
+        """Return one node or vnode; None for one without a usable name or without cpus."""
         first = next(iter(attributes.values()), ("", ""))[1]
-        plain = re.sub(r"\[(\d+)\]$", r"-\1", name)  # a hostlist cannot hold the brackets of a vnode
-        if not usable_host(plain, first, self.notes):
+        if not usable_host(name, first, self.notes):
             return None
         for key, (_, place) in attributes.items():
             if "." not in key and key not in _USED:
@@ -224,15 +224,11 @@ class _Reader:
             self.notes.left_out("nodes that state neither ncpus nor np", first)
             return None
         sockets = self._first(attributes, "total_sockets") or 0
-        return NodeRow(
-            host=plain,
-            cores=cores,
-            gpus=self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0,
-            locality=(Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else (),
-            pools=(*self._memory(attributes), *self._pools(attributes)),
-            properties=self._properties(attributes, first),
-            status=self._status(attributes),
-        )
+        gpus = self._first(attributes, f"{AVAILABLE}ngpus", "gpus", f"{AVAILABLE}naccelerators") or 0
+        pools = (*self._memory(attributes), *self._pools(attributes))
+        properties, status = self._properties(attributes, first), self._status(attributes)
+        locality = (Level("socket", sockets),) if sockets > 1 and cores % sockets == 0 else ()
+        return node_of(properties, status, cores=cores, gpus=gpus, locality=locality, pools=pools)
 
     def _first(self, attributes: Attributes, *keys: str) -> int | None:
         """Return the whole number of the first of these attributes that is given."""
@@ -366,7 +362,7 @@ _TRUE = {"true", "t", "1", "y", "yes"}
 MOST = 2**31
 
 
-def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> SiteFacts:
     """Return the queues, and the nodes if there are any, of commands of qmgr or of the JSON of qstat -Qf.
 
     Raises
@@ -375,64 +371,48 @@ def read_pbs_queues(content: Content, where: str, notes: NoteCollector) -> Machi
         if there is neither a queue nor a node; under strict `notes` for the first line that is not
         understood.
     """
+    found: dict[str, dict[str, Attributes]] = {"queue": {}, "node": {}, "server": {"": {}}}
     if isinstance(content, str):
-        queues, nodes, server = _commands(content, where, notes)
+        _take_commands(content, found, where, notes)
     else:
-        queues, nodes, server = _objects(content, "Queue", where, notes), {}, {}
-    config = _config(queues, server, notes)
+        found["queue"] = _objects(content, "Queue", where, notes)
+    config, nodes = _config(found["queue"], found["server"][""], notes), found["node"]
     if nodes:
         return _described(nodes, where, notes, "qmgr", config)
     if not config:
         expected = 'qmgr -c "print server"' if isinstance(content, str) else "qstat -Qf -F json"
         notes.refuse("there are no queues that run jobs", where, expected)
-    return description_of((), notes, "queues of PBS", config)
+    return SiteFacts(form="queues of PBS", notes=notes, config=config)
 
 
-def _commands(
-    text: str, where: str, notes: NoteCollector
-) -> tuple[dict[str, Attributes], dict[str, Attributes], Attributes]:
-    """Return the attributes of queues, of nodes and of the server that commands of qmgr set."""
-    queues: dict[str, Attributes] = {}
-    nodes: dict[str, Attributes] = {}
-    server: Attributes = {}
+def _take_commands(
+    text: str, found: Mapping[str, dict[str, Attributes]], where: str, notes: NoteCollector
+) -> None:
+    """Add the attributes that commands of qmgr set, by kind and name; the server has none."""
     for number, raw in enumerate(text.splitlines(), 1):
         line, place = raw.strip(), f"{where}:{number}"
         if not line or line.startswith("#"):
             continue
         created = _CREATE.fullmatch(line)
         if created is not None:
-            home = {"queue": queues, "node": nodes}.get(created[1].lower())
-            if home is not None:
-                home.setdefault(created[2], {})
+            found.get(created[1].lower(), {}).setdefault(created[2], {})
             continue
-        found = _SET.fullmatch(line)
-        if found is None:
+        command = _SET.fullmatch(line)
+        if command is None:
             if not re.match(r"(?:set|active|unset|import|delete)\s", line, re.IGNORECASE):
                 notes.fault(f"not a command of qmgr: {clip(line)!r}", place, "create or set")
             continue
-        kind, name, key, sign, value = found.groups()
-        owner = server if kind.lower() == "server" else _owner(kind, name, queues, nodes, place, notes)
+        kind, name, key, sign, value = command.groups()
+        home = found[kind.lower()]
+        name = "" if kind.lower() == "server" else name
+        if name is None:
+            notes.fault(f"a {kind} without a name", place)
+            continue
+        if name not in home:
+            notes.fault(f"the {kind} {clip(name)!r} is not created before this line", place)
+        owner = home.setdefault(name, {})
         before = _value(owner, key) if sign == "+=" else ""
         owner[key] = (f"{before},{value}" if before else value.strip().strip('"'), place)
-    return queues, nodes, server
-
-
-def _owner(
-    kind: str,
-    name: str | None,
-    queues: dict[str, Attributes],
-    nodes: dict[str, Attributes],
-    where: str,
-    notes: NoteCollector,
-) -> Attributes:
-    """Return the attributes of the queue or node that a line sets."""
-    home = queues if kind.lower() == "queue" else nodes
-    if name is None:
-        notes.fault(f"a {kind} without a name", where)
-        return {}
-    if name not in home:
-        notes.fault(f"the {kind} {clip(name)!r} is not created before this line", where)
-    return home.setdefault(name, {})
 
 
 def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCollector) -> dict[str, Any]:
@@ -451,14 +431,11 @@ def _config(queues: Mapping[str, Attributes], server: Attributes, notes: NoteCol
             found[name] = _queue(attributes, notes)
     if not found:
         return {}
-    policy = _policy(server, notes)
     default, place = server.get("default_queue", ("", ""))
-    if default in found:
-        system = policy.setdefault("jobspec", {}).setdefault("defaults", {}).setdefault("system", {})
-        system["queue"] = default
-    elif default and default not in queues:
+    policy = _policy(server, notes, **({"queue": default} if default in found else {}))
+    if default and default not in queues:
         notes.fault(f"the default queue {clip(default)!r} does not exist", place, ", ".join(found))
-    elif default:
+    elif default and default not in found:
         notes.left_out(f"the default queue {default}, which runs no jobs", place)
     tables = [table for table in limits.tables() if table.get("queue", next(iter(found))) in found]
     more = {"limits": tables} if tables else {}
@@ -495,18 +472,15 @@ def _queue(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
     return {**found, "policy": policy} if policy else found
 
 
-def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
+def _policy(attributes: Attributes, notes: NoteCollector, **system: str) -> dict[str, Any]:
     """Return limits and defaults of a queue or of the server."""
-    limits: dict[str, Any] = {}
     sizes: dict[str, dict[str, int]] = {}
-    system: dict[str, Any] = {}
+    times: dict[str, float | None] = {}
     for key, (value, place) in attributes.items():
         table, _, name = key.partition(".")
         side = {"resources_max": "max", "resources_min": "min"}.get(table)
-        if side == "max" and name == "walltime":
-            _set_time(limits, value, place, notes)
-        elif table == "resources_default" and name == "walltime":
-            _set_time(system, value, place, notes)
+        if name == "walltime" and (side == "max" or table == "resources_default"):
+            times[table] = _seconds(value, place, notes)
         elif side is not None and name in _SIZES:
             size = notes.whole(value, key, place)
             if size is not None:
@@ -515,18 +489,15 @@ def _policy(attributes: Attributes, notes: NoteCollector) -> dict[str, Any]:
             ("default_chunk.", "resources_default.neednodes")
         ):
             notes.left_out(f"{key} of queues or the server", place)
-    if sizes:
-        limits["job-size"] = sizes
-    policy: dict[str, Any] = {"limits": limits} if limits else {}
-    return {**policy, "jobspec": {"defaults": {"system": system}}} if system else policy
+    return policy_of(times.get("resources_max"), sizes, times.get("resources_default"), **system)
 
 
-def _set_time(table: dict[str, Any], value: str, where: str, notes: NoteCollector) -> None:
-    """Set ``duration`` from a time of PBS: seconds, or ``[[[days:]hours:]minutes:]seconds``."""
+def _seconds(value: str, where: str, notes: NoteCollector) -> float | None:
+    """Return a time of PBS: seconds, or ``[[[days:]hours:]minutes:]seconds``."""
     parts = value.split(":")
     if len(parts) > 4 or not all(re.fullmatch(r"\d{1,9}(?:\.\d+)?", part) for part in parts):
         notes.fault(f"{clip(value)!r} is not a time", where, "such as 24:00:00")
-        return
+        return None
     scales = (86400, 3600, 60, 1)[-len(parts) :]
     seconds: float = sum(float(part) * scale for part, scale in zip(parts, scales, strict=True))
-    table["duration"] = format_duration(int(seconds) if seconds % 1 == 0 else seconds)
+    return int(seconds) if seconds % 1 == 0 else seconds

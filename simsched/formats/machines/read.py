@@ -1,22 +1,22 @@
-"""`describe_inputs`: a site's own files as one description, each recognised by its content."""
+"""`describe_inputs`: a site's own files, each recognised and parsed, as one description."""
 
 from __future__ import annotations
 
 import re
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, SimschedError, clip
-from simsched.formats.cluster.recipe import MAX_NODES, NodeGroup, Recipe
+from simsched.formats.cluster.recipe import MAX_NODES, Recipe
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import MachineDescription, NoteCollector
-from simsched.formats.machines.node_groups import DOWN, DRAINED, UP, differences, in_order, property_for
+from simsched.formats.machines.site_facts import SiteFacts, grouped, joined, name_queues
 from simsched.formats.machines.slurm.notation import EVERY_NODE
-from simsched.formats.machines.slurm.reservation_lines import joined, on_known_nodes
-from simsched.formats.machines.slurm.understanding import describe
+from simsched.formats.machines.slurm.reservation_lines import on_known_nodes
+from simsched.formats.machines.slurm.slurm_records import SlurmRecords
+from simsched.formats.machines.slurm.understanding import facts_of
 from simsched.formats.rfc.hostlist import Hostlist, encode_hosts
 from simsched.formats.text import sniffing
 from simsched.formats.text.decompression import opened
@@ -24,81 +24,66 @@ from simsched.formats.text.documents import name_of, opener, read_text, text_of_
 from simsched.formats.text.json_text import load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.description import Content
+    from simsched.formats.machines.description import Content, Note
+    from simsched.formats.machines.site_facts import Node
     from simsched.formats.text.documents import OpenFile
 
 
-def merge(
-    descriptions: Iterable[MachineDescription], notes: NoteCollector | None = None
+def understood(
+    parts: Sequence[SiteFacts | SlurmRecords], notes: NoteCollector | None = None
 ) -> MachineDescription:
-    """Return the machine and the queues of several files of one site.
+    """Return the machine and the queues of the files of one site.
 
-    The first description with cores counts for the nodes; a file of the same format adds nodes.  Any other
-    adds the properties and states of nodes that are known: a list may leave out nodes, or name more than
-    the machine has.  A node has the properties of all, and is down or drained if one says so.  Of a value
-    of the configuration, the first counts.  Queues with ``hosts`` become queues of a property, as those of
-    one file are.  A node that one file excludes from scheduling is left out, but not of groups in levels.
+    The records of Slurm are understood together.  The first facts with cores count for the nodes, and those
+    of the same format add some; others add properties and states (`site_facts.joined`).  Of a value of the
+    configuration, the first counts.  Queues with ``hosts`` become queues of a property.  A node that one
+    file excludes from scheduling is left out.
 
-    notes : receives the amounts in which descriptions of a node differ, and nodes that are left aside; its
-        notes are the last of the result.
+    notes : receives the amounts in which files differ, and nodes that are left aside; its notes are the last
+        of the result.
 
-    Raises `FormatError` without a description, and under strict `notes` where descriptions differ.
+    Raises `FormatError` under strict `notes` for the first fault.
     """
-    given = list(descriptions)
-    notes = NoteCollector() if notes is None else notes
-    slurm = [records for part in given for records in part.records]
-    if len(slurm) > 1:  # Slurm's files are joined first and understood together
-        first = next(number for number, part in enumerate(given) if part.records)
-        others = [part for part in given[first + 1 :] if not part.records]
-        given = [*given[:first], describe(slurm, strict=notes.strict), *others]
-    if not given:
-        raise FormatError("there is no description to merge", expected="at least one file")
-    if len(given) == 1:
-        more = notes.notes()
-        return replace(given[0], notes=(*given[0].notes, *more)) if more else given[0]
-    excluded = dict.fromkeys(host for part in given for host in part.excluded)
-    parts = sorted(given, key=lambda part: not any(group.cores for group in part.recipe.groups))
+    notes = notes or NoteCollector()
+    slurm = [part for part in parts if isinstance(part, SlurmRecords)]
+    given = [
+        facts_of(slurm, strict=notes.strict) if isinstance(part, SlurmRecords) else part
+        for part in parts
+        if not isinstance(part, SlurmRecords) or part is slurm[0]
+    ]
+    facts = sorted(given, key=lambda one: not any(node.kind.cores for node in one.nodes.values()))
     config: dict[str, Any] = {}
-    for part in parts:
-        config = _joined(config, part.config)
-    reserved = joined(parts)
-    if reserved:
-        config["reservations"] = reserved
-    limits = [table for part in parts for table in part.config.get("limits", ())]
-    if limits:
-        config["limits"] = limits
-    if any(part.recipe.levels or any(group.levels for group in part.recipe.groups) for part in parts):
-        groups = _as_they_are(parts)  # groups that are divided would change the places in their levels
-    else:
-        nodes = {host: node for host, node in _joined_nodes(parts, notes).items() if host not in excluded}
-        if nodes:
-            config = deepcopy(config)  # its queues are those of the parts
-            _name_properties(config.get("queues", {}), nodes, notes)
-        groups = in_order((host, *node) for host, node in nodes.items())
+    for one in facts:
+        config = _joined(config, one.config)
+    reserved: dict[str, Any] = {}
+    for table in (table for one in facts for table in one.config.get("reservations", ())):
+        reserved.setdefault(table["name"], table)
+    limits = [table for one in facts for table in one.config.get("limits", ())]
+    config |= {"reservations": [*reserved.values()]} if reserved else {}
+    config |= {"limits": limits} if limits else {}
+    lists = [(one.form, one.nodes) for one in facts if one.nodes]
+    excluded = dict.fromkeys(host for one in given for host in one.excluded)
+    nodes = {host: node for host, node in joined(lists, notes).items() if host not in excluded}
+    if nodes and "queues" in config:
+        config["queues"] = _with_properties(config["queues"], nodes, notes)
+    collected = [*(one.notes for one in given), notes]
     recipe = Recipe(
-        name=next((part.recipe.name for part in parts if part.recipe.name), None),
-        groups=groups,
-        levels=next((part.recipe.levels for part in parts if part.recipe.levels), ()),
-        pools=next((part.recipe.pools for part in parts if part.recipe.pools), ()),
-        network=next((part.recipe.network for part in parts if part.recipe.network), None),
-        power=next((part.recipe.power for part in parts if part.recipe.power), None),
+        name=next((one.name for one in facts if one.name), None),
+        groups=grouped(nodes),
+        pools=next((one.pools for one in facts if one.pools), ()),
+        network=next((one.network for one in facts if one.network), None),
     )
-    described = [part for part in parts if part.recipe.groups] or parts
+    counts = next((one for one in facts if one.nodes), facts[0])
     return MachineDescription(
         recipe=recipe,
         config=config,
-        notes=tuple(dict.fromkeys((*(note for part in given for note in part.notes), *notes.notes()))),
-        format=", ".join(dict.fromkeys(part.format for part in parts if part.format)),
-        cpus_per_core=described[0].cpus_per_core,
+        notes=tuple(dict.fromkeys(note for one in collected for note in one.notes())),
+        format=", ".join(dict.fromkeys(one.form for one in facts)),
+        cpus_per_core=counts.cpus_per_core,
         excluded=tuple(excluded),
-        records=tuple(slurm),
     )
-
-
-_Node = tuple[NodeGroup, tuple[str, ...], str]
-"""The kind of a node, its properties and its status, as in `NodeOfKind`."""
 
 
 def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,79 +95,26 @@ def _joined(first: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]
     return both
 
 
-def _as_they_are(parts: Sequence[MachineDescription]) -> tuple[NodeGroup, ...]:
-    """Return all groups, without the nodes that an earlier group has."""
-    seen: set[str] = set()
-    found = []
-    for part in parts:
-        for group in part.recipe.groups:
-            hosts = tuple(host for host in group.hosts if host not in seen)
-            if hosts:
-                down, drained = group.down.intersection(hosts), group.drained.intersection(hosts)
-                found.append(replace(group, hosts=hosts, down=down, drained=drained))
-        seen.update(host for group in part.recipe.groups for host in group.hosts)
-    return tuple(found)
-
-
-def _joined_nodes(parts: Sequence[MachineDescription], notes: NoteCollector) -> dict[str, _Node]:
-    """Return the nodes of the first description, with those that others of its format add."""
-    kinds: dict[NodeGroup, NodeGroup] = {}
-    found: dict[str, _Node] = {}
-    first = parts[0].format
-    for part in parts:
-        adds = part is parts[0] or part.format == first
-        unknown: list[str] = []
-        unlike: dict[str, list[str]] = {}
-        for group in part.recipe.groups:
-            bare = replace(
-                group, name="", hosts=(), properties=(), status=UP, down=frozenset(), drained=frozenset()
-            )
-            kind = kinds.setdefault(bare, bare)
-            for host in group.hosts:
-                status = DRAINED if host in group.drained else DOWN if host in group.down else group.status
-                before = found.get(host)
-                if before is not None:  # of two states, the first that is not up counts
-                    known, properties, earlier = before
-                    properties = tuple(dict.fromkeys((*properties, *group.properties)))
-                    found[host] = (known, properties, status if earlier == UP else earlier)
-                    for difference in differences(known, kind):
-                        unlike.setdefault(difference, []).append(host)
-                elif adds:
-                    found[host] = (kind, group.properties, status)
-                elif status == UP:  # a list leaves out nodes that are excluded
-                    unknown.append(host)
-        if unknown:
-            shown = clip(encode_hosts(unknown))
-            notes.fault(f"nodes of {part.format} that {first} does not have: {shown}")
-        for difference, hosts in unlike.items():
-            notes.fault(f"{encode_hosts(hosts)}: {difference} in {first}, which counts", part.format)
-    return found
-
-
-def _name_properties(
-    queues: dict[str, dict[str, Any]], nodes: dict[str, _Node], notes: NoteCollector
-) -> None:
-    """Give the nodes of each queue with ``hosts`` a property, which the queue requires instead."""
-    known: dict[str, set[str]] = {}
-    for host, (_, properties, _) in nodes.items():
-        for name in properties:
-            known.setdefault(name, set()).add(host)
+def _with_properties(
+    queues: Mapping[str, dict[str, Any]], nodes: dict[str, Node], notes: NoteCollector
+) -> dict[str, dict[str, Any]]:
+    """Return queues that require a property in place of their ``hosts``, and give it to the nodes."""
+    members = {}
     for name, queue in queues.items():
-        listed = queue.pop("hosts", None)
-        if listed is None:
-            continue
-        hosts = list(nodes) if listed == EVERY_NODE else Hostlist.parse(listed).expand(MAX_NODES)
-        unknown = [host for host in hosts if host not in nodes]
-        if unknown:
-            text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
-            notes.fault(text)
-        own = {host for host in hosts if host in nodes}
-        word = property_for(name, own, known, notes)
-        queue["requires"] = [word]
-        for host in own:
-            kind, properties, status = nodes[host]
-            if word not in properties:
-                nodes[host] = (kind, (*properties, word), status)
+        if "hosts" in queue:
+            every = queue["hosts"] == EVERY_NODE
+            hosts = [*nodes] if every else Hostlist.parse(queue["hosts"]).expand(MAX_NODES)
+            unknown = [host for host in hosts if host not in nodes]
+            if unknown:
+                notes.fault(f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}")
+            members[name] = [host for host in hosts if host in nodes], ""
+    words = name_queues(members, nodes, notes)
+    return {
+        name: {key: value for key, value in queue.items() if key != "hosts"} | {"requires": [words[name]]}
+        if name in words
+        else queue
+        for name, queue in queues.items()
+    }
 
 
 KNOWN = (
@@ -220,8 +152,8 @@ _NAME_FILES = (recognition.SLURM_CONF, recognition.FLUX_CONFIG, recognition.FLUX
 
 def read_as(
     kind: str, content: Content, where: str, *, open_file: OpenFile | None = None, strict: bool = False
-) -> MachineDescription:
-    """Return the description that a text or document of a known kind (`FORMATS`) is.
+) -> SiteFacts | SlurmRecords:
+    """Return the facts in a text or document of a known kind (`FORMATS`); those of Slurm as records.
 
     Raises
     ------
@@ -232,47 +164,48 @@ def read_as(
     module, _, function = FORMATS[kind].rpartition(".")
     reader = getattr(import_module(f"simsched.formats.machines.{module}"), function)
     more = {"open_file": open_file} if kind in _NAME_FILES else {}
-    description: MachineDescription = reader(content, where, NoteCollector(strict=strict), **more)
-    return description
+    found: SiteFacts | SlurmRecords = reader(content, where, NoteCollector(strict=strict), **more)
+    return found
+
+
+def read_parts(
+    text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
+) -> list[SiteFacts | SlurmRecords]:
+    """Return the facts in all parts of a text; none if it is none of `FORMATS`.  Errors as `read_as`."""
+    documents, rest = sniffing.json_parts(text.removeprefix("\ufeff"))
+    contents = [load_json(part, where) for part in documents]
+    texts = recognition.machine_parts(rest)
+    kinds = [(_kind_of(document), document) for document in contents]
+    found = [
+        read_as(kind, content, where, open_file=open_file, strict=strict)
+        for kind, content in (*kinds, *texts.items())
+        if kind in FORMATS
+    ]
+    for kind in texts:
+        if kind not in FORMATS and found:
+            found[-1].notes.left_out(f"{kind}: {recognition.BESIDE[kind]}", where)
+    return found
+
+
+def _kind_of(document: Any) -> str:
+    is_table = isinstance(document, dict)
+    return recognition.document_kind(sniffing.outline_of(document)) if is_table else ""
 
 
 def describe_text(
     text: str, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a text is, all parts of it together; None if it is none of `FORMATS`."""
-    documents, rest = sniffing.json_parts(text.removeprefix("\ufeff"))
-    found = [
-        described
-        for part in documents
-        if (described := describe_document(load_json(part, where), where, open_file=open_file, strict=strict))
-    ]
-    found += _described(recognition.machine_parts(rest), where, open_file, strict=strict)
-    return merge(found) if found else None
+    parts = read_parts(text, where, open_file=open_file, strict=strict)
+    return understood(parts) if parts else None
 
 
 def describe_document(
     document: Any, where: str, *, open_file: OpenFile | None = None, strict: bool = False
 ) -> MachineDescription | None:
     """Return the description that a decoded JSON document is; None if it is none of `FORMATS`."""
-    if not isinstance(document, dict):
-        return None
-    kind = recognition.document_kind(sniffing.outline_of(document))
-    return read_as(kind, document, where, open_file=open_file, strict=strict) if kind else None
-
-
-def _described(
-    parts: Mapping[str, str], where: str, open_file: OpenFile | None, *, strict: bool
-) -> list[MachineDescription]:
-    """Return the descriptions of the parts of one text, each read by its own reader."""
-    notes = NoteCollector(strict=strict)
-    found = []
-    for kind, part in parts.items():
-        if kind in FORMATS:
-            found.append(read_as(kind, part, where, open_file=open_file, strict=strict))
-        else:
-            notes.left_out(f"{kind}: {recognition.BESIDE[kind]}", where)
-    more = notes.notes()
-    return [*found[:-1], replace(found[-1], notes=(*found[-1].notes, *more))] if found and more else found
+    kind = _kind_of(document)
+    return understood([read_as(kind, document, where, open_file=open_file, strict=strict)]) if kind else None
 
 
 # -- files ----------------------------------------------------------------------------
@@ -429,15 +362,15 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     """
     notes = NoteCollector(strict=strict)
     taken: set[Path] = set()  # the files that other files name
-    read: list[tuple[Path, MachineDescription]] = []
+    read: list[tuple[Path, list[SiteFacts | SlurmRecords]]] = []
     configs, unused = [], []
     for path, text in inputs.described:
         where, open_file = name_of(path), _noting(path, taken)
         if recognition.FLUX_CONFIG in (kinds := kinds_of(text)):
             configs.append((where, text, open_file))
             continue
-        found = describe_text(text, where, open_file=open_file, strict=strict)
-        if found is not None:
+        found = read_parts(text, where, open_file=open_file, strict=strict)
+        if found:
             read.append((path, found))
         elif len(inputs.described) == 1:
             raise _nothing(text, where)
@@ -447,7 +380,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
     for path, reason in unused:
         if path.resolve() not in taken:
             notes.left_out(reason, name_of(path), cause=name_of(path))
-    parts = [part for path, part in read if path.resolve() not in taken]
+    parts = [part for path, found in read if path.resolve() not in taken for part in found]
     if configs:
         from simsched.formats.machines.flux_config import read_flux_configs
 
@@ -458,15 +391,15 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
         names = ", ".join(clip(file.name, 60) for file in unread)
         if names:
             notes.left_out(f"{reason}: {clip(names, 1000)}", folder)
-    if not any(part.recipe.groups for part in parts):
+    whole = understood(parts, notes) if parts else None
+    if whole is None or not whole.recipe.groups:
         alone = [file for files in inputs.left.values() for file in files]
         if len(alone) == 1 and not inputs.described:
             raise _nothing(read_text(alone[0], lenient=True), name_of(alone[0]))
         where = ", ".join(
             clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
         )
-        raise lacking(parts, where)
-    whole = merge(parts, notes)
+        raise lacking(whole.notes if whole else (), [part.form for part in parts], where)
     more = NoteCollector(strict=strict)
     if configs:  # that the partitions of Slurm have nodes is known with their own places
         for name, queue in whole.config.get("queues", {}).items():
@@ -509,11 +442,11 @@ _NODES_FROM = {
 }
 
 
-def lacking(parts: Sequence[MachineDescription], where: str) -> FormatError:
+def lacking(notes: Sequence[Note], forms: Sequence[str], where: str) -> FormatError:
     """Return the error for files that describe no nodes: what they have, and which command is missing."""
-    fault = next((note for part in parts for note in part.notes if note.kind == "fault"), None)
+    fault = next((note for note in notes if note.kind == "fault"), None)
     if fault is not None:
         return FormatError(f"no nodes are described; {fault.text}", where=fault.where or None)
-    formats = " and ".join(part.format for part in parts) or "nothing"
-    expected = next((_NODES_FROM[part.format] for part in parts if part.format in _NODES_FROM), KNOWN)
+    formats = " and ".join(forms) or "nothing"
+    expected = next((_NODES_FROM[form] for form in forms if form in _NODES_FROM), KNOWN)
     return FormatError(f"no nodes are described, only {formats}", where=where, expected=expected)

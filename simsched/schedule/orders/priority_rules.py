@@ -436,18 +436,18 @@ def expanded(document: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _slurm(lines: Mapping[str, Any], where: str) -> dict[str, Any]:
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.config_lines import GLOBAL
-    from simsched.formats.machines.slurm.settings import PriorityLines
+    from simsched.formats.machines.slurm.settings import PriorityLines, Settings
 
     known = [name for key, name in GLOBAL.items() if key.startswith(("priority", "fairshare"))]
-    values: dict[str, str] = {}
+    settings = Settings(NoteCollector(strict=True))
     for key, item in lines.items():
         if str(key).lower() not in {name.lower() for name in known}:
             hint = did_you_mean(str(key), known)
             raise ConfigError(f"unknown line {key!r}{hint}", where=where, expected=", ".join(known))
-        values[str(key).lower()] = ("yes" if item else "no") if isinstance(item, bool) else str(item)
-    notes = NoteCollector(strict=True)
+        value = ("yes" if item else "no") if isinstance(item, bool) else str(item)
+        settings.add({str(key).lower(): value}, f"{where}.{GLOBAL[str(key).lower()]}")
     try:
-        made = PriorityLines(values, notes, lambda key: f"{where}.{GLOBAL.get(key, key)}").options()
+        made = PriorityLines(settings).options()
     except SimschedError as error:
         raise ConfigError(error.message, where=error.where, expected=error.expected) from None
     # without a weight all priorities are equal, and jobs go by submission

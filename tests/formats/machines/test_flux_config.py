@@ -10,10 +10,11 @@ from simsched.errors import FormatError, LimitError
 from simsched.formats.machines import recognition
 from simsched.formats.machines.description import NoteCollector
 from simsched.formats.machines.flux_config import read_flux_configs
-from simsched.formats.machines.read import read_as
+from simsched.formats.machines.read import understood
 from simsched.simulation.options.run_config import from_document
+from tests.formats.machines.described import described
 
-read_flux_config = partial(read_as, recognition.FLUX_CONFIG)
+read_flux_config = partial(described, recognition.FLUX_CONFIG)
 
 CONFIG = """\
 [resource]
@@ -134,7 +135,7 @@ def test_limits_without_queues_are_those_of_one_queue():
 def test_files_of_a_folder_are_one_configuration_and_the_last_value_counts():
     first = '[resource]\nexclude = "n9"\n[[resource.config]]\nhosts = "n[0-9]"\ncores = "0-1"\n'
     files = [("a.toml", first, None), ("b.toml", '[resource]\nexclude = "n[8-9]"\n', None)]
-    found = read_flux_configs(files, NoteCollector())
+    found = understood([read_flux_configs(files, NoteCollector())])
     assert len(found.recipe.groups[0].hosts) == 8
     assert texts(found, "assumed") == ["b.toml|resource.exclude is given by several files; this one counts"]
 
@@ -176,7 +177,7 @@ FAULTS = {
     '[[resource.config]]\nhosts = "n[3-1]"\ncores = "0"\n': ("f:2: resource.config[0].hosts", "descends"),
     '[[resource.config]]\ncores = "0"\n': ("f:1: resource.config[0]", "an entry without hosts"),
     '[[resource.config]]\nhosts = "n1"\ncoers = "0"\n': ("f:3", "unknown key 'coers'; did you mean cores?"),
-    '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = "p"\n': ("f:4", "not a list of names"),
+    '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = "p"\n': ("f:4", "not a list of properties"),
     '[[resource.config]]\nhosts = "n1"\ncores = "0"\nproperties = ["a|b"]\n': ("f:4", "forbidden character"),
     '[[resource.config]]\nhosts = "n1"\n': ("f", "hosts without cores and gpus: n1"),
     "resource = 4\n": ("f:1: resource", "not a table"),

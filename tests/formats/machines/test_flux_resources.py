@@ -6,11 +6,12 @@ import pytest
 
 from simsched.errors import FormatError
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import merge, read_as
+from simsched.formats.machines.read import read_as, understood
+from tests.formats.machines.described import described
 
-read_flux_list = partial(read_as, recognition.FLUX_LIST)
-read_flux_status = partial(read_as, recognition.FLUX_STATUS)
-read_r = partial(read_as, recognition.R)
+read_flux_list = partial(described, recognition.FLUX_LIST)
+read_flux_status = partial(described, recognition.FLUX_STATUS)
+read_r = partial(described, recognition.R)
 
 LIST = """\
      STATE QUEUE      PROPERTIES NNODES   NCORES    NGPUS NODELIST
@@ -98,12 +99,14 @@ def test_the_status_gives_states_whatever_the_reasons_say():
 
 
 def test_a_node_that_one_file_excludes_is_left_out_of_all():
-    machine = read_r(r_of("0-5", "a[0-5]"), "R")
+    machine = read_as(recognition.R, r_of("0-5", "a[0-5]"), "R")
     document = {"R": r_of("0-5", "a[0-5]"), "drain": {"4-5": {}}, "offline": "2", "exclude": "3"}
     expected = [("a0", "up"), ("a1", "up"), ("a2", "down"), ("a4", "drained"), ("a5", "drained")]
-    for status in (read_flux_status(STATUS, "status"), read_flux_status(document, "status.json")):
-        assert status.excluded == ("a3",)
-        assert states(merge([machine, status])) == states(merge([status, machine])) == expected
+    for content in (STATUS, document):
+        status = read_as(recognition.FLUX_STATUS, content, "status")
+        assert understood([status]).excluded == ("a3",)
+        for files in ([machine, status], [status, machine]):
+            assert states(understood(files)) == expected
 
 
 def r_of(ranks, hosts):

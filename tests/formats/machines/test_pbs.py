@@ -6,11 +6,11 @@ import pytest
 
 from simsched.errors import FormatError
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import read_as
 from simsched.simulation.options.run_config import from_document
+from tests.formats.machines.described import described
 
-read_pbs_queues = partial(read_as, recognition.QMGR)
-read_pbsnodes = partial(read_as, recognition.PBSNODES)
+read_pbs_queues = partial(described, recognition.QMGR)
+read_pbsnodes = partial(described, recognition.PBSNODES)
 
 NODES = """\
 n01
@@ -58,7 +58,7 @@ def test_nodes_of_pbs():
         (("n01",), 32, 2, pools, ("work", "gpu", "fast", "fabric=hdr")),
         (("n02",), 8, 0, [("memory", 4, "GiB")], ("special",)),
     ]
-    assert found.recipe.groups[1].drained == {"n02"}
+    assert found.recipe.groups[1].status == "drained"
     assert found.config == {"queues": {"special": {"requires": ["special"]}}}
     assert faults(found) == []
 
@@ -70,7 +70,7 @@ def test_nodes_of_torque():
         "     total_sockets = 2\n"
     )
     (group,) = read_pbsnodes(text, "t").recipe.groups
-    assert (group.cores, group.gpus, group.properties, group.down) == (20, 1, ("fat", "new"), {"t1"})
+    assert (group.cores, group.gpus, group.properties, group.status) == (20, 1, ("fat", "new"), "down")
     assert [(level.type, level.count) for level in group.locality] == [("socket", 2)]
     assert group.pools[0].amount.size == 2097152
 

@@ -14,10 +14,10 @@ from simsched.formats.machines.read import (
     FORMATS,
     describe_document,
     describe_text,
-    read_as,
     read_description,
 )
 from simsched.simulation.options.run_config import from_document
+from tests.formats.machines.described import described
 
 FLUX = '# made by hand\n[[resource.config]]\nhosts = "n[0-3]"\ncores = "0-3"\n[queues.a]\nrequires = ["a"]\n'
 LIST = "     STATE NNODES   NCORES NODELIST\n      free      4       16 n[0-3]\n"
@@ -207,7 +207,7 @@ def test_any_text_is_read_or_refused_as_an_error_of_ours(words, between):
     for kind in (*HANDLED, recognition.HWLOC, recognition.PLATFORM):
         for strict in (False, True):
             try:
-                found = read_as(kind, text, "f", strict=strict)
+                found = described(kind, text, "f", strict=strict)
             except SimschedError:
                 continue
             assert parse_recipe(recipe_document(found.recipe)) if found.recipe.groups else True

@@ -10,11 +10,11 @@ import simsched as ss
 from simsched.errors import FormatError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import read_as
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+from tests.formats.machines.described import described
 
-read_scontrol = partial(read_as, recognition.SCONTROL)
+read_scontrol = partial(described, recognition.SCONTROL)
 
 # Slurm 14, 20 and 23 print different keys.
 OLD = """NodeName=old1 Arch=x86_64 CoresPerSocket=8

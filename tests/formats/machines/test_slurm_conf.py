@@ -10,11 +10,11 @@ import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
 from simsched.formats.cluster.recipe import Amount, Level, PoolSpec
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import read_as
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+from tests.formats.machines.described import described
 
-read_slurm_conf = partial(read_as, recognition.SLURM_CONF)
+read_slurm_conf = partial(described, recognition.SLURM_CONF)
 
 CONF = """
 # a made-up site

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 import simsched as ss
 from simsched.errors import FormatError, LimitError, SimschedError
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import merge, read_as
+from simsched.formats.machines.read import read_as, understood
 from simsched.graph.build.recipe import from_recipe
 from simsched.simulation.options.run_config import from_document, make_config
+from tests.formats.machines.described import described
 
-read_slurm_document = partial(read_as, recognition.SLURM_JSON)
+read_slurm_document = partial(described, recognition.SLURM_JSON)
 
 
 def number(value):
@@ -280,7 +281,8 @@ def test_sinfo_that_joins_unlike_nodes_is_noted():
 
 
 def test_nodes_and_partitions_of_two_documents_are_one_site():
-    found = merge([read_slurm_document(V43, "nodes.json"), read_slurm_document(P40, "partitions.json")])
+    files = ((V43, "nodes.json"), (P40, "partitions.json"))
+    found = understood([read_as(recognition.SLURM_JSON, *file) for file in files])
     assert found.config["queues"]["gpu"] == {"requires": ["gpu"], "priority": 9}
     assert found.config["queues"]["cpu"]["requires"] == ["cpu"]
     assert [note.text for note in found.notes if note.kind == "fault"] == [

@@ -6,11 +6,11 @@ import pytest
 
 from simsched.errors import FormatError, LimitError
 from simsched.formats.machines import recognition
-from simsched.formats.machines.read import read_as
 from simsched.formats.text.xml_tree import parse_xml
+from tests.formats.machines.described import described
 
-read_platform = partial(read_as, recognition.PLATFORM)
-read_hwloc = partial(read_as, recognition.HWLOC)
+read_platform = partial(described, recognition.PLATFORM)
+read_hwloc = partial(described, recognition.HWLOC)
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n'
 

@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING
 
 from simsched.errors import FormatError
 from simsched.formats.cluster.recipe import Amount, Level, NodeGroup, PoolSpec
-from simsched.formats.machines.node_groups import property_name
+from simsched.formats.machines.site_facts import property_name
 from simsched.formats.machines.slurm.config_lines import GRES, refuse_unknown
 from simsched.formats.machines.slurm.notation import (
     Gres,
+    Keys,
     NameReader,
     comma_parts,
     gres_of,
     node_names,
-    number_of,
-    stated,
     whole_number,
 )
 from simsched.formats.rfc.idset import Idset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
@@ -65,54 +64,43 @@ def status_of(state: str) -> str | None:
     return "drained" if words & drained else "up"
 
 
-def node_kind(
-    values: Mapping[str, str], notes: NoteCollector, where: str, *, tmp_path: str
-) -> tuple[NodeGroup, int]:
+def node_kind(keys: Keys, tmp_path: str) -> tuple[NodeGroup, int]:
     """Return the kind of node that these keys describe, and the CPUs that Slurm counts for one core of it.
 
-    The kind is a group without hosts, whose properties are the types of the gpus (``a100@gpu``).  Assumptions
-    and faults are noted.
+    The kind is a group without hosts, whose properties are the types of the gpus (``a100@gpu``).
 
     tmp_path : the directory whose size is ``TmpDisk`` (``TmpFS``).
     """
-    layout = _layout(values, notes, where)
-    memory, disk = _memory(values, notes, where), number_of(values, notes, where, "tmpdisk", most=MAX_MEMORY)
+    sockets, cores, cpus_per_core = _layout(keys)
+    memory, disk = _memory(keys), keys.number("tmpdisk", most=MAX_MEMORY)
     pools = [PoolSpec(type="memory", amount=Amount(memory, "MiB"))] if memory else []
     if disk:
         pools.append(PoolSpec(type="storage", amount=Amount(disk, "MiB"), path=tmp_path))
-        notes.assumed(
-            f"TmpDisk is a pool of type storage at {tmp_path}, which jobs share", where, cause="disk"
-        )
-    gpus, types, more = _resources(values, layout.sockets, notes, where)
+        keys.assumed(f"TmpDisk is a pool of type storage at {tmp_path}, which jobs share", cause="disk")
+    gpus, types, more = _resources(keys, sockets)
     group = NodeGroup(
         name="",
         hosts=(),
-        locality=(Level("socket", layout.sockets),) if layout.sockets else (),
-        cores=layout.cores,
+        locality=(Level("socket", sockets),) if sockets else (),
+        cores=cores,
         gpus=gpus,
         pools=(*pools, *more),
         properties=types,
     )
-    return group, layout.cpus_per_core
+    return group, cpus_per_core
 
 
 # --- cores ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Sockets (0: they are not vertices), physical cores that jobs may use, CPUs in each."""
+def _layout(keys: Keys) -> tuple[int, int, int]:
+    """Return the sockets (0: they are not vertices), physical cores that jobs may use, and CPUs in each.
 
-    sockets: int
-    cores: int
-    cpus_per_core: int
-
-
-def _layout(values: Mapping[str, str], notes: NoteCollector, where: str) -> _Layout:
-    """Return the cores, completed as slurmctld completes them (read_config.c, ``NodeName``)."""
+    They are completed as slurmctld completes them (read_config.c, ``NodeName``).
+    """
 
     def number(key: str) -> int | None:
-        return number_of(values, notes, where, key, least=1)
+        return keys.number(key, least=1)
 
     per_socket, threads = number("corespersocket") or 1, number("threadspercore") or 1
     boards, on_board = number("boards") or 1, number("socketsperboard")
@@ -126,88 +114,78 @@ def _layout(values: Mapping[str, str], notes: NoteCollector, where: str) -> _Lay
     cpus_per_core = threads
     if cpus is None:
         if not is_stated and per_socket == 1:
-            notes.assumed("neither CPUs nor Sockets is stated: one core per socket", where, cause="cores")
+            keys.assumed("neither CPUs nor Sockets is stated: one core per socket", cause="cores")
     elif cpus == cores:
         cpus_per_core = 1
     elif cpus == sockets:
-        notes.assumed("CPUs is the number of sockets: each of them is one core", where, cause="cpus=sockets")
+        keys.assumed("CPUs is the number of sockets: each of them is one core", cause="cpus=sockets")
         per_socket, cores, cpus_per_core = 1, cpus, 1
     elif cpus != cores * threads:
         expected = f"{cores} or {cores * threads}, as Sockets, CoresPerSocket and ThreadsPerCore say"
-        notes.fault(f"CPUs={cpus} does not fit the sockets", where, expected, cause="CPUs do not fit")
+        keys.fault(f"CPUs={cpus} does not fit the sockets", expected, cause="CPUs do not fit")
     if cpus_per_core > 1:
-        text = f"a core is a physical core, for which Slurm counts {cpus_per_core} CPUs (ThreadsPerCore)"
-        notes.assumed(text, where)
-    left = cores - _reserved_cores(values, cores, cpus_per_core, notes, where)
+        keys.assumed(
+            f"a core is a physical core, for which Slurm counts {cpus_per_core} CPUs (ThreadsPerCore)"
+        )
+    left = cores - _reserved_cores(keys, cores, cpus_per_core)
     if per_socket == 1:
-        return _Layout(0, left, cpus_per_core)
+        return 0, left, cpus_per_core
     if left % sockets:  # a recipe divides the cores of a node evenly
-        text = "sockets are not vertices, because the reserved cores are not the same number in each"
-        notes.assumed(text, where)
+        keys.assumed("sockets are not vertices, because the reserved cores are not the same number in each")
         sockets = 0
-    return _Layout(sockets, left, cpus_per_core)
+    return sockets, left, cpus_per_core
 
 
-def _reserved_cores(
-    values: Mapping[str, str], cores: int, cpus_per_core: int, notes: NoteCollector, where: str
-) -> int:
+def _reserved_cores(keys: Keys, cores: int, cpus_per_core: int) -> int:
     """Return the cores that are kept from jobs: CoreSpecCount, CPUSpecList, or CPUEfctv of scontrol."""
-    reserved = number_of(values, notes, where, "corespeccount") or 0
-    listed, effective = stated(values, "cpuspeclist"), number_of(values, notes, where, "cpuefctv")
+    reserved, effective = keys.number("corespeccount") or 0, keys.number("cpuefctv")
     if effective:  # 0 for a node that has never been seen
         reserved = max(0, cores - effective // cpus_per_core)
-    elif listed and not reserved:
-        found = notes.attempt(Idset.parse, listed, where, "cpuspeclist")
-        reserved = -(-len(found or ()) // cpus_per_core)
+    elif keys.stated("cpuspeclist") and not reserved:
+        reserved = -(-len(keys.read(Idset.parse, "cpuspeclist") or ()) // cpus_per_core)
     if reserved >= cores:
-        notes.fault(f"{reserved} reserved cores of {cores}", where, "fewer than the node has")
+        keys.fault(f"{reserved} reserved cores of {cores}", "fewer than the node has")
         return 0
     if reserved:
         cores_are = "cores of a node are" if reserved > 1 else "core of a node is"
-        notes.assumed(f"{reserved} {cores_are} reserved for the system and not in the graph", where)
+        keys.assumed(f"{reserved} {cores_are} reserved for the system and not in the graph")
     return reserved
 
 
-def _memory(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
+def _memory(keys: Keys) -> int:
     """Return the MiB of memory that jobs may use; 0 if it is not stated."""
-    memory = number_of(values, notes, where, "realmemory", most=MAX_MEMORY)
+    memory = keys.number("realmemory", most=MAX_MEMORY)
     if memory is None or memory <= 1:  # 1 is Slurm's own value for nodes without RealMemory
-        notes.assumed(
-            "RealMemory is not stated: these nodes have no memory to request", where, cause="memory"
-        )
+        keys.assumed("RealMemory is not stated: these nodes have no memory to request", cause="memory")
         return 0
-    reserved = number_of(values, notes, where, "memspeclimit", most=MAX_MEMORY) or 0
+    reserved = keys.number("memspeclimit", most=MAX_MEMORY) or 0
     if reserved >= memory:
-        notes.fault(f"MemSpecLimit={reserved} of {memory} MB", where, "less than RealMemory")
+        keys.fault(f"MemSpecLimit={reserved} of {memory} MB", "less than RealMemory")
         return memory
     if reserved:
-        notes.assumed(f"{reserved} MB of a node are reserved for the system and not in the graph", where)
+        keys.assumed(f"{reserved} MB of a node are reserved for the system and not in the graph")
     return memory - reserved
 
 
 # --- generic resources ----------------------------------------------------------------
 
 
-def _resources(
-    values: Mapping[str, str], sockets: int, notes: NoteCollector, where: str
-) -> tuple[int, tuple[str, ...], tuple[PoolSpec, ...]]:
+def _resources(keys: Keys, sockets: int) -> tuple[int, tuple[str, ...], tuple[PoolSpec, ...]]:
     """Return the gpus, the properties for their types, and the pools of other generic resources.
 
     Gpus of one type are one pool per socket, as everywhere in recipes.  Gpus of several types are single
     vertices in the node, each with the property of its type.
     """
-    text = stated(values, "gres")
-    entries = notes.attempt(gres_of, text, where, "gres") if text else None
-    every = [entry for entry in entries or () if entry.name.lower() == "gpu"]
+    entries = (keys.read(gres_of, "gres") or []) if keys.stated("gres") else []
+    every = [entry for entry in entries if entry.name.lower() == "gpu"]
     listed = [entry for entry in every if _PROFILE.fullmatch(entry.type) is None]
-    gpus = _by_type(listed, notes, where)
-    others = [entry for entry in entries or () if entry.name.lower() != "gpu"]
-    more = _other_pools(others, notes, where)
-    for profile, count in _by_type([entry for entry in every if entry not in listed], notes, where).items():
+    gpus = _by_type(listed, keys)
+    more = list(_other_pools([entry for entry in entries if entry.name.lower() != "gpu"], keys))
+    for profile, count in _by_type([entry for entry in every if entry not in listed], keys).items():
         kind = SLICES + re.sub(r"[^A-Za-z0-9_.-]", "_", profile)
-        more = (*more, PoolSpec(type=kind, amount=Amount(count)))
+        more.append(PoolSpec(type=kind, amount=Amount(count)))
         text = f"slices of gpus are resources of their own ({kind}), which a request for gpu does not count"
-        notes.assumed(text, where, cause=f"slices {kind}")
+        keys.assumed(text, cause=f"slices {kind}")
     types = tuple(f"{property_name(kind)}@gpu" for kind in gpus if kind)
     if len(gpus) > 1:
         single = (
@@ -217,8 +195,8 @@ def _resources(
         return 0, types, (*single, *more)
     number = sum(gpus.values())
     if number and sockets > 1 and not any(_spans(entry, sockets) for entry in listed):
-        notes.assumed("the gpus of a node are divided evenly over its sockets", where)
-    return number, types, more
+        keys.assumed("the gpus of a node are divided evenly over its sockets")
+    return number, types, tuple(more)
 
 
 def _spans(entry: Gres, sockets: int) -> bool:
@@ -229,32 +207,30 @@ def _spans(entry: Gres, sockets: int) -> bool:
         return False
 
 
-def _by_type(entries: Sequence[Gres], notes: NoteCollector, where: str) -> dict[str, int]:
+def _by_type(entries: Sequence[Gres], keys: Keys) -> dict[str, int]:
     """Return the gpus of each type; too many are a fault."""
     found: dict[str, int] = {}
     for entry in entries:
         if entry.count > 65_535:
-            notes.fault(f"gres: {entry.count:,} gpus in a node", where, "at most 65,535")
+            keys.fault(f"gres: {entry.count:,} gpus in a node", "at most 65,535")
         elif entry.count:
             found[entry.type] = found.get(entry.type, 0) + entry.count
     return found
 
 
-def _other_pools(entries: Sequence[Gres], notes: NoteCollector, where: str) -> tuple[PoolSpec, ...]:
-    """Return a pool for each resource that jobs consume; parts of gpus are left out."""
-    found = []
+def _other_pools(entries: Sequence[Gres], keys: Keys) -> Iterator[PoolSpec]:
+    """Yield a pool for each resource that jobs consume; parts of gpus are left out."""
     for entry in entries:
         name = entry.name
         if name.lower() in ("mps", "shard"):
-            notes.left_out(f"{name}: parts of gpus; whole gpus can be requested", where, cause=name)
+            keys.left_out(f"{name}: parts of gpus; whole gpus can be requested", cause=name)
         elif not entry.consumed:
-            notes.left_out(f"{name}: a resource that jobs do not consume (no_consume)", where, cause=name)
+            keys.left_out(f"{name}: a resource that jobs do not consume (no_consume)", cause=name)
         elif name in NOT_POOLS or _WORD.fullmatch(name) is None:
-            notes.left_out(f"{name}: the name is not a type that a request can have", where, cause=name)
+            keys.left_out(f"{name}: the name is not a type that a request can have", cause=name)
         elif entry.count:
             kind = (property_name(entry.type),) if entry.type else ()
-            found.append(PoolSpec(type=name, amount=Amount(entry.count), properties=kind))
-    return tuple(found)
+            yield PoolSpec(type=name, amount=Amount(entry.count), properties=kind)
 
 
 _FOR_ALL = ""
@@ -301,23 +277,23 @@ class GresTypes:
 
 def read_gres(lines: Iterable[ConfigLine], found: GresTypes, reader: NameReader) -> None:
     """Add the gpus that a gres.conf lists."""
-    notes = found.notes
     for line in lines:
-        refuse_unknown(line.values, GRES, notes, line.where)
+        keys = Keys(line.values, found.notes, line.where)
+        refuse_unknown(line.values, GRES, found.notes, line.where)
         if "autodetect" in line.values and "name" not in line.values:
-            notes.left_out("AutoDetect: the types of gpus that nodes report are not in the files", line.where)
-        if stated(line.values, "name").lower() != "gpu":
+            keys.left_out("AutoDetect: the types of gpus that nodes report are not in the files")
+        if keys.stated("name").lower() != "gpu":
             continue
-        number, kind = _count(line.values, notes, line.where), stated(line.values, "type")
-        text = stated(line.values, "nodename")
+        number, kind = _count(keys), keys.stated("type")
+        text = keys.stated("nodename")
         for host in reader.names(text, line.where, "nodename") if text else (_FOR_ALL,):
             types = found.gpus.setdefault(host, {})
             types[kind] = types.get(kind, 0) + number
 
 
-def _count(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
+def _count(keys: Keys) -> int:
     """Return the number of units of a line: Count, or one per file."""
-    text, files = stated(values, "count"), stated(values, "file", "multiplefiles")
-    if text:
-        return notes.attempt(whole_number, text, where, "count") or 0
-    return len(notes.attempt(node_names, files, where, "file") or ()) if files else 1
+    if keys.stated("count"):
+        return keys.read(whole_number, "count") or 0
+    files = keys.stated("file", "multiplefiles")
+    return len(keys.read(node_names, "file", files) or ()) if files else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,9 @@ from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.rfc.hostlist import Hostlist
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from simsched.formats.machines.description import NoteCollector
+    from simsched.formats.machines.description import NoteCollector, Result
 
 MAX_COUNT = 1_000_000
 """The most cores, nodes or units of a resource that a value may state."""
@@ -50,19 +51,46 @@ def stated(values: Mapping[str, str], *keys: str) -> str:
     return ""
 
 
-def number_of(
-    values: Mapping[str, str],
-    notes: NoteCollector,
-    where: str,
-    *keys: str,
-    least: int = 0,
-    most: int = 65_535,
-) -> int | None:
-    """Return the number of the first of these keys that is set; None without one within bounds, as noted."""
-    text = stated(values, *keys)
-    if not text:
-        return None
-    return notes.attempt(lambda value: whole_number(value, least=least, most=most), text, where, keys[0])
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one line or record, its place, and the notes that receive its faults.
+
+    what : begins the notes: ``reservation r1: ``.
+    """
+
+    values: Mapping[str, str]
+    notes: NoteCollector
+    where: str
+    what: str = ""
+
+    def stated(self, *keys: str) -> str:
+        """Return the value of the first of these keys that is set; empty if none is."""
+        return stated(self.values, *keys)
+
+    def read(self, read: Callable[[str], Result], key: str, text: str = "", name: str = "") -> Result | None:
+        """Return the value of a key, or `text`, as `read` returns it; None if it raises, which is a fault."""
+        return self.notes.attempt(read, text or self.stated(key), self.where, self.what + (name or key))
+
+    def number(self, *keys: str, least: int = 0, most: int = 65_535) -> int | None:
+        """Return the number of the first of these keys that is set; None without one within bounds."""
+        text = self.stated(*keys)
+        return self.read(partial(whole_number, least=least, most=most), keys[0], text) if text else None
+
+    def time(self, key: str) -> float | None:
+        """Return the seconds of a time limit; None without one."""
+        return self.read(time_limit, key) if self.stated(key) else None
+
+    def assumed(self, text: str, cause: str = "") -> None:
+        """Note a value that the record does not state."""
+        self.notes.assumed(self.what + text, self.where, cause=cause)
+
+    def left_out(self, text: str, cause: str = "") -> None:
+        """Note a value that simsched does not hold."""
+        self.notes.left_out(self.what + text, self.where, cause=cause)
+
+    def fault(self, text: str, expected: str | None = None, cause: str = "") -> None:
+        """Note a value that could not be understood."""
+        self.notes.fault(self.what + text, self.where, expected, cause=cause)
 
 
 def at_path(row: Any, path: str) -> Any:

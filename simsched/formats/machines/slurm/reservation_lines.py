@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import FormatError, clip
-from simsched.formats.machines.node_groups import property_name
+from simsched.formats.machines.site_facts import property_name
 from simsched.formats.machines.slurm.notation import (
     ABSENT,
     EVERY_NODE,
     UNLIMITED,
+    Keys,
     comma_parts,
-    stated,
     time_limit,
     whole_number,
 )
@@ -53,19 +53,10 @@ _SWITCHES = {
     "FLEX": "flex",
     "MAGNETIC": "magnetic",
 }
-_NO_EFFECT = frozenset(
-    [
-        "LICENSE_ONLY",
-        "SPEC_NODES",
-        "ALL_NODES",
-        "ANY_NODES",
-        "PART_NODES",
-        "STATIC",
-        "STATIC_ALLOC",
-        "USER_DELETE",
-        "FULL_NODE",
-    ]
-)
+_NO_EFFECT = frozenset({
+    "LICENSE_ONLY", "SPEC_NODES", "ALL_NODES", "ANY_NODES", "PART_NODES", "STATIC", "STATIC_ALLOC",
+    "USER_DELETE", "FULL_NODE",
+})  # fmt: skip
 """Flags on how the nodes were chosen, which are listed, and on who may delete the reservation."""
 _FLAGS_LEFT_OUT = {
     "FIRST_CORES": "the first cores of its nodes",
@@ -86,38 +77,37 @@ _KEYS_LEFT_OUT = {
 _WHO = {"users": "users", "accounts": "accounts", "allowedpartitions": "queues"}
 
 
-def reservation_of(
-    name: str, values: Mapping[str, str], notes: NoteCollector, where: str, hosts: Sequence[str]
-) -> dict[str, Any] | None:
+def reservation_of(name: str, keys: Keys, hosts: Sequence[str]) -> dict[str, Any] | None:
     """Return the table of a reservation, or None if it cannot be kept, which is noted.
 
-    `values` has the keys of scontrol in lower case, `hosts` the names in its ``Nodes``.
+    `keys` are those of scontrol, `hosts` the names in its ``Nodes``.
     """
     what = f"reservation {clip(name)}"
-    flags = [flag.partition("=")[0].upper() for flag in comma_parts(stated(values, "flags"))]
+    keys = replace(keys, what=f"{what}: ")
+    flags = [flag.partition("=")[0].upper() for flag in comma_parts(keys.stated("flags"))]
     if "TIME_FLOAT" in flags:
         text = 'its start moves with the time, by how much is not stated; write start = "now+1h" for an hour'
-        notes.left_out(f"{what}: TIME_FLOAT ({text})", where)
+        keys.left_out(f"TIME_FLOAT ({text})")
         return None
-    places = _places(values, hosts, notes, where, what)
+    places = _places(keys, hosts)
     if places is None:
         return None
-    start = notes.attempt(date_text, stated(values, "starttime"), where, f"{what}: StartTime")
-    seconds = notes.attempt(lambda text: _seconds(text, values), stated(values, "duration"), where, what)
+    start, stated_time = keys.read(date_text, "starttime", name="StartTime"), keys.stated("duration")
+    seconds = keys.notes.attempt(lambda text: _seconds(text, keys), stated_time, keys.where, what)
     if start is None or seconds is None:
         return None
-    if seconds >= YEAR and stated(values, "duration").lower() in _ENDLESS:
-        notes.assumed(f"{what}: it lasts a year, as Slurm counts a duration without an end", where)
-    found = {"name": name, "start": start, "duration": seconds, **places, **_who(values, notes, where, what)}
-    found |= _of_flags(flags, seconds, notes, where, what)
-    found |= _cores(values.get("coreids", ""), found, notes, where, what)
+    if seconds >= YEAR and stated_time.lower() in _ENDLESS:
+        keys.assumed("it lasts a year, as Slurm counts a duration without an end")
+    found = {"name": name, "start": start, "duration": seconds, **places, **_who(keys)}
+    found |= _of_flags(flags, seconds, keys)
+    found |= _cores(found, keys)
     if found.get("magnetic") and "licenses" in found and len(places) == 1:
         del found["magnetic"]
-        notes.left_out(f"{what}: MAGNETIC of licences alone", where)
+        keys.left_out("MAGNETIC of licences alone")
     for key, word in _KEYS_LEFT_OUT.items():
-        value = stated(values, key)
+        value = keys.stated(key)
         if value and value != "0":
-            notes.left_out(f"{what}: {word}={clip(value)}", where)
+            keys.left_out(f"{word}={clip(value)}")
     return found
 
 
@@ -134,126 +124,103 @@ def date_text(text: str) -> str:
     return str(parse_date(text))
 
 
-def _seconds(text: str, values: Mapping[str, str]) -> float:
+def _seconds(text: str, keys: Keys) -> float:
     """Return the duration: as stated, or from the start to the end; a year without an end."""
     if text.lower() in _ENDLESS:
         return YEAR
     if text.lower() not in ABSENT:
         found = time_limit(text)
     else:
-        begin, end = (parse_date(date_text(stated(values, key))).time for key in ("starttime", "endtime"))
+        begin, end = (parse_date(date_text(keys.stated(key))).time for key in ("starttime", "endtime"))
         found = (end - begin).total_seconds()
     if not 0 < found <= MAX_SECONDS:
         raise FormatError(f"it lasts {found:g} s", expected="an end after its start")
     return int(found)
 
 
-def _places(
-    values: Mapping[str, str], hosts: Sequence[str], notes: NoteCollector, where: str, what: str
-) -> dict[str, Any] | None:
+def _places(keys: Keys, hosts: Sequence[str]) -> dict[str, Any] | None:
     """Return the licences, and the nodes: their names, or their number and features without names."""
-    text = stated(values, "nodes")
-    found = _licences(values, notes, where, what)
+    text = keys.stated("nodes")
+    licences: dict[str, int] = {}
+    for part in comma_parts(keys.stated("licenses").replace(";", ",")):
+        name, _, number = part.replace("*", ":").partition(":")
+        count = keys.read(whole_number, "licenses", number or "1", "Licenses")
+        licences |= {name.partition("@")[0]: count} if count else {}
+    found: dict[str, Any] = {"licenses": licences} if licences else {}
     if text.lower() == EVERY_NODE:
         return {"hosts": EVERY_NODE, **found}
     if hosts:
         return {"hosts": encode_hosts(hosts), **found}
-    count = notes.attempt(whole_number, stated(values, "nodecnt") or "0", where, f"{what}: NodeCnt")
+    count = keys.read(whole_number, "nodecnt", keys.stated("nodecnt") or "0", "NodeCnt")
     if text or not count:
-        if found and not text:
-            return found
-        if not text:
-            notes.left_out(f"{what}: it has no nodes", where)
-        return None
-    features = stated(values, "features")
+        if not text and not found:
+            keys.left_out("it has no nodes")
+        return None if text else found or None
+    features = keys.stated("features")
     if any(mark in features for mark in "|*[("):
-        notes.left_out(f"{what}: Features={clip(features)}", where)
+        keys.left_out(f"Features={clip(features)}")
         features = ""
-    parts = features.replace("&", ",").split(",")
-    return {"nodes": count, **found} | (
-        {"requires": [property_name(part) for part in parts if part]} if features else {}
-    )
+    parts = [property_name(part) for part in features.replace("&", ",").split(",") if part]
+    return {"nodes": count, **found} | ({"requires": parts} if features else {})
 
 
-def _licences(
-    values: Mapping[str, str], notes: NoteCollector, where: str, what: str
-) -> dict[str, dict[str, int]]:
-    """Return the licences and their numbers, ``matlab*2,ansys:1``."""
-    found: dict[str, int] = {}
-    for part in comma_parts(stated(values, "licenses").replace(";", ",")):
-        name, _, text = part.replace("*", ":").partition(":")
-        number = notes.attempt(whole_number, text or "1", where, f"{what}: Licenses")
-        if number:
-            found[name.partition("@")[0]] = number
-    return {"licenses": found} if found else {}
-
-
-def _cores(
-    text: str, table: Mapping[str, Any], notes: NoteCollector, where: str, what: str
-) -> dict[str, dict[str, str]]:
+def _cores(table: Mapping[str, Any], keys: Keys) -> dict[str, dict[str, str]]:
     """Return the cores of each node, from ``n1 0-1;n2 4`` (see `CORE_LINE`)."""
+    text = keys.values.get("coreids", "")
     if not text:
         return {}
     found: dict[str, str] = {}
     for part in text.split(";"):
         nodes, _, ids = part.strip().partition(" ")
-        cores = notes.attempt(Idset.parse, ids, where, f"{what}: CoreIDs")
-        names = notes.attempt(lambda text: Hostlist.parse(text).expand(), nodes, where, f"{what}: NodeName")
+        cores = keys.notes.attempt(Idset.parse, ids, keys.where, f"{keys.what}CoreIDs")
+        names = keys.notes.attempt(_expanded, nodes, keys.where, f"{keys.what}NodeName")
         found |= {host: str(cores) for host in names or ()} if cores else {}
     hosts = table.get("hosts", "")
-    named = set() if hosts == EVERY_NODE else set(Hostlist.parse(hosts).expand())
+    named = set() if hosts == EVERY_NODE else set(_expanded(hosts))
     if not found or set(found) != named:
-        notes.left_out(f"{what}: cores of some of its nodes; whole nodes are reserved", where)
+        keys.left_out("cores of some of its nodes; whole nodes are reserved")
     elif table.get("overlaps"):
-        notes.left_out(f"{what}: cores of a node with MAINT or OVERLAP; whole nodes are reserved", where)
+        keys.left_out("cores of a node with MAINT or OVERLAP; whole nodes are reserved")
     else:
         return {"cores": found}
     return {}
 
 
-def _who(values: Mapping[str, str], notes: NoteCollector, where: str, what: str) -> dict[str, Any]:
+def _expanded(text: str) -> list[str]:
+    return Hostlist.parse(text).expand()
+
+
+def _who(keys: Keys) -> dict[str, Any]:
     """Return whose jobs may use it: of each of the lists, as in Slurm."""
     found: dict[str, Any] = {}
     for key, word in _WHO.items():
-        names = comma_parts(stated(values, key))
+        names = comma_parts(keys.stated(key))
         excluded = [name for name in names if name.startswith("-")]
         if excluded:
-            notes.left_out(f"{what}: {word} that may not use it ({clip(', '.join(excluded))})", where)
+            keys.left_out(f"{word} that may not use it ({clip(', '.join(excluded))})")
         elif names:
             found[word] = names
     return found | ({"match": "all"} if len(found) > 1 else {})
 
 
-def _of_flags(
-    flags: Sequence[str], seconds: float, notes: NoteCollector, where: str, what: str
-) -> dict[str, Any]:
+def _of_flags(flags: Sequence[str], seconds: float, keys: Keys) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for flag in flags:
         if flag in _SWITCHES:
             found[_SWITCHES[flag]] = True
             if flag == "MAINT":
-                notes.assumed(f"{what}: MAINT; reports count its nodes as available", where)
+                keys.assumed("MAINT; reports count its nodes as available")
         elif flag in _REPEATS:
             word, every, times = _REPEATS[flag]
             if seconds > every:
-                expected = "windows that do not overlap"
-                notes.fault(f"{what}: it is {word} and lasts {seconds:g} s", where, expected)
+                keys.fault(f"it is {word} and lasts {seconds:g} s", "windows that do not overlap")
                 continue
             found |= {"repeat": word, "times": times}
-            notes.assumed(f"{what}: {word} from its start on, {times} times", where)
+            keys.assumed(f"{word} from its start on, {times} times")
         elif flag not in _NO_EFFECT:
             meaning = f" ({_FLAGS_LEFT_OUT[flag]})" if flag in _FLAGS_LEFT_OUT else ""
-            notes.left_out(f"{what}: {clip(flag)}{meaning}", where)
+            keys.left_out(f"{clip(flag)}{meaning}")
     return found
-
-
-def joined(parts: Sequence[MachineDescription]) -> list[dict[str, Any]]:
-    """Return the reservations of several descriptions; of a name in several of them, the first counts."""
-    found: dict[str, dict[str, Any]] = {}
-    for part in parts:
-        for table in part.config.get(KEY, ()):
-            found.setdefault(table["name"], table)
-    return list(found.values())
 
 
 def on_known_nodes(description: MachineDescription, notes: NoteCollector) -> MachineDescription:
@@ -276,7 +243,7 @@ def _on_known(
     """Return a reservation on the nodes that the site has; None if it has none of them."""
     if table.get("hosts", EVERY_NODE) == EVERY_NODE:
         return table
-    hosts = Hostlist.parse(table["hosts"]).expand()
+    hosts = _expanded(table["hosts"])
     unknown = [host for host in hosts if host not in known]
     if unknown:
         text = f"reservation {clip(table['name'])}: there is no node {clip(encode_hosts(unknown))}"

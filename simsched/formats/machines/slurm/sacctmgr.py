@@ -12,12 +12,11 @@ from simsched.formats.accounts import IndentedAccounts, association_names, delim
 from simsched.formats.machines.limit_tables import UNLIMITED
 from simsched.formats.machines.slurm.notation import texts_at
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
-from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from simsched.formats.machines.description import Content, MachineDescription, NoteCollector
+    from simsched.formats.machines.description import Content, NoteCollector
 
 
 FORMAT = "sacctmgr"
@@ -47,7 +46,7 @@ _OLD = {
 }  # fmt: skip
 
 
-def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> MachineDescription:
+def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> SlurmRecords:
     """Return the limits in the output of ``sacctmgr show qos`` or ``show assoc``, with ``-P`` or ``--json``.
 
     slurmrestd answers with the same JSON, one list each or both in one document.
@@ -59,24 +58,24 @@ def read_sacctmgr(content: Content, where: str, notes: NoteCollector) -> Machine
         understood.
     """
     if isinstance(content, str):
-        return _described(_table_lines(content, where, notes), notes)
-    return _described(_document_lines(content, where, notes), notes)
+        return _records(_table_lines(content, where, notes), notes)
+    return _records(_document_lines(content, where, notes), notes)
 
 
-def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+def read_sacctmgr_dump(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
     """Return the limits of a file that ``sacctmgr dump`` wrote; errors as `read_sacctmgr`."""
-    return _described(_dump_lines(text, where, notes), notes)
+    return _records(_dump_lines(text, where, notes), notes)
 
 
-def _described(lines: Iterable[Line], notes: NoteCollector) -> MachineDescription:
-    """Return the description of QOS and associations, whose keys are those of sacctmgr in lower case."""
+def _records(lines: Iterable[Line], notes: NoteCollector) -> SlurmRecords:
+    """Return the QOS and associations, whose keys are those of sacctmgr in lower case."""
     records = SlurmRecords(notes, FORMAT)
     for line in lines:
         if "account" in line.values and "user" in line.values:
             records.associations.append(line)
         elif line.values.get("name"):
             records.qos.append(line)
-    return describe([records])
+    return records
 
 
 def _table_lines(text: str, where: str, notes: NoteCollector) -> Iterator[Line]:

@@ -21,13 +21,12 @@ from simsched.formats.machines.slurm.config_lines import GLOBAL
 from simsched.formats.machines.slurm.notation import at_path, stated, text_of, texts_at
 from simsched.formats.machines.slurm.reservation_lines import CORE_LINE
 from simsched.formats.machines.slurm.slurm_records import SlurmRecords
-from simsched.formats.machines.slurm.understanding import describe
 from simsched.formats.text.diagnostics import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from simsched.formats.machines.description import MachineDescription, NoteCollector
+    from simsched.formats.machines.description import NoteCollector
 
 
 _RECORD = re.compile(r"\s*(NodeName|PartitionName|ReservationName|LicenseName)=(\S+)", re.IGNORECASE)
@@ -42,11 +41,11 @@ _QUIET = re.compile(
 _RENAMED = {"cputot": "cpus", "availablefeatures": "features"}
 
 
-def read_scontrol(text: str, where: str, notes: NoteCollector) -> MachineDescription:
+def read_scontrol(text: str, where: str, notes: NoteCollector) -> SlurmRecords:
     """Return the machine and the queues that the output of scontrol describes.
 
     A text without partitions gives the partitions that its nodes name; a text without nodes gives queues
-    with ``hosts``.  `read.merge` joins both.
+    with ``hosts``.  `read.understood` joins both.
 
     Raises
     ------
@@ -59,7 +58,7 @@ def read_scontrol(text: str, where: str, notes: NoteCollector) -> MachineDescrip
     if records.is_empty and _NOTHING.search(text) is None:
         expected = "NodeName=…, PartitionName=… or ReservationName=… records"
         raise FormatError("this is not the output of scontrol", where=where, expected=expected)
-    return describe([records])
+    return records
 
 
 def _add(records: SlurmRecords, found: Iterable[tuple[str, dict[str, str], str]]) -> None:
@@ -229,7 +228,7 @@ _PLURALS = ("sockets", "cores", "cpus", "threads", "memory")
 _FORCED = 0x8000
 
 
-def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> MachineDescription:
+def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> SlurmRecords:
     """Return the machine and the queues that a JSON document of Slurm describes.
 
     Raises
@@ -258,7 +257,7 @@ def read_slurm_document(document: Any, where: str, notes: NoteCollector) -> Mach
     cluster = text_of(at_path(document, "meta/slurm/cluster"))  # from data_parser v0.0.40 on
     if cluster:
         records.settings.add({"clustername": cluster}, where)
-    return describe([records])
+    return records
 
 
 def _list_of(document: Mapping[str, Any], key: str) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +21,7 @@ from simsched.formats.machines.slurm.node_records import NOT_POOLS
 from simsched.formats.machines.slurm.notation import (
     MAX_COUNT,
     UNLIMITED,
+    Keys,
     comma_parts,
     stated,
     time_limit,
@@ -29,7 +31,7 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.rfc.duration import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from simsched.formats.machines.description import NoteCollector, QosRow
 
@@ -67,51 +69,6 @@ SCHED_INTERVAL = 60
 MOST_SECONDS = 10 * 366 * 86_400
 
 
-def scheduler_options(
-    given: Mapping[str, str], notes: NoteCollector, where: str
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of the policy ``slurm`` that parameters state, and the parameters left out.
-
-    The options are empty if no parameter of backfill is stated. Values that are not valid are faults.
-    """
-    options: dict[str, Any] = dict(_stated(given, notes, where))
-    if "defer" in given and options:
-        options["sched-interval"] = _seconds(given, notes, where)
-    held = {*PARAMETERS, *WITHOUT_EFFECT, *({"defer", "sched_interval"} if options else ())}
-    idle = [name for name in given if name in WITHOUT_EFFECT]
-    if options:
-        stated = ", ".join(f"{name}={value}" for name, value in options.items())
-        text = f"SchedulerParameters: queue-policy = slurm with {stated}"
-        if idle:
-            text += f"; {', '.join(idle)} without effect, since a pass takes no time"
-        notes.assumed(text, where)
-    left = [f"{name}={value}" if value else name for name, value in given.items() if name not in held]
-    if not options:
-        left = [f"{name}={given[name]}" if given[name] else name for name in given if name not in PARAMETERS]
-    return options, left
-
-
-def _stated(given: Mapping[str, str], notes: NoteCollector, where: str) -> Iterator[tuple[str, int]]:
-    for name, parameter in PARAMETERS.items():
-        if name not in given:
-            continue
-        value = _whole(given[name], parameter, notes, where, name)
-        if value is not None and (value or not parameter.zero):
-            yield parameter.option, value * parameter.unit
-
-
-def _whole(text: str, of: Parameter, notes: NoteCollector, where: str, name: str) -> int | None:
-    most = MOST_SECONDS // of.unit if of.unit > 1 or not of.option.startswith("max") else MAX_COUNT
-    return notes.attempt(lambda value: whole_number(value, least=of.least, most=most), text, where, name)
-
-
-def _seconds(given: Mapping[str, str], notes: NoteCollector, where: str) -> int:
-    """Return the seconds between two passes of the main scheduler, which ``defer`` takes away from events."""
-    found = given.get("sched_interval")
-    value = None if found is None else _whole(found, Parameter("", least=1), notes, where, "sched_interval")
-    return SCHED_INTERVAL if value is None else value
-
-
 BASIC, MULTIFACTOR = "priority/basic", "priority/multifactor"
 FACTORS = {
     "age": "age",
@@ -146,22 +103,16 @@ _WEIGHT = re.compile(r"\s*([A-Za-z/:_0-9]+)\s*=\s*(\d{1,15}(?:\.\d{0,15})?|\.\d{
 
 
 class PriorityLines:
-    """The lines of one configuration: `values` by key in lower case, `where` the place of a key.
+    """The lines on priority in the settings of a cluster.
 
     `qos` has the priorities and usage factors of QOS, which are in the accounting database.
     """
 
-    def __init__(
-        self,
-        values: Mapping[str, str],
-        notes: NoteCollector,
-        where: Callable[[str], str],
-        qos: Sequence[QosRow] = (),
-    ) -> None:
-        self._values = values
-        self._notes = notes
-        self._where = where
-        self._qos_rows = qos
+    def __init__(self, settings: Settings, qos: Sequence[QosRow] = ()) -> None:
+        self._settings = settings
+        self._qos_values = {row.name: row.priority for row in qos}
+        self._usage_factors = {row.name: row.usage_factor for row in qos if row.usage_factor != 1}
+        self._qos_place = qos[0].where.rpartition(":")[0] if qos else ""
         self._flags = self._read_flags()
 
     def options(self, partitions: Mapping[str, float] | None = None) -> dict[str, Any]:
@@ -169,21 +120,17 @@ class PriorityLines:
 
         partitions : the PriorityJobFactor of each partition.
         """
-        kind = self._text("prioritytype").lower()
-        if kind == BASIC:
-            return {}
+        kind = self._settings.get("prioritytype")
+        if kind not in ("", BASIC, MULTIFACTOR):
+            text = f"PriorityType={kind}: jobs are ordered by submission"
+            self._settings.at("prioritytype").left_out(text)
         if kind not in ("", MULTIFACTOR):
-            self._left_out(f"PriorityType={kind}: jobs are ordered by submission", "prioritytype")
             return {}
         factors = self._factors(partitions or {})
         self._note_qos(factors)
         if not factors:
             return {}
         self._assume(factors)
-        return self._with(factors)
-
-    def _with(self, factors: Mapping[str, Any]) -> dict[str, Any]:
-        """Return ``order`` and ``priority`` with these factors."""
         priority: dict[str, Any] = {
             "period": format_duration(self._time("prioritycalcperiod", 300.0)),
             "rounding": "down",
@@ -202,85 +149,76 @@ class PriorityLines:
     def _factors(self, partitions: Mapping[str, float]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, name in FACTORS.items():
-            weight: float = self._whole(f"priorityweight{key}")
+            weight = self._whole(f"priorityweight{key}")
             if weight:
-                found[name] = {"weight": weight, **getattr(self, f"_{key}")(partitions)}
-        for name, weight in self._tres().items():
-            plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
-            found[name] = {"weight": weight, "of": "nothing" if plain else "queue"}
+                found[name] = {"weight": weight, **self._options_of(name, weight, partitions)}
+        plain = "no_normal_tres" in self._flags or "no_normal_all" in self._flags
+        for name, tres in self._tres():
+            found[name] = {"weight": tres, "of": "nothing" if plain else "queue"}
         if not found.get("qos", {"values": True})["values"]:
             del found["qos"]
         return found
 
-    def _age(self, _: Mapping[str, float]) -> dict[str, Any]:
-        longest = self._time("prioritymaxage", 7 * 86400.0, least=1)
-        return {"max": format_duration(longest)}
+    def _options_of(self, factor: str, weight: int, partitions: Mapping[str, float]) -> dict[str, Any]:
+        """Return the options of a factor beside its weight."""
+        if factor == "age":
+            return {"max": format_duration(self._time("prioritymaxage", 7 * 86400.0, least=1))}
+        if factor == "size":
+            text = stated(self._settings.values, "priorityfavorsmall") or "no"
+            small = self._settings.at("priorityfavorsmall").read(yes, "priorityfavorsmall", text)
+            relative = "small_relative_to_time" in self._flags
+            return {"favour": "small" if small else "large"} | (
+                {"relative-to-time": True} if relative else {}
+            )
+        if factor == "queue":
+            return {"values": dict(partitions), "default": 0, "normalise": self._normalises("part")}
+        if factor == "qos":
+            values = self._values_of_qos(weight)
+            return {"values": values, "default": 0, "normalise": self._normalises("qos")}
+        return {"normalise": self._normalises("assoc")} if factor == "account" else {}
 
-    def _fairshare(self, _: Mapping[str, float]) -> dict[str, Any]:
-        return {}
-
-    def _jobsize(self, _: Mapping[str, float]) -> dict[str, Any]:
-        text = self._text("priorityfavorsmall") or "no"
-        small = self._notes.attempt(yes, text, self._where("priorityfavorsmall"), "priorityfavorsmall")
-        found: dict[str, Any] = {"favour": "small" if small else "large"}
-        if "small_relative_to_time" in self._flags:
-            found["relative-to-time"] = True
-        return found
-
-    def _partition(self, partitions: Mapping[str, float]) -> dict[str, Any]:
-        return {"values": dict(partitions), "default": 0, "normalise": self._normalises("part")}
-
-    def _qos(self, _: Mapping[str, float]) -> dict[str, Any]:
-        values = {row.name: row.priority for row in self._qos_rows}
+    def _values_of_qos(self, weight: int) -> dict[str, int]:
+        """Return the priorities of QOS; none if all are equal."""
+        values = self._qos_values
         if not values:
             text = (
                 "PriorityWeightQOS: the priorities of QOS are in the accounting database; import the output "
                 "of sacctmgr show qos -P as well, or give them as priority.factors.qos.values"
             )
-            self._left_out(text, "priorityweightqos")
+            self._settings.at("priorityweightqos").left_out(text)
         elif any(values.values()):
             shown = ", ".join(f"{name} {value}" for name, value in values.items())
-            weight = self._whole("priorityweightqos")
             text = f"QOS factor with the weight {weight:g}, of the priorities {shown}"
-            self._notes.assumed(text, self._qos_rows[0].where.rpartition(":")[0])
-        else:
-            values = {}  # all are equal
-        return {"values": values, "default": 0, "normalise": self._normalises("qos")}
+            self._settings.notes.assumed(text, self._qos_place)
+            return values
+        return {}
 
     def _note_qos(self, factors: Mapping[str, Any]) -> None:
         """Note the values of QOS that the priority does not use."""
-        where = self._qos_rows[0].where.rpartition(":")[0] if self._qos_rows else ""
-        if any(row.priority for row in self._qos_rows) and "qos" not in factors:
+        notes, where = self._settings.notes, self._qos_place
+        if any(self._qos_values.values()) and "qos" not in factors:
             text = "the priorities of QOS: no slurm.conf gives them a weight (PriorityWeightQOS)"
-            self._notes.left_out(text, where)
-        used = {row.name: row.usage_factor for row in self._qos_rows if row.usage_factor != 1}
-        if used and "fair-share" in factors:
-            shown = ", ".join(f"{name} {value:g}" for name, value in used.items())
-            self._notes.assumed(f"usage counts with the UsageFactor of its QOS: {shown}", where)
-        elif used:
-            self._notes.left_out("UsageFactor of QOS: the priority of jobs has no fair share", where)
-
-    def _assoc(self, _: Mapping[str, float]) -> dict[str, Any]:
-        return {"normalise": self._normalises("assoc")}
+            notes.left_out(text, where)
+        if self._usage_factors and "fair-share" in factors:
+            shown = ", ".join(f"{name} {value:g}" for name, value in self._usage_factors.items())
+            notes.assumed(f"usage counts with the UsageFactor of its QOS: {shown}", where)
+        elif self._usage_factors:
+            notes.left_out("UsageFactor of QOS: the priority of jobs has no fair share", where)
 
     def _normalises(self, kind: str) -> bool:
         return not {f"no_normal_{kind}", "no_normal_all"} & self._flags
 
-    def _tres(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for part in comma_parts(self._text("priorityweighttres")):
+    def _tres(self) -> Iterator[tuple[str, float]]:
+        """Yield factor and weight of each resource."""
+        key = "priorityweighttres"
+        for part in comma_parts(stated(self._settings.values, key)):
             pair = _WEIGHT.fullmatch(part)
             if pair is None:
-                self._fault(
-                    f"PriorityWeightTRES: {part!r} is not a weight", "priorityweighttres", "TYPE=NUMBER"
-                )
-                continue
-            kind = pair[1].lower()
-            if kind not in TRES:
-                self._left_out(f"PriorityWeightTRES: {part.strip()}", "priorityweighttres")
+                self._settings.at(key).fault(f"PriorityWeightTRES: {part!r} is not a weight", "TYPE=NUMBER")
+            elif pair[1].lower() not in TRES:
+                self._settings.at(key).left_out(f"PriorityWeightTRES: {part.strip()}")
             elif float(pair[2]):
-                found[TRES[kind]] = float(pair[2])
-        return found
+                yield TRES[pair[1].lower()], float(pair[2])
 
     # -- fair share -------------------------------------------------------------------------------
 
@@ -289,80 +227,56 @@ class PriorityLines:
         found: dict[str, Any] = {"method": "classic" if classic else "fair-tree"}
         half_life = self._time("prioritydecayhalflife", 7 * 86400.0)
         found["half-life"] = "inf" if half_life in (0, inf) else format_duration(half_life)
-        if classic and self._text("fairsharedampeningfactor"):
+        if classic and self._settings.get("fairsharedampeningfactor"):
             found["dampening"] = self._whole("fairsharedampeningfactor", least=1) or 1
-        used = {row.name: row.usage_factor for row in self._qos_rows if row.usage_factor != 1}
-        if used:
-            found["qos-usage"] = used
-        found.update(self._reset())
+        if self._usage_factors:
+            found["qos-usage"] = self._usage_factors
+        key = "priorityusageresetperiod"
+        text = self._settings.get(key)
+        if text in RESETS:
+            found["reset"] = reset = format_duration(RESETS[text])
+            note = f"{GLOBAL[key]}={text.upper()}: every {reset} from second 0, whatever the calendar"
+            self._settings.at(key).assumed(note)
+        elif text == "now":
+            self._settings.at(key).left_out(f"{GLOBAL[key]}=NOW: usage counts as it is given")
+        elif text != "":
+            expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
+            self._settings.at(key).fault(f"{GLOBAL[key]}: {text!r} is not a period", expected)
         return found
 
-    def _reset(self) -> dict[str, Any]:
-        text = self._text("priorityusageresetperiod").lower()
-        if text in ("", "none"):
-            return {}
-        key = "priorityusageresetperiod"
-        if text in RESETS:
-            reset = format_duration(RESETS[text])
-            note = (
-                f"PriorityUsageResetPeriod={text.upper()}: every {reset} from second 0, whatever the calendar"
-            )
-            self._notes.assumed(note, self._where(key))
-            return {"reset": reset}
-        if text == "now":
-            self._left_out("PriorityUsageResetPeriod=NOW: usage counts as it is given", key)
-        else:
-            expected = "NONE, NOW, DAILY, WEEKLY, MONTHLY, QUARTERLY or YEARLY"
-            self._fault(f"PriorityUsageResetPeriod: {text!r} is not a period", key, expected)
-        return {}
-
     def _assume(self, factors: Mapping[str, Any]) -> None:
-        key = next(
-            f"priorityweight{key}"
-            for key, name in (*FACTORS.items(), ("tres", ""))
-            if self._text(f"priorityweight{key}")
-        )
+        keys = (f"priorityweight{key}" for key in (*FACTORS, "tres"))
+        key = next(key for key in ("prioritytype", *keys) if self._settings.get(key))
         shown = ", ".join(f"{name} {factor['weight']:g}" for name, factor in factors.items())
-        where = self._where("prioritytype") or self._where(key)
-        self._notes.assumed(f"order = multifactor, with the weights {shown}", where)
+        self._settings.at(key).assumed(f"order = multifactor, with the weights {shown}")
         if "fair-share" in factors:
             text = "fair share: accounts and shares are in the accounting database; without priority.accounts all are equal"  # noqa: E501
-            self._notes.assumed(text, where)
+            self._settings.at(key).assumed(text)
 
     # -- values -----------------------------------------------------------------------------------
 
     def _read_flags(self) -> set[str]:
-        found = {part.strip().lower() for part in comma_parts(self._text("priorityflags"))}
+        key = "priorityflags"
+        found = {part.strip() for part in comma_parts(self._settings.get(key))}
         for flag in sorted(found - _FLAGS.keys()):
             hint = did_you_mean(flag, _FLAGS)
-            self._fault(f"PriorityFlags: unknown flag {flag.upper()!r}{hint}", "priorityflags", None)
+            self._settings.at(key).fault(f"PriorityFlags: unknown flag {flag.upper()!r}{hint}")
         for flag in sorted(found & _FLAGS.keys()):
             if _FLAGS[flag]:
-                self._left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}", "priorityflags")
+                self._settings.at(key).left_out(f"PriorityFlags={flag.upper()}: {_FLAGS[flag]}")
         return found
 
-    def _text(self, key: str) -> str:
-        return stated(self._values, key)
-
     def _time(self, key: str, usual: float, least: float = 0) -> float:
-        text = self._text(key)
-        if not text:
-            return usual
-
         def read(value: str) -> float:
             found = time_limit(value)
             if found < least:
                 raise FormatError(f"{value!r} is too short", expected=f"at least {format_duration(least)}")
             return found
 
-        found = self._notes.attempt(read, text, self._where(key), GLOBAL[key])
+        found = self._settings.at(key).read(read, key, name=GLOBAL[key]) if self._settings.get(key) else None
         return usual if found is None else found
 
     def _whole(self, key: str, least: int = 0) -> int:
-        text = self._text(key)
-        if not text:
-            return 0
-
         def read(value: str) -> int:
             try:
                 return whole_number(value, least=least, most=MOST_WEIGHT)
@@ -370,13 +284,8 @@ class PriorityLines:
                 expected = f"a whole number from {least} to {MOST_WEIGHT:,}"
                 raise FormatError(f"{value!r} is not a weight", expected=expected) from None
 
-        return self._notes.attempt(read, text, self._where(key), GLOBAL[key]) or 0
-
-    def _left_out(self, text: str, key: str) -> None:
-        self._notes.left_out(text, self._where(key))
-
-    def _fault(self, text: str, key: str, expected: str | None) -> None:
-        self._notes.fault(text, self._where(key), expected)
+        given = self._settings.get(key)
+        return (self._settings.at(key).read(read, key, name=GLOBAL[key]) if given else None) or 0
 
 
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
@@ -475,6 +384,10 @@ class Settings:
         """Return the place of a key."""
         return self.places.get(key, "")
 
+    def at(self, key: str) -> Keys:
+        """Return the settings with the place of a key, for notes on it."""
+        return Keys(self.values, self.notes, self.where(key))
+
     @property
     def tmp_path(self) -> str:
         """The directory whose size is TmpDisk."""
@@ -508,11 +421,11 @@ class Settings:
         if not self.values:
             return {}
         config = self._policy()
-        config.update(PriorityLines(self.values, self.notes, self.where, qos).options(partitions))
+        config.update(PriorityLines(self, qos).options(partitions))
         if self.get("selecttype") == "select/linear":
             config["match-policy"] = WHOLE_NODES
             text = "select/linear gives whole nodes to each job: match-policy = firstnodex"
-            self.notes.assumed(text, self.where("selecttype"))
+            self.at("selecttype").assumed(text)
         if self.get("jobrequeue") == "0":
             config["on-failure"] = "fail"
         if self.get("overtimelimit") in UNLIMITED - {"-1"}:
@@ -538,36 +451,55 @@ class Settings:
     # --- the schedule
 
     def _policy(self) -> dict[str, Any]:
-        kind, where = self.get("schedulertype"), self.where("schedulertype")
+        kind, key = self.get("schedulertype"), "schedulerparameters"
+        parts = (part.partition("=") for part in stated(self.values, key).split(","))
+        given = {name.strip().lower(): value for name, _, value in parts if name}
+        if kind not in ("", "sched/backfill", "sched/builtin"):
+            self.at("schedulertype").left_out(f"SchedulerType={self.values['schedulertype']}")
+        options = {} if kind == "sched/builtin" else self._scheduler_options(given)
+        held = {*PARAMETERS, *WITHOUT_EFFECT, "defer", "sched_interval"} if options else {*PARAMETERS}
+        held = set() if kind == "sched/builtin" else held
+        held |= {YOUNGEST} if self.get("preempttype") in (BY_PARTITION, BY_QOS) else set()
+        left = [f"{name}={value}" if value else name for name, value in given.items() if name not in held]
+        if left:
+            self.at(key).left_out(f"SchedulerParameters: {', '.join(left)}")
         if kind == "sched/builtin":
-            parameters = self._parameters().items()
-            self._note_parameters([f"{name}={value}" if value else name for name, value in parameters])
             return {"queue-policy": "fcfs"}
-        if kind not in ("", "sched/backfill"):
-            self.notes.left_out(f"SchedulerType={self.values['schedulertype']}", where)
-        place = self.where("schedulerparameters")
-        options, left = scheduler_options(self._parameters(), self.notes, place)
-        self._note_parameters(left)
         if options:
             return {"queue-policy": "slurm", "policy-options": {"slurm": options}}
         text = (
             "queue-policy = easy: it reserves for the first waiting job; Slurm's backfill plans a start for "
             "each of the jobs that it tests, which is closer to slurm, hybrid or conservative"
         )
-        self.notes.assumed(text, where)
+        self.at("schedulertype").assumed(text)
         return {"queue-policy": "easy"}
 
-    def _parameters(self) -> dict[str, str]:
-        parts = stated(self.values, "schedulerparameters").split(",")
-        return {
-            name.strip().lower(): value for name, _, value in (part.partition("=") for part in parts) if name
-        }
+    def _scheduler_options(self, given: Mapping[str, str]) -> dict[str, Any]:
+        """Return the options of the policy ``slurm``; empty if no parameter of backfill is stated."""
 
-    def _note_parameters(self, left: list[str]) -> None:
-        if self.get("preempttype") in (BY_PARTITION, BY_QOS):
-            left = [name for name in left if name != YOUNGEST]
-        if left:
-            self.notes.left_out(f"SchedulerParameters: {', '.join(left)}", self.where("schedulerparameters"))
+        def number(name: str, of: Parameter) -> int | None:
+            bounded = of.unit > 1 or not of.option.startswith("max")
+            most = MOST_SECONDS // of.unit if bounded else MAX_COUNT
+            read = partial(whole_number, least=of.least, most=most)
+            return self.notes.attempt(read, given[name], self.where("schedulerparameters"), name)
+
+        options: dict[str, Any] = {}
+        for name, parameter in PARAMETERS.items():
+            value = number(name, parameter) if name in given else None
+            if value is not None and (value or not parameter.zero):
+                options[parameter.option] = value * parameter.unit
+        if "defer" in given and options:  # it takes the main scheduler away from events
+            interval = "sched_interval"
+            value = number(interval, Parameter("", least=1)) if interval in given else None
+            options["sched-interval"] = SCHED_INTERVAL if value is None else value
+        if options:
+            shown = ", ".join(f"{name}={value}" for name, value in options.items())
+            text = f"SchedulerParameters: queue-policy = slurm with {shown}"
+            idle = [name for name in given if name in WITHOUT_EFFECT]
+            if idle:
+                text += f"; {', '.join(idle)} without effect, since a pass takes no time"
+            self.at("schedulerparameters").assumed(text)
+        return options
 
     # --- notes
 
@@ -594,10 +526,10 @@ class Settings:
         for key, meaning in (*_OTHERS.items(), *LEFT_OUT.items()):
             value = stated(self.values, key)
             if value.strip("0:") and value.lower() not in ("no", *UNLIMITED):
-                self.notes.left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})", self.where(key))
+                self.at(key).left_out(f"{GLOBAL.get(key, key)}={value} ({meaning})")
         if self.get("enforcepartlimits") in ("", "no"):
             text = "jobs beyond a limit are rejected; Slurm keeps them waiting (EnforcePartLimits=NO)"
-            self.notes.assumed(text, self.where("enforcepartlimits"))
+            self.at("enforcepartlimits").assumed(text)
 
     def note_unused(self) -> None:
         """Note the keys that nothing has asked for, once all is understood."""

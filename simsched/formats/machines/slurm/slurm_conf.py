@@ -12,12 +12,11 @@ from simsched.formats.machines.slurm.node_records import read_gres
 from simsched.formats.machines.slurm.notation import stated
 from simsched.formats.machines.slurm.slurm_records import Line, SlurmRecords
 from simsched.formats.machines.slurm.topology import read_switches
-from simsched.formats.machines.slurm.understanding import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from simsched.formats.machines.description import MachineDescription, NoteCollector
+    from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.config_lines import ConfigLine
     from simsched.formats.text.documents import OpenFile
 
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 FORMAT = "slurm.conf"
 
 
-def read_slurm_conf(
-    text: str, where: str, notes: NoteCollector, open_file: OpenFile | None
-) -> MachineDescription:
+def read_slurm_conf(text: str, where: str, notes: NoteCollector, open_file: OpenFile | None) -> SlurmRecords:
     """Return the machine and the queues that a slurm.conf describes.
 
     open_file : returns the text of another file by its name relative to this one; it raises an error if
@@ -49,7 +46,7 @@ def read_slurm_conf(
             "this is not a slurm.conf", where=where, expected="NodeName=… and PartitionName=… lines"
         )
     reading.read(lines)
-    return describe([reading.records])
+    return reading.records
 
 
 class _Reading:

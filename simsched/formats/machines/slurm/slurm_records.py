@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.cluster.recipe import MAX_NODES
 from simsched.formats.machines.description import NoteCollector
-from simsched.formats.machines.slurm.node_records import GresTypes, status_of
+from simsched.formats.machines.slurm.node_records import GresTypes
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
+    Keys,
     NameReader,
     comma_parts,
     stated,
@@ -24,7 +25,6 @@ from simsched.formats.machines.slurm.notation import (
 from simsched.formats.machines.slurm.reservation_lines import reservation_of
 from simsched.formats.machines.slurm.settings import Settings
 from simsched.formats.machines.slurm.topology import SwitchLines
-from simsched.formats.rfc.hostlist import encode_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -141,7 +141,7 @@ class SlurmRecords:
             return
         text = stated(values, "nodes")
         hosts = [] if text.lower() == EVERY_NODE else self.reader.names(text, where, "nodes")
-        found = reservation_of(name, values, self.notes, where, hosts)
+        found = reservation_of(name, Keys(values, self.notes, where), hosts)
         if found is not None:
             self.reservations[name] = found
 
@@ -149,32 +149,25 @@ class SlurmRecords:
 # --- joining ----------------------------------------------------------------------------------
 
 
-def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str, str, Line]]]:
+def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str, dict[str, Line]]]]:
     """Return the records of several files as those of one, which has a copy of their notes.
 
-    Of a value that several files state, the first counts; a difference is noted.  The second result has
-    (format, host, record) for the nodes that a later file describes again.
+    Of a value that several files state, the first counts; a difference is noted.  The second result has the
+    nodes of each file with its format.
     """
-    first = next((part for part in parts if part.nodes), parts[0])
-    whole = SlurmRecords(NoteCollector.joined(part.notes for part in parts), first.form)
-    again: list[tuple[str, str, Line]] = []
+    whole = SlurmRecords(NoteCollector.joined(part.notes for part in parts))
+    nodes: list[tuple[str, dict[str, Line]]] = []
     for part in parts:
         below = {kind: dict(values) for kind, values in whole.defaults.items()}
         for kind, values in part.defaults.items():
             whole.defaults[kind] |= values
         _join_settings(whole, part)
-        unknown = []
-        for host, line in part.nodes.items():
-            own = Line({**below["nodename"], **line.values}, line.where) if below["nodename"] else line
-            if host in whole.nodes:
-                again.append((part.form, host, own))
-            elif part.form == first.form:
-                whole.nodes[host] = own
-            elif status_of(own.values.get("state", "")) == "up":  # a list leaves out nodes that are excluded
-                unknown.append(host)
-        if unknown:
-            names = clip(encode_hosts(unknown))
-            whole.notes.fault(f"nodes of {part.form} that {first.form} does not have: {names}")
+        defaults = below["nodename"]
+        own = {
+            host: line._replace(values={**defaults, **line.values}) if defaults else line
+            for host, line in part.nodes.items()
+        }
+        nodes += [(part.form, own)] if own else []
         for name, line in part.partitions.items():
             values = {**below["partitionname"], **line.values}
             known = whole.partitions.get(name)
@@ -195,7 +188,7 @@ def joined(parts: Sequence[SlurmRecords]) -> tuple[SlurmRecords, list[tuple[str,
             whole.gres.gpus.setdefault(host, types)
         whole.switches.join(part.switches)
     whole.settings.values.asked.clear()
-    return whole, again
+    return whole, nodes
 
 
 def _join_settings(whole: SlurmRecords, part: SlurmRecords) -> None:

@@ -15,21 +15,21 @@ preempts another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import clip
-from simsched.formats.cluster.recipe import NodeGroup, Recipe
-from simsched.formats.machines.description import MachineDescription, QosRow
-from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables
-from simsched.formats.machines.node_groups import by_kind, differences, property_for, property_name
+from simsched.formats.machines.description import QosRow
+from simsched.formats.machines.limit_tables import HOLD, REJECT, UNLIMITED, LimitTables, policy_of
+from simsched.formats.machines.site_facts import Node, SiteFacts, name_queues, property_name
+from simsched.formats.machines.site_facts import joined as joined_nodes
 from simsched.formats.machines.slurm.config_lines import PARTITION as PARTITION_KEYS
 from simsched.formats.machines.slurm.node_records import node_kind, status_of
 from simsched.formats.machines.slurm.notation import (
     EVERY_NODE,
+    Keys,
     comma_parts,
-    number_of,
     stated,
     time_limit,
     whole_number,
@@ -44,6 +44,7 @@ from simsched.formats.rfc.hostlist import encode_hosts
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from simsched.formats.cluster.recipe import NodeGroup
     from simsched.formats.machines.description import NoteCollector
     from simsched.formats.machines.slurm.settings import Settings
 
@@ -58,7 +59,7 @@ SUSPENDS = "PreemptMode=SUSPEND: the nodes of a suspended job run only jobs that
 def preemption_of(
     settings: Settings,
     tiers: Mapping[str, int],
-    partitions: Mapping[str, Line],
+    partitions: Mapping[str, Keys],
     qos: Sequence[QosRow] = (),
 ) -> dict[str, Any]:
     """Return the table ``preemption``; empty if no partition and no QOS preempts another.
@@ -66,7 +67,6 @@ def preemption_of(
     `tiers` is partition → PriorityTier, `qos` the QOS of the accounting database.
     """
     kind, mode = settings.get("preempttype"), settings.get("preemptmode")
-    where = settings.where("preempttype")
     if kind != BY_QOS and any(row.preempts for row in qos):
         shown = "; ".join(f"QOS {row.name} preempts {', '.join(row.preempts)}" for row in qos if row.preempts)
         text = f"{shown}: no slurm.conf has PreemptType=preempt/qos"
@@ -79,20 +79,19 @@ def preemption_of(
         if qos:
             return _by_qos(settings, qos)
         text = "preemption with preempt/qos: which QOS preempts another is in the accounting database"
-        settings.notes.left_out(text, where)
+        settings.at("preempttype").left_out(text)
         return {}
     if kind != BY_PARTITION:
-        settings.notes.left_out(f"PreemptType={settings.values['preempttype']}", where)
+        settings.at("preempttype").left_out(f"PreemptType={settings.values['preempttype']}")
         return {}
     if len(set(tiers.values())) < 2:
         return {}
     common, exempt = mode_of(mode) or "off", _exempt(settings)
     found = _common(settings, common, exempt)
-    tables = {}
-    for name, (values, place) in partitions.items():
-        table = _victims(settings, values, place)
-        if table and name in tiers:
-            tables[name] = with_exempt(table, common, exempt)
+    victims = {name: _victims(keys) for name, keys in partitions.items()}
+    tables = {
+        name: with_exempt(table, common, exempt) for name, table in victims.items() if table and name in tiers
+    }
     if tables:
         found["queues"] = tables
     used = {common, *(table["mode"] for table in tables.values() if "mode" in table)}
@@ -100,19 +99,20 @@ def preemption_of(
         return {}
     _note_rest(settings, mode)
     if "suspend" in used:
-        settings.notes.assumed(SUSPENDS, where)
+        settings.at("preempttype").assumed(SUSPENDS)
     return found
 
 
-def _note_idle(settings: Settings, partitions: Mapping[str, Line]) -> None:
-    """Note modes and grace times of a cluster without PreemptType, where no job is preempted."""
-    own = [(settings.get("preemptmode"), "", settings.where("preemptmode"))]
-    for name, (values, place) in partitions.items():
-        own.append((stated(values, "preemptmode"), f"partition {name}: ", place))
-    for mode, whose, where in own:
+def _note_idle(settings: Settings, partitions: Mapping[str, Keys]) -> None:
+    """Note modes of a cluster without PreemptType, where no job is preempted."""
+    cause, none = "preemptmode without preempttype", "without PreemptType, no job is preempted"
+    mode = settings.get("preemptmode")
+    if mode not in ("", "off"):
+        settings.at("preemptmode").left_out(f"PreemptMode={mode}: {none}", cause)
+    for name, keys in partitions.items():
+        mode = keys.stated("preemptmode")
         if mode.lower() not in ("", "off"):
-            text = f"{whose}PreemptMode={mode}: without PreemptType, no job is preempted"
-            settings.notes.left_out(text, where, cause="preemptmode without preempttype")
+            keys.left_out(f"partition {name}: PreemptMode={mode}: {none}", cause)
 
 
 def _by_qos(settings: Settings, rows: Sequence[QosRow]) -> dict[str, Any]:
@@ -166,9 +166,7 @@ def with_exempt(table: dict[str, Any], common: str, exempt: float) -> dict[str, 
 
 def _exempt(settings: Settings) -> float:
     """Return the seconds of PreemptExemptTime; 0 without a time, and for -1."""
-    text = stated(settings.values, "preemptexempttime") or "0:00"
-    where = settings.where("preemptexempttime")
-    found = settings.notes.attempt(time_limit, text, where, "preemptexempttime")
+    found = settings.at("preemptexempttime").time("preemptexempttime")
     return 0 if found is None or found == inf else found
 
 
@@ -180,36 +178,35 @@ def _note_rest(settings: Settings, mode: str) -> None:
     """Note the parts of the lines that affect which jobs are preempted, and are not kept."""
     left = [name for name in _parameters(settings) if name != "youngest_first"]
     if left:
-        settings.notes.left_out(f"PreemptParameters: {', '.join(left)}", settings.where("preemptparameters"))
+        settings.at("preemptparameters").left_out(f"PreemptParameters: {', '.join(left)}")
     note_words(settings.notes, mode, settings.where("preemptmode"), "PreemptMode")
 
 
 def note_words(notes: NoteCollector, text: str, where: str, what: str) -> None:
     """Note the words of a PreemptMode that are not kept; GANG is a part of every mode SUSPEND."""
     words = text.lower().split(",")
-    if "within" in words:
-        notes.left_out(f"{what}=WITHIN (jobs preempt others of their own QOS)", where, cause="within")
-    if "priority" in words:
-        notes.left_out(f"{what}=PRIORITY (only jobs of a higher priority preempt)", where, cause="priority")
-    if "gang" in words and "suspend" not in words:
-        notes.left_out(f"{what}=GANG (jobs that share nodes take turns)", where, cause="gang")
+    for word, meaning in _WORDS.items():
+        if word in words and not (word == "gang" and "suspend" in words):
+            notes.left_out(f"{what}={word.upper()} ({meaning})", where, cause=word)
 
 
-def _victims(settings: Settings, values: Mapping[str, str], place: str) -> dict[str, Any]:
-    table: dict[str, Any] = {}
-    own = stated(values, "preemptmode")
-    if own:
-        mode = mode_of(own.lower())
-        if mode is None:
-            settings.notes.left_out(f"PreemptMode={own}", place, cause="partition preemptmode")
-        else:
-            table["mode"] = mode
-    grace = stated(values, "gracetime")
-    if grace:
-        seconds = settings.notes.attempt(grace_time, grace, place, "gracetime")
-        if seconds:
-            table["grace"] = seconds
-    return table
+_WORDS = {
+    "within": "jobs preempt others of their own QOS",
+    "priority": "only jobs of a higher priority preempt",
+    "gang": "jobs that share nodes take turns",
+}
+
+
+def _victims(keys: Keys) -> dict[str, Any]:
+    """Return how the jobs of a partition are preempted, as far as it states that."""
+    own, table = keys.stated("preemptmode"), dict[str, Any]()
+    mode = mode_of(own)
+    if mode is not None:
+        table["mode"] = mode
+    elif own:
+        keys.left_out(f"PreemptMode={own}", cause="partition preemptmode")
+    seconds = keys.read(grace_time, "gracetime") if keys.stated("gracetime") else None
+    return table | ({"grace": seconds} if seconds else {})
 
 
 def grace_time(text: str) -> float:
@@ -285,24 +282,22 @@ class SlurmLimits:
         self._records = records
         self._notes = notes
         self._limits = LimitTables(notes)
-        self._qos: dict[str, Line] = {}
-        for line in records.qos:  # of a QOS in two files, the first counts
-            self._qos.setdefault(line.values["name"], line)
-        self.qos = tuple(self._row(name, *line) for name, line in self._qos.items())
+        self._qos: dict[str, Keys] = {}
+        for values, where in records.qos:  # of a QOS in two files, the first counts
+            self._qos.setdefault(values["name"], Keys(values, notes, where))
+        self.qos = tuple(self._row(name, keys) for name, keys in self._qos.items())
         self._associations = self._of_this_cluster()
         self._parents = self._accounts_above()
 
     def tables(self, cpus_per_core: int, partitions: Sequence[str]) -> list[dict[str, Any]]:
         """Return the tables ``[[limits]]``; of Slurm's CPUs, `cpus_per_core` are a core."""
-        for line in (*self._qos.values(), *self._associations):
-            for key, (name, meaning) in _LEFT_OUT.items():
-                self._leave_out(line, key, name, meaning)
-            for key, value in line.values.items():
+        for keys in (*self._qos.values(), *self._associations):
+            _leave_out(keys, _LEFT_OUT)
+            for key, value in keys.values.items():
                 if key not in _USED and key not in _LEFT_OUT and value.lower() not in UNLIMITED:
-                    self._notes.left_out(f"{key}={clip(value)}: not known", line.where, cause=key)
-        for line in self._associations:
-            for key, (name, meaning) in _DATABASE.items():
-                self._leave_out(line, key, name, meaning)
+                    keys.left_out(f"{key}={clip(value)}: not known", cause=key)
+        for keys in self._associations:
+            _leave_out(keys, _DATABASE)
         with_qos: dict[str, list[str]] = {}
         for name, line in self._records.partitions.items():
             of = stated(line.values, "qos")
@@ -311,18 +306,18 @@ class SlurmLimits:
             elif of:
                 text = f"partition {clip(name)}: QOS={clip(of)} (the limits of its QOS, which no file states)"
                 self._notes.left_out(text, line.where, cause="partition qos")
-        for name, (values, where) in self._qos.items():
-            flags = self._flags(values, where)
+        for name, keys in self._qos.items():
+            flags = self._flags(keys)
             over = REJECT if {"denyonlimit", "denylimit"} & flags else HOLD
             before = bool({"overpartqos", "overridepartitionqos"} & flags)
             if name in with_qos:
                 queues = with_qos[name]
                 scope: dict[str, Any] = {"queue": queues if len(queues) > 1 else queues[0]}
-                self._of_qos(scope, PARTITION, values, where, over)
+                self._of_qos(scope, PARTITION, keys, over)
                 both = f"the jobs of {clip(', '.join(queues))}, and the jobs with this QOS, apart"
                 text = f"limits of QOS {clip(name)} count {both}; Slurm counts them together"
-                self._notes.assumed(text, where, cause="partition qos apart")
-            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, values, where, over)
+                keys.assumed(text, cause="partition qos apart")
+            self._of_qos({"qos": name}, OVER_PARTITION if before else QOS, keys, over)
         self._of_associations(partitions)
         tables = [_in_cores(table, cpus_per_core) for table in self._limits.tables()]
         given = self._records.settings.get("accountingstorageenforce")
@@ -383,51 +378,45 @@ class SlurmLimits:
             return tables
         return [{key: value for key, value in table.items() if key != "level"} for table in tables]
 
-    def _leave_out(self, line: Line, key: str, name: str, meaning: str) -> None:
-        value = line.values.get(key, "")
-        if value.lower() not in UNLIMITED and value.strip("0.") != "":
-            self._notes.left_out(f"{name}={clip(value)} ({meaning})", line.where, cause=key)
-
     # --- QOS ---------------------------------------------------------------------------------
 
-    def _row(self, name: str, values: Mapping[str, str], where: str) -> QosRow:
-        priority = self._plain(values, "priority", 0, where)
-        used = self._plain(values, "usagefactor", 1, where)
-        if self._plain(values, "limitfactor", 1, where) not in (0, 1):
-            text = f"LimitFactor={values['limitfactor']} of QOS {name} (it multiplies limits of associations)"
-            self._notes.left_out(text, where, cause="limitfactor")
-        preempts = tuple(
-            dict.fromkeys(part.strip() for part in values.get("preempt", "").split(",") if part.strip())
-        )
-        return QosRow(name, round(priority), used, where, preempts, self._victims(values, where))
+    def _row(self, name: str, keys: Keys) -> QosRow:
+        priority, used = _plain(keys, "priority", 0), _plain(keys, "usagefactor", 1)
+        if _plain(keys, "limitfactor", 1) not in (0, 1):
+            given = keys.values["limitfactor"]
+            text = f"LimitFactor={given} of QOS {name} (it multiplies limits of associations)"
+            keys.left_out(text, cause="limitfactor")
+        preempts = (part.strip() for part in keys.values.get("preempt", "").split(","))
+        names = tuple(dict.fromkeys(filter(None, preempts)))
+        return QosRow(name, round(priority), used, keys.where, names, self._victims(keys))
 
-    def _flags(self, values: Mapping[str, str], where: str) -> set[str]:
+    def _flags(self, keys: Keys) -> set[str]:
         found = set()
-        for flag in comma_parts(values.get("flags", "").replace("+", ",")):
-            word = flag.strip().lower().replace("_", "")
+        for flag in map(str.strip, comma_parts(keys.values.get("flags", "").replace("+", ","))):
+            word = flag.lower().replace("_", "")
             found.add(word)
             if word and word not in _FLAGS:
-                self._notes.left_out(f"Flags={clip(flag.strip())} of QOS {values['name']}: not known", where)
+                keys.left_out(f"Flags={clip(flag)} of QOS {keys.values['name']}: not known")
             elif meaning := _FLAGS.get(word):
-                self._notes.left_out(f"Flags={flag.strip()} of QOS {values['name']} ({meaning})", where)
+                keys.left_out(f"Flags={flag} of QOS {keys.values['name']} ({meaning})")
         return found
 
-    def _of_qos(
-        self, scope: dict[str, Any], level: int, values: Mapping[str, str], where: str, over: str
-    ) -> None:
-        self._group(scope, values, where, over)
-        for suffix, long, dimension in (("pu", "user", "user"), ("pa", "account", "account")):
+    def _of_qos(self, scope: dict[str, Any], level: int, keys: Keys, over: str) -> None:
+        values, where = keys.values, keys.where
+        self._group(scope, keys, over)
+        for suffix, dimension in (("pu", "user"), ("pa", "account")):
             each = {**scope, "each": dimension, "level": level}
             self._limits.number(each, "running-jobs", values.get(f"maxjobs{suffix}"), where, over)
             self._limits.number(each, "submitted-jobs", values.get(f"maxsubmit{suffix}"), where, REJECT)
             self._limits.tres(each, values.get(f"maxtres{suffix}", ""), where, over)
-            self._limits.minutes(each, values.get(f"maxtresrunminsper{long}", ""), where, "running-", over)
-        self._single({**scope, "level": level}, values, where, over)
+            minutes = values.get(f"maxtresrunminsper{dimension}", "")
+            self._limits.minutes(each, minutes, where, "running-", over)
+        self._single({**scope, "level": level}, keys, over)
 
-    def _victims(self, values: Mapping[str, str], where: str) -> dict[str, Any]:
+    def _victims(self, keys: Keys) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        text = values.get("preemptmode", "").lower()
-        note_words(self._notes, text, where, "PreemptMode of QOS")
+        text = keys.values.get("preemptmode", "")
+        note_words(self._notes, text, keys.where, "PreemptMode of QOS")
         mode = mode_of(text)
         if mode not in (None, "off"):  # OFF stands for the mode of the cluster
             found["mode"] = mode
@@ -435,36 +424,20 @@ class SlurmLimits:
             ("gracetime", "grace", grace_time),
             ("preemptexempttime", "exempt", time_limit),
         ):
-            given = values.get(key, "")
-            if given.lower() in UNLIMITED:
-                continue
-            seconds = self._notes.attempt(read, given, where, key)
-            if seconds is not None and (seconds or name == "exempt") and seconds < float("inf"):
+            given = keys.values.get(key, "")
+            seconds = None if given.lower() in UNLIMITED else keys.read(read, key, given)
+            if seconds is not None and (seconds or name == "exempt") and seconds < inf:
                 found[name] = seconds
         return found
 
-    def _plain(self, values: Mapping[str, str], key: str, usual: float, where: str) -> float:
-        """Return a value of a QOS that is a number of 0 or more."""
-        text = values.get(key, "")
-        if text.lower() in UNLIMITED:
-            return usual
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if 0 <= number < MOST:
-            return number
-        self._notes.fault(f"{key} {clip(text)!r} is not a number", where, "a number of 0 or more")
-        return usual
-
     # --- associations ------------------------------------------------------------------------
 
-    def _of_this_cluster(self) -> list[Line]:
+    def _of_this_cluster(self) -> list[Keys]:
         """Return the associations of the cluster: one accounting database may have those of several.
 
         Of a value that two files state, the first counts.
         """
-        lines = self._records.associations
+        lines = [Keys(values, self._notes, where) for values, where in self._records.associations]
         own = self._records.settings.get("clustername")
         named = dict.fromkeys(line.values.get("cluster", "").lower() for line in lines)
         named.pop("", None)
@@ -475,27 +448,21 @@ class SlurmLimits:
         others = [line for line in lines if line.values.get("cluster", "").lower() not in ("", name)]
         if others:
             names = ", ".join(sorted({line.values["cluster"] for line in others}))
-            text = f"associations of clusters other than {name}: {clip(names)} ({len(others):,})"
-            self._notes.left_out(text, others[0].where)
+            others[0].left_out(f"associations of clusters other than {name}: {clip(names)} ({len(others):,})")
             lines = [line for line in lines if line.values.get("cluster", "").lower() in ("", name)]
-        found: dict[tuple[str, str, str], Line] = {}
+        found: dict[tuple[str, str, str], Keys] = {}
         for line in lines:
-            values, place = line.values, line.where
-            key = values["account"], values["user"], values.get("partition", "")
-            if key in found:
-                known, place = found[key]
-                before = {name: value for name, value in known.items() if value.lower() not in UNLIMITED}
-                values = {**known, **values, **before}
-            found[key] = line._replace(values=values, where=place)
+            key = line.values["account"], line.values["user"], line.values.get("partition", "")
+            known = found.setdefault(key, line)
+            before = {name: value for name, value in known.values.items() if value.lower() not in UNLIMITED}
+            found[key] = replace(known, values={**known.values, **line.values, **before})
         return list(found.values())
 
     def _accounts_above(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for values, _ in self._associations:
-            if values.get("parentname"):
-                found.setdefault(values["account"], values["parentname"])
-            elif not values["user"]:
-                found.setdefault(values["account"], "")
+        for values in (keys.values for keys in self._associations):
+            if values.get("parentname") or not values["user"]:
+                found.setdefault(values["account"], values.get("parentname", ""))
         return found
 
     def _line(self, name: str) -> list[str]:
@@ -506,25 +473,25 @@ class SlurmLimits:
         return found
 
     def _of_associations(self, partitions: Sequence[str]) -> None:
-        accounts = {line.values["account"]: line for line in self._associations if not line.values["user"]}
-        users = [line for line in self._associations if line.values["user"]]
+        accounts = {keys.values["account"]: keys for keys in self._associations if not keys.values["user"]}
+        users = [keys for keys in self._associations if keys.values["user"]]
         below: dict[str, list[str]] = {}
         for name in self._parents:
             for above in self._line(name):
                 below.setdefault(above, []).append(name)
         if len(accounts.keys() - {"root"}) > 1 and not any(self._parents.values()):
             text = "no file states which accounts are above others, as sacctmgr dump or show assoc tree does"
-            text = f"the limits of an account are those of its own users: {text}"
-            self._notes.assumed(text)
-        for name, (values, where) in accounts.items():
+            self._notes.assumed(f"the limits of an account are those of its own users: {text}")
+        for name, keys in accounts.items():
             names = below.get(name, [name])
             scope = {} if name == "root" else {"account": names if len(names) > 1 else names[0]}
-            self._group(scope, values, where, HOLD)
+            self._group(scope, keys, HOLD)
         own: dict[tuple[str, str], list[str]] = {}
-        for values, _ in users:
+        for values in (keys.values for keys in users):
             if values.get("partition"):
                 own.setdefault((values["account"], values["user"]), []).append(values["partition"])
-        for values, where in users:
+        for keys in users:
+            values = keys.values
             scope = {"user": values["user"], "account": values["account"]}
             apart = own.get((values["account"], values["user"]), [])
             if values.get("partition"):
@@ -534,43 +501,63 @@ class SlurmLimits:
                 if not others:
                     continue
                 scope["queue"] = others if len(others) > 1 else others[0]
-            self._group(scope, values, where, HOLD)
-            self._maximums(scope, {**scope, "level": USER}, values, where, USER)
-        for name, (values, where) in accounts.items():
+            self._group(scope, keys, HOLD)
+            self._maximums(scope, {**scope, "level": USER}, keys, USER)
+        for name, keys in accounts.items():
             if name == "root":
-                self._maximums({}, {"each": ["user", "account"], "level": ROOT}, values, where, ROOT)
+                self._maximums({}, {"each": ["user", "account"], "level": ROOT}, keys, ROOT)
                 continue
             for above in self._line(name):  # of a value of several accounts, that of the nearest counts
                 if above in accounts and above != "root":
                     scope = {"account": name}
                     each = {**scope, "each": "user", "level": ACCOUNT}
-                    self._maximums(scope, each, *accounts[above], ACCOUNT)
+                    self._maximums(scope, each, accounts[above], ACCOUNT)
 
-    def _maximums(
-        self, scope: dict[str, Any], each: dict[str, Any], values: Mapping[str, str], where: str, level: int
-    ) -> None:
-        self._limits.number(each, "running-jobs", values.get("maxjobs"), where)
-        self._limits.number(each, "submitted-jobs", values.get("maxsubmit"), where, REJECT)
-        self._single({**scope, "level": level}, values, where, HOLD)
+    def _maximums(self, scope: dict[str, Any], each: dict[str, Any], keys: Keys, level: int) -> None:
+        self._limits.number(each, "running-jobs", keys.values.get("maxjobs"), keys.where)
+        self._limits.number(each, "submitted-jobs", keys.values.get("maxsubmit"), keys.where, REJECT)
+        self._single({**scope, "level": level}, keys, HOLD)
 
-    def _group(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+    def _group(self, scope: dict[str, Any], keys: Keys, over: str) -> None:
         """Add the limits on all jobs of a scope together."""
+        values, where = keys.values, keys.where
         self._limits.number(scope, "running-jobs", values.get("grpjobs"), where, over)
         self._limits.number(scope, "submitted-jobs", values.get("grpsubmit"), where, REJECT)
         self._limits.tres(scope, values.get("grptres", ""), where, over)
         self._limits.minutes(scope, values.get("grptresmins", ""), where, "", over)
         self._limits.minutes(scope, values.get("grptresrunmins", ""), where, "running-", over)
 
-    def _single(self, scope: dict[str, Any], values: Mapping[str, str], where: str, over: str) -> None:
+    def _single(self, scope: dict[str, Any], keys: Keys, over: str) -> None:
         """Add the limits on each job of a scope."""
         job = {**scope, "each": "job"}
-        self._limits.tres(job, values.get("maxtres", ""), where, over)
-        self._limits.minutes(job, values.get("maxtresmins", ""), where, "", over)
-        wall = values.get("maxwall", "")
-        if wall.lower() not in UNLIMITED:
-            seconds = self._notes.attempt(time_limit, wall, where, "MaxWall")
-            if seconds is not None and seconds < float("inf"):
-                self._limits.add(job, "duration", format_duration(seconds), over)
+        self._limits.tres(job, keys.values.get("maxtres", ""), keys.where, over)
+        self._limits.minutes(job, keys.values.get("maxtresmins", ""), keys.where, "", over)
+        wall = keys.values.get("maxwall", "")
+        seconds = None if wall.lower() in UNLIMITED else keys.read(time_limit, "maxwall", wall, "MaxWall")
+        if seconds is not None and seconds < inf:
+            self._limits.add(job, "duration", format_duration(seconds), over)
+
+
+def _leave_out(keys: Keys, meanings: Mapping[str, tuple[str, str]]) -> None:
+    for key, (name, meaning) in meanings.items():
+        value = keys.values.get(key, "")
+        if value.lower() not in UNLIMITED and value.strip("0.") != "":
+            keys.left_out(f"{name}={clip(value)} ({meaning})", cause=key)
+
+
+def _plain(keys: Keys, key: str, usual: float) -> float:
+    """Return a value of a QOS that is a number of 0 or more."""
+    text = keys.values.get(key, "")
+    if text.lower() in UNLIMITED:
+        return usual
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if 0 <= number < MOST:
+        return number
+    keys.fault(f"{key} {clip(text)!r} is not a number", "a number of 0 or more")
+    return usual
 
 
 def _in_cores(table: Mapping[str, Any], cpus_per_core: int) -> dict[str, Any]:
@@ -592,54 +579,32 @@ MAX_WORDS = 1000
 """The most features or partitions of a node."""
 
 
-@dataclass(slots=True)
-class NodeFacts:
-    """One node, understood.
-
-    kind : its inside, shared between equal nodes.
-    partitions : those that its own record names (scontrol, JSON).
-    """
-
-    kind: NodeGroup
-    cpus_per_core: int
-    features: tuple[str, ...]
-    weight: int
-    status: str
-    partitions: tuple[str, ...]
-
-
-def describe(parts: Sequence[SlurmRecords], *, strict: bool = False) -> MachineDescription:
-    """Return the description that the records of these files make together.
+def facts_of(parts: Sequence[SlurmRecords], *, strict: bool = False) -> SiteFacts:
+    """Return the facts that the records of these files state together.
 
     strict : the first fault is an error, as it is if one of the files was read so.
     """
-    whole, again = joined(parts)
+    whole, nodes = joined(parts)
     whole.notes.strict |= strict
-    form = ", ".join(dict.fromkeys(part.form for part in parts))
-    return replace(_Understanding(whole, again).description(form), records=tuple(parts))
+    return _Understanding(whole, nodes).facts(", ".join(dict.fromkeys(part.form for part in parts)))
 
 
 class _Understanding:
     """The understanding of joined records; short-lived."""
 
-    def __init__(self, records: SlurmRecords, again: Sequence[tuple[str, str, Line]]) -> None:
+    def __init__(self, records: SlurmRecords, lists: Sequence[tuple[str, Mapping[str, Line]]]) -> None:
         self.notes = records.notes
         self.settings = records.settings
         self.reader = records.reader
-        self.partitions = records.partitions
+        self.partitions = {
+            name: Keys(values, self.notes, where) for name, (values, where) in records.partitions.items()
+        }
         self._records = records
         self._kinds: dict[tuple[tuple[str, str], ...], tuple[NodeGroup, int]] = {}
         self._groups: dict[NodeGroup, NodeGroup] = {}
-        self._facts: dict[tuple[int, str], NodeFacts | None] = {}
+        self._read: dict[tuple[int, str], Node | None] = {}
         self._planned: set[str] = set()
-        self.nodes: dict[str, NodeFacts] = {}
-        for host, line in records.nodes.items():
-            facts = self._node(host, line)
-            if facts is None:
-                self._planned.add(host)
-            else:
-                self.nodes[host] = replace(facts)
-        self._add_again(again)
+        self.nodes = joined_nodes([(form, self._nodes(lines)) for form, lines in lists], self.notes)
         for hosts, status, where in records.down:
             self._set_states(hosts, status, where)
         self.switches = records.switches.tree(self.nodes) if self.nodes else None
@@ -648,34 +613,29 @@ class _Understanding:
             "", "topology/default", "topology/flat", "topology/none"
         ):  # fmt: skip
             text = f"TopologyPlugin={plugin}: no topology.conf was read"
-            self.notes.left_out(text, self.settings.where("topologyplugin"))
+            self.settings.at("topologyplugin").left_out(text)
 
-    def _add_again(self, again: Sequence[tuple[str, str, Line]]) -> None:
-        """Add the features, partitions and states of further records of nodes; note amounts that differ."""
-        unlike: dict[tuple[str, str], list[str]] = {}
-        for form, host, line in again:
-            more, known = self._node(host, line), self.nodes.get(host)
-            if more is None or known is None:
-                continue
-            known.features = tuple(dict.fromkeys((*known.features, *more.features)))
-            known.partitions = tuple(dict.fromkeys((*known.partitions, *more.partitions)))
-            known.status = more.status if known.status == "up" else known.status
-            for difference in differences(known.kind, more.kind):
-                unlike.setdefault((form, difference), []).append(host)
-        for (form, difference), hosts in unlike.items():
-            text = f"{encode_hosts(hosts)}: {difference} in {self._records.form}, which counts"
-            self.notes.fault(text, form)
+    def _nodes(self, lines: Mapping[str, Line]) -> dict[str, Node]:
+        """Return the nodes of one file, without those that it or an earlier one only plans."""
+        found = {}
+        for host, line in lines.items():
+            node = None if host in self._planned else self._node(host, line)
+            if node is None:
+                self._planned.add(host)
+            else:
+                found[host] = node
+        return found
 
-    def _node(self, host: str, line: Line) -> NodeFacts | None:
+    def _node(self, host: str, line: Line) -> Node | None:
         """Return a node, None if it is only planned; nodes of one record are one object."""
         values, where = line
         gres = self._records.gres.typed(host, values.get("gres", ""), where)
         place = id(values), gres
-        if place in self._facts:
-            return self._facts[place]
+        if place in self._read:
+            return self._read[place]
         state = stated(values, "state")
         status = status_of(state) if state else "up"
-        facts = None
+        node = None
         if status is None:
             text = f"nodes in the state {state.upper()} are only planned and not in the graph"
             self.notes.left_out(text, where, cause="future nodes")
@@ -685,12 +645,11 @@ class _Understanding:
             kind, cpus_per_core = self._kind({**values, "gres": gres}, where)
             features = self._words(stated(values, "features", "feature").replace(" ", ""), where, "features")
             partitions = self._words(stated(values, "partitions"), where, "partitions")
-            weight = number_of(values, self.notes, where, "weight", most=MAX_WEIGHT)
-            facts = NodeFacts(
-                kind, cpus_per_core, features, 1 if weight is None else weight, status, partitions
-            )
-        self._facts[place] = facts
-        return facts
+            weight = Keys(values, self.notes, where).number("weight", most=MAX_WEIGHT)
+            weight = 1 if weight is None else weight
+            node = Node(kind, features, status, weight, partitions, cpus_per_core)
+        self._read[place] = node
+        return node
 
     def _words(self, text: str, where: str, key: str) -> tuple[str, ...]:
         words = tuple(dict.fromkeys(comma_parts(text)))
@@ -704,7 +663,7 @@ class _Understanding:
         found = self._kinds.get(inside)
         if found is None:
             tmp_path = self.settings.tmp_path
-            group, cpus_per_core = node_kind(dict(inside), self.notes, where, tmp_path=tmp_path)
+            group, cpus_per_core = node_kind(Keys(dict(inside), self.notes, where), tmp_path)
             if not self.settings.counts_memory:
                 group = replace(group, pools=tuple(pool for pool in group.pools if pool.type != "memory"))
             group = self._groups.setdefault(group, group)
@@ -722,40 +681,45 @@ class _Understanding:
             elif status is not None:
                 self.nodes[host].status = status
 
-    def description(self, form: str) -> MachineDescription:
+    def facts(self, form: str) -> SiteFacts:
         members = self._members()
-        properties = self._property_names(members)
-        recipe = Recipe(
-            name=stated(self.settings.values, "clustername") or None,
-            groups=self._node_groups(members, properties),
-            pools=self.settings.licences(),
-            network=self.switches,
-        )
+        for node in self.nodes.values():
+            names = (*map(property_name, node.properties), *node.kind.properties)
+            node.properties = tuple(dict.fromkeys(names))
+        placed = {
+            name: (hosts, self.partitions[name].where if name in self.partitions else "")
+            for name, hosts in members.items()
+        }
+        properties = name_queues(placed, self.nodes, self.notes)
+        pools, nodes = self.settings.licences(), self._in_order()
         limits = SlurmLimits(self._records, self.notes)
         config, cpus_per_core = self._config(members, properties, limits), self._cpus_per_core()
-        if recipe.pools:
-            config["licenses"] = {pool.type: pool.amount.size for pool in recipe.pools}
+        if pools:
+            config["licenses"] = {pool.type: pool.amount.size for pool in pools}
         if self._records.reservations:
             config["reservations"] = list(self._records.reservations.values())
         tables = limits.tables(cpus_per_core, list(members))
         if tables:
             config["limits"] = tables
         typed = any("gpu-type" in table for table in tables) and config.get("match-policy") == WHOLE_NODES
-        if typed and any(len(facts.kind.properties) > 1 for facts in self.nodes.values()):
+        if typed and any(len(node.kind.properties) > 1 for node in self.nodes.values()):
             text = "jobs with whole nodes count all gpus of these for a limit on one type of gpus"
             self.notes.assumed(text)
         self.settings.note_unused()
-        return MachineDescription(
-            recipe=recipe,
+        return SiteFacts(
+            form=form,
+            notes=self.notes,
+            nodes=nodes,
             config=config,
-            notes=self.notes.notes(),
-            format=form,
             cpus_per_core=cpus_per_core,
+            name=stated(self.settings.values, "clustername") or None,
+            pools=pools,
+            network=self.switches,
         )
 
     def _cpus_per_core(self) -> int:
         """Return the CPUs of a core if all nodes have the same number, else 1."""
-        found = {facts.cpus_per_core for facts in self.nodes.values()}
+        found = {node.cpus_per_core for node in self.nodes.values()}
         if len(found) > 1:
             numbers = ", ".join(map(str, sorted(found)))
             text = f"nodes differ in the CPUs per core ({numbers}): the CPUs of a log are taken as cores"
@@ -765,16 +729,15 @@ class _Understanding:
     def _members(self) -> dict[str, list[str]]:
         """Return the nodes of each partition: those of its own record, or else those that name it."""
         named: dict[str, list[str]] = {}
-        for host, facts in self.nodes.items():
-            for name in facts.partitions:
+        for host, node in self.nodes.items():
+            for name in node.queues:
                 named.setdefault(name, []).append(host)
         found = {}
-        for name, facts_of_partition in self.partitions.items():
-            text = stated(facts_of_partition.values, "nodes")
-            hosts = self._resolved(name, text, facts_of_partition.where) if text else named.get(name, [])
+        for name, keys in self.partitions.items():
+            text = keys.stated("nodes")
+            hosts = self._resolved(name, text, keys) if text else named.get(name, [])
             if not hosts:
-                text = f"the partition {clip(name)} has no nodes: its jobs never start"
-                self.notes.assumed(text, facts_of_partition.where)
+                keys.assumed(f"the partition {clip(name)} has no nodes: its jobs never start")
             found[name] = hosts
         missing = [name for name in named if name not in found]
         if missing:
@@ -782,29 +745,25 @@ class _Understanding:
             self.notes.left_out(text)
         return {**found, **{name: named[name] for name in missing}}
 
-    def _resolved(self, name: str, text: str, where: str) -> list[str]:
+    def _resolved(self, name: str, text: str, keys: Keys) -> list[str]:
         """Return the nodes of a partition, each once; unknown ones are noted."""
         found: dict[str, None] = {}
         unknown: list[str] = []
         for part in dict.fromkeys(comma_parts(",".join(text.split()))):  # Slurm takes blanks as commas here
             if part.lower() == EVERY_NODE:
-                self.reader.count(len(self.nodes), where)
+                self.reader.count(len(self.nodes), keys.where)
                 found.update(dict.fromkeys(self.nodes or (EVERY_NODE,)))
                 continue
-            hosts = (
-                self._set(part)
-                if part in self._records.node_sets
-                else self.reader.names(part, where, "nodes")
-            )
+            is_set = part in self._records.node_sets
+            hosts = self._set(part) if is_set else self.reader.names(part, keys.where, "nodes")
             for host in hosts:
                 if host in self.nodes or not self.nodes:
                     found[host] = None
                 elif host not in self._planned:
                     unknown.append(host)
         if unknown:
-            shown = clip(encode_hosts(unknown))
-            text = f"partition {clip(name)}: there is no node {shown}"
-            self.notes.fault(text, where, "a NodeName before it", cause="partition of unknown nodes")
+            text = f"partition {clip(name)}: there is no node {clip(encode_hosts(unknown))}"
+            keys.fault(text, "a NodeName before it", cause="partition of unknown nodes")
         return list(found)
 
     def _set(self, name: str) -> list[str]:
@@ -817,69 +776,41 @@ class _Understanding:
             self.nodes if every else self.reader.names(text, facts.where, "nodes") if text else ()
         )
         if feature:
-            found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.features)
+            found |= dict.fromkeys(host for host, node in self.nodes.items() if feature in node.properties)
         return list(found)
 
-    def _property_names(self, members: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """Return the property of each partition, which no feature of other nodes has."""
-        known: dict[str, set[str]] = {}
-        for host, facts in self.nodes.items():
-            for name in (*map(property_name, facts.features), *facts.kind.properties):
-                known.setdefault(name, set()).add(host)
-        places = {name: line.where for name, line in self.partitions.items()}
-        return {
-            name: property_for(name, set(hosts), known, self.notes, places.get(name, ""))
-            for name, hosts in members.items()
-        }
-
-    def _node_groups(
-        self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str]
-    ) -> tuple[NodeGroup, ...]:
-        """Return the groups of equal nodes, those of a lower weight first."""
-        of_host: dict[str, list[str]] = {host: [] for host in self.nodes}
-        for name, hosts in members.items():
-            for host in hosts:
-                if host in of_host:
-                    of_host[host].append(properties[name])
-        if len({facts.weight for facts in self.nodes.values()}) > 1:
+    def _in_order(self) -> dict[str, Node]:
+        """Return the nodes, those of a lower weight first, and those that are alike together."""
+        if len({node.weight for node in self.nodes.values()}) > 1:
             text = "nodes of a lower Weight come first: the match policy first prefers them, as Slurm does"
             self.notes.assumed(text)
-        by_weight = sorted(self.nodes.items(), key=lambda item: item[1].weight)
-        return by_kind(
-            (
-                host,
-                facts.kind,
-                tuple(
-                    dict.fromkeys(
-                        (*of_host[host], *map(property_name, facts.features), *facts.kind.properties)
-                    )
-                ),
-                facts.status,
-            )
-            for host, facts in by_weight
-        )
+        alike: dict[tuple[int, tuple[str, ...]], dict[str, Node]] = {}
+        for host, node in sorted(self.nodes.items(), key=lambda item: item[1].weight):
+            alike.setdefault((id(node.kind), node.properties), {})[host] = node
+        return {host: node for nodes in alike.values() for host, node in nodes.items()}
 
     def _config(
         self, members: Mapping[str, Sequence[str]], properties: Mapping[str, str], limits: SlurmLimits
     ) -> dict[str, Any]:
         """Return the run options and the queues."""
-        factors = {
-            name: job_factor(facts.values, self.notes, facts.where) for name, facts in self.partitions.items()
-        }
+        factors: dict[str, float] = {}
+        for name, keys in self.partitions.items():
+            factor = keys.number("priorityjobfactor", "priority")
+            factors[name] = 1 if factor is None else factor
         config = self.settings.run_options(factors, limits.qos)
         queues: dict[str, dict[str, Any]] = {}
         defaults: list[str] = []
         for name, hosts in members.items():
-            facts = self.partitions.get(name, Line({}, ""))
+            keys = self.partitions.get(name, Keys({}, self.notes, ""))
             nodes: dict[str, Any] = {"requires": [properties[name]]}
             if hosts and not self.nodes:
                 nodes = {"hosts": EVERY_NODE if EVERY_NODE in hosts else encode_hosts(hosts)}
-            queues[name] = nodes | queue_of(name, facts.values, self.notes, facts.where)
-            self._note_unmet(name, facts, hosts)
-            if is_default(facts.values, self.notes, facts.where):
+            queues[name] = nodes | queue_of(name, keys)
+            self._note_unmet(name, keys, hosts)
+            if keys.read(yes, "default", keys.values.get("default", "NO")):
                 defaults.append(name)
         self._prioritise(queues, config, limits)
-        self._give_whole_nodes(config)
+        self._give_whole_nodes(config, [name for name, keys in self.partitions.items() if is_exclusive(keys)])
         if len(defaults) > 1:
             text = f"the partitions {', '.join(defaults)} are all the default; the last one counts"
             self.notes.fault(text, self.partitions[defaults[-1]].where)
@@ -892,17 +823,17 @@ class _Understanding:
             config["queues"] = queues
         return config
 
-    def _note_unmet(self, name: str, facts: Line, hosts: Sequence[str]) -> None:
+    def _note_unmet(self, name: str, keys: Keys, hosts: Sequence[str]) -> None:
         """Note values of a partition that none of its nodes can meet."""
         nodes = [self.nodes[host] for host in hosts if host in self.nodes]
-        least, memory = stated(facts.values, "minnodes"), stated(facts.values, "defmempernode")
+        least, memory = keys.stated("minnodes"), keys.stated("defmempernode")
         if nodes and least.isdigit() and int(least) > len(nodes):
             text = f"partition {clip(name)}: MinNodes={least} of {len(nodes):,} nodes: no job can run"
-            self.notes.assumed(text, facts.where, cause="minnodes")
+            keys.assumed(text, cause="minnodes")
         pools = [pool.amount.size for node in nodes for pool in node.kind.pools if pool.type == "memory"]
         if pools and memory.isdigit() and int(memory) > max(pools):
             text = f"partition {clip(name)}: DefMemPerNode={memory}, which none of its nodes has"
-            self.notes.assumed(text, facts.where, cause="defmempernode")
+            keys.assumed(text, cause="defmempernode")
 
     def _prioritise(
         self, queues: Mapping[str, dict[str, Any]], config: dict[str, Any], limits: SlurmLimits
@@ -920,11 +851,10 @@ class _Understanding:
             for queue in queues.values():
                 del queue["priority"]
 
-    def _give_whole_nodes(self, config: dict[str, Any]) -> None:
+    def _give_whole_nodes(self, config: dict[str, Any], exclusive: Sequence[str]) -> None:
         """Choose whole nodes if all partitions are exclusive; note the partitions that are if some are."""
         if "match-policy" in config:
             return
-        exclusive = [name for name, facts in self.partitions.items() if is_exclusive(facts.values)]
         if exclusive and len(exclusive) == len(self.partitions):
             config["match-policy"] = WHOLE_NODES
             self.notes.assumed("all partitions are exclusive: match-policy = firstnodex gives whole nodes")
@@ -954,104 +884,68 @@ PARTITION_ALONE = {
 _NO_EFFECT = frozenset({"all", "no", "0", "default", *NO_LIMIT})
 
 
-def queue_of(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+def queue_of(name: str, keys: Keys) -> dict[str, Any]:
     """Return the queue of a partition without its nodes; ``priority`` is always present."""
-    tier = number_of(values, notes, where, "prioritytier", "priority")
-    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
-    policy: dict[str, Any] = {}
-    limits: dict[str, Any] = {}
-    longest = _time(values, "maxtime", notes, where)
-    if longest is not None and longest < inf:
-        limits["duration"] = format_duration(longest)
-    sizes = _sizes(values, notes, where)
-    if sizes:
-        limits["job-size"] = sizes
-    if limits:
-        policy["limits"] = limits
-    usual = _time(values, "defaulttime", notes, where)
+    tier = keys.number("prioritytier", "priority")
+    longest, sizes, usual = keys.time("maxtime"), _sizes(keys), keys.time("defaulttime")
     if usual is not None and longest is not None and usual > longest:
         # Slurm gives such a job MaxTime; a default above a limit refuses it, as in Flux
-        given = stated(values, "defaulttime")
-        notes.assumed(f"partition {name}: DefaultTime={given} is above MaxTime, which is the default", where)
+        given = keys.stated("defaulttime")
+        keys.assumed(f"partition {name}: DefaultTime={given} is above MaxTime, which is the default")
         usual = longest
-    if usual is not None:
-        policy["jobspec"] = {"defaults": {"system": {"duration": format_duration(usual)}}}
+    queue: dict[str, Any] = {"priority": 1 if tier is None else tier}
+    policy = policy_of(longest, sizes, usual)
     if policy:
         queue["policy"] = policy
-    state = stated(values, "state").upper()
+    state = keys.stated("state").upper()
     if state and state != "UP":
         queue["closed"] = CLOSED
-        notes.assumed(f"partition {name} is {state}: none of its jobs start", where)
-    _note_the_rest(name, values, notes, where)
+        keys.assumed(f"partition {name} is {state}: none of its jobs start")
+    _note_the_rest(name, keys)
     return queue
 
 
-def is_default(values: Mapping[str, str], notes: NoteCollector, where: str) -> bool:
-    """Return whether jobs that name no partition go to this one."""
-    return bool(notes.attempt(yes, values.get("default", "NO"), where, "default"))
-
-
-def is_exclusive(values: Mapping[str, str]) -> bool:
+def is_exclusive(keys: Keys) -> bool:
     """Return whether each job of a partition has whole nodes; ``Exclusive`` replaces the older keys."""
-    kind = stated(values, "exclusive").lower()
+    kind = keys.stated("exclusive").lower()
     if kind in ("node", "topo", "no"):
         return kind != "no"
-    topology = stated(values, "exclusivetopo").lower() not in ("", "no")
-    return topology or _sharing(values).partition(":")[0] == EXCLUSIVE
+    topology = keys.stated("exclusivetopo").lower() not in ("", "no")
+    return topology or _sharing(keys).partition(":")[0] == EXCLUSIVE
 
 
-def job_factor(values: Mapping[str, str], notes: NoteCollector, where: str) -> int:
-    """Return the PriorityJobFactor of a partition: the value of the factor ``queue`` for its jobs."""
-    found = number_of(values, notes, where, "priorityjobfactor", "priority")
-    return 1 if found is None else found
+def _sharing(keys: Keys) -> str:
+    return keys.stated("oversubscribe", "shared").lower()
 
 
-def _sharing(values: Mapping[str, str]) -> str:
-    return stated(values, "oversubscribe", "shared").lower()
-
-
-def _time(values: Mapping[str, str], key: str, notes: NoteCollector, where: str) -> float | None:
-    text = stated(values, key)
-    return notes.attempt(time_limit, text, where, key) if text else None
-
-
-def _sizes(values: Mapping[str, str], notes: NoteCollector, where: str) -> dict[str, Any]:
+def _sizes(keys: Keys) -> dict[str, Any]:
     """Return the limits on nodes; a minimum of one node is not a limit."""
     found: dict[str, Any] = {}
     for key, side, trivial in (("maxnodes", "max", -1), ("minnodes", "min", 1)):
-        if stated(values, key).lower() in NO_LIMIT:
-            continue
-        number = number_of(values, notes, where, key, most=MOST_NODES)
+        number = None if keys.stated(key).lower() in NO_LIMIT else keys.number(key, most=MOST_NODES)
         if number is not None and number > trivial:
             found[side] = {"nnodes": number}
-            text = "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
-            notes.assumed(text, where)
+            keys.assumed(
+                "MaxNodes and MinNodes count the nodes of a request, and one for a request of cores alone"
+            )
     return found
 
 
-def _note_the_rest(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
+def _note_the_rest(name: str, keys: Keys) -> None:
     """Note the keys with an effect that a queue does not hold; one note for each key."""
+    of = f"partition {name}: "
     for key, meaning in {**LEFT_OUT, **PARTITION_ALONE}.items():
-        value = stated(values, key)
+        value = keys.stated(key)
         if value and value.lower() not in _NO_EFFECT:
-            text = f"partition {name}: {PARTITION_KEYS[key]}={value} ({meaning})"
-            notes.left_out(text, where, cause=f"partition {key}")
-    _note_exclusive(name, values, notes, where)
-    kind, _, jobs = _sharing(values).partition(":")
-    if kind in ("yes", "force") and jobs != "1":
-        text = (
-            f"partition {name}: OverSubscribe={_sharing(values).upper()} (jobs share cores; here each core "
-            "has one job)"
-        )
-        notes.left_out(text, where, cause="partition oversubscribe")
-
-
-def _note_exclusive(name: str, values: Mapping[str, str], notes: NoteCollector, where: str) -> None:
-    """Note what ``Exclusive`` states beyond whole nodes."""
+            keys.left_out(f"{of}{PARTITION_KEYS[key]}={value} ({meaning})", cause=f"partition {key}")
     holders = {"user": "exclusiveuser", "topo": "exclusivetopo"}
-    kind = stated(values, "exclusive").lower()
+    kind = keys.stated("exclusive").lower()
     if kind in holders:
-        text = f"partition {name}: Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
-        notes.left_out(text, where, cause=f"partition {holders[kind]}")
+        text = f"{of}Exclusive={kind.upper()} ({LEFT_OUT[holders[kind]]})"
+        keys.left_out(text, cause=f"partition {holders[kind]}")
     elif kind not in ("", "no", "node"):
-        notes.fault(f"partition {name}: Exclusive={clip(kind)}", where, "NO, NODE, USER or TOPO")
+        keys.fault(f"{of}Exclusive={clip(kind)}", "NO, NODE, USER or TOPO")
+    sharing, _, jobs = _sharing(keys).partition(":")
+    if sharing in ("yes", "force") and jobs != "1":
+        text = f"{of}OverSubscribe={_sharing(keys).upper()} (jobs share cores; here each core has one job)"
+        keys.left_out(text, cause="partition oversubscribe")
