@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from simsched.errors import ConfigError, WorkloadError
 from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
-from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
+from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload, jobs_of
 from simsched.workload.mapping import GPU_TEMPLATE, Flat
 from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.column_map import (
@@ -25,7 +25,7 @@ from simsched.workload.readers.tables.relation import open_relation, rows_within
 from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -229,38 +229,41 @@ class _Jobs:
             found = {name: values[keep] for name, values in found.items()}
             specs = [specs[index] for index in keep]
         submits = np.asarray(found["submit"], dtype=np.int64)
-        return list(map(_job, *self._fields(found, specs, base))), submits
+        return list(jobs_of(self._columns(found, specs, base))), submits
 
-    def _fields(self, found: dict[str, Any], specs: Sequence[Any], base: int) -> list[Sequence[Any]]:
-        """Return the columns of `_job`, one entry per row."""
+    def _columns(self, found: dict[str, Any], specs: Sequence[Any], base: int) -> dict[str, Iterable[Any]]:
+        """Return the columns of jobs, by field, one entry per row."""
         none = [None] * len(specs)
         shared: dict[Any, Any] = {}
 
         def listed(name: str) -> list[Any]:
             return found[name].tolist() if name in found else none
 
-        return [
-            found["id"].tolist(),
-            _seconds(found["submit"] - base * 1_000_000),
-            specs
+        texts = {"user": "user", "group": "group", "queue": "queue", "partition": "queue", "bank": "account",
+                 "name": "name", "qos": "qos"}  # fmt: skip
+        return {
+            "id": found["id"].tolist(),
+            "submit": _seconds(found["submit"] - base * 1_000_000),
+            "jobspec": specs
             if self.rows.names.keys().isdisjoint(ATTRIBUTES)
             else list(map(self.gather.attributed, specs, *(self._names(x, listed(x)) for x in ATTRIBUTES))),
-            _seconds(found["runtime"]),
-            [shared.setdefault(value, value) for value in _seconds(found["limit"])]
+            "runtime": _seconds(found["runtime"]),
+            "duration": [shared.setdefault(value, value) for value in _seconds(found["limit"])]
             if "limit" in found
             else none,
-            *(self._names(name, listed(name)) for name in ("user", "group", "queue", "account", "name")),
-            listed("cores"),
-            listed("nodes"),
-            [shared.setdefault(value, value) for value in listed("memory")],
-            _seconds(found["wait"]),
-            [_RESULT.get(code) for code in listed("state")],
-            self._dependencies(found, base, self._parsed("depends", listed("depends"), log_dependencies, ())),
-            listed("energy"),
-            self._names("nodelist", listed("nodelist")),
-            self._names("qos", listed("qos")),
-            self._parsed("array_task", listed("array_task"), _task, None),
-        ]
+            **{of: self._names(name, listed(name)) for of, name in texts.items()},
+            "dependencies": self._dependencies(
+                found, base, self._parsed("depends", listed("depends"), log_dependencies, ())
+            ),
+            "procs": listed("cores"),
+            "nodes": listed("nodes"),
+            "memory": [shared.setdefault(value, value) for value in listed("memory")],
+            "energy": listed("energy"),
+            "wait": _seconds(found["wait"]),
+            "status": [_RESULT.get(code) for code in listed("state")],
+            "nodelist": map(hosts_of, self._names("nodelist", listed("nodelist"))),
+            "array_task": self._parsed("array_task", listed("array_task"), _task, None),
+        }
 
     def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
         known = self.rows.names.get(name, [])
@@ -323,18 +326,3 @@ def _seconds(microseconds: Any) -> list[Any]:
         None if value is None else value // 1_000_000 if value % 1_000_000 == 0 else round(value / 1e6, 6)
         for value in microseconds.tolist()
     ]
-
-
-def _job(
-    id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
-    group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
-    nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None,
-    qos: str | None, task: ArrayTask | None,
-) -> Job:  # fmt: skip
-    return Job(
-        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
-        queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
-        wait=wait, status=status, dependencies=dependencies, energy=energy, nodelist=hosts_of(nodelist),
-        qos=qos, array_task=task,
-    )  # fmt: skip
