@@ -26,12 +26,11 @@ means; it applies unless the caller passes a map.
 from __future__ import annotations
 
 import re
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
-from simsched.workload.job import Job, Workload, assemble, jobs_of
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
+from simsched.workload.job import Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.workload.job import Job
 
 COLUMNS = 18
 LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them
@@ -211,17 +210,9 @@ def _jobs(
     partition = _texts(take[:, _PART], numbered(header, "Partition"))
     nodes = none if sizes is None else _or_none(sizes[:, 0], above=0)
     gpus = none if sizes is None else _or_none(sizes[:, 2], above=0)
-    keys = list(zip(procs, memory, queue, partition, nodes, gpus, strict=True))
-    made: dict[Any, Jobspec | str] = {}
-    for key in dict.fromkeys(keys):
-        cores, size, queued, part, hosts, devices = key
-        flat = Flat(procs=int(cores), memory=None if size is None else int(size), nodes=hosts, gpus=devices)
-        made[key] = gather.request(flat, queue=queued, partition=part)
-    requests = list(map(made.__getitem__, keys))
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, Sequence[Any]] = {
         "id": ids,
         "submit": submits,
-        "jobspec": requests,
         "runtime": _integers(take[:, _RUN]),
         "duration": _or_none(take[:, _LIMIT], above=0),
         "user": _texts(take[:, _USER], numbered(header, "User")),
@@ -237,12 +228,12 @@ def _jobs(
         "wait": _or_none(take[:, _WAIT]),
         "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
     }
-    kept = [not isinstance(request, str) for request in requests]
-    for at, request in enumerate(requests):
-        if isinstance(request, str):
-            number, line = place(rows[at])
-            gather.skip(number, request, line, ids[at], submits[at])
-    return jobs_of({name: list(compress(column, kept)) for name, column in columns.items()})
+
+    def skip(at: int, reason: str) -> None:
+        number, line = place(rows[at])
+        gather.skip(number, reason, line, ids[at], submits[at])
+
+    return gather.of_columns(columns, skip, gpus)
 
 
 _REASONS = (
