@@ -18,7 +18,7 @@ job arrays (``12_3``); how many of them may run at a time is in the tasks that h
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime, timedelta
 from functools import cache
 from sys import intern
 from typing import TYPE_CHECKING
@@ -92,7 +92,8 @@ class _Reader:
         self.clock = TimeReader(gather.reading.source, gather.reading.time_zone)
         self.steps = 0
         self.pick = self.odd.pick
-        self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
+        plain = layout.delimiter not in QUOTING and not layout.is_closed and layout.places[0] < 2
+        self.mark = layout.delimiter if plain else ""
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
@@ -102,18 +103,14 @@ class _Reader:
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
-        if self.mark:
-            if self.id_place < 2 and not self.held:  # most lines are steps, whose other cells are not needed
-                begin = line.find(self.mark) + 1 if self.id_place else 0
-                is_step = "." in line[begin : line.find(self.mark, begin)]
-                if is_step and line.count(self.mark) == self.cells - 1:
-                    self.steps += 1
-                    return
-            cells = line.split(self.mark)
-            is_odd = bool(len(cells) != self.cells or self.held)
-        else:
-            cells = self.layout.split(line)
-            is_odd = bool(len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]))
+        if self.mark and not self.held:  # most lines are steps, whose other cells are not needed
+            begin = line.find(self.mark) + 1 if self.id_place else 0
+            is_step = "." in line[begin : line.find(self.mark, begin)]
+            if is_step and line.count(self.mark) == self.cells - 1:
+                self.steps += 1
+                return
+        cells = line.split(self.mark) if self.mark else self.layout.split(line)
+        is_odd = len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1])
         if is_odd:
             self._take(self.odd.add(number, line))
             return
@@ -252,19 +249,14 @@ def _plain(text: str) -> str:
     return "" if text in {"(null)", "None"} else text
 
 
-@cache
-def _day(text: str) -> int:
-    return (date.fromisoformat(text).toordinal() - 719163) * 86400
+_EPOCH = datetime(1970, 1, 1)
 
 
 @cache
-def _time(text: str) -> int:
-    return int(text[:2]) * 3600 + int(text[3:5]) * 60 + int(text[6:8])
-
-
-@cache
-def _hour(text: str, zone: str) -> int:
-    return int(datetime.fromisoformat(text).replace(tzinfo=zone_of(zone)).timestamp())
+def _ahead(day: int, hour: int, zone: str) -> int:
+    """Return the seconds by which a zone is ahead of UTC in an hour of a day."""
+    at = datetime.fromordinal(day).replace(hour=hour, tzinfo=zone_of(zone))
+    return int((at.utcoffset() or timedelta()).total_seconds())
 
 
 class TimeReader:
@@ -281,34 +273,21 @@ class TimeReader:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
         if text in NO_TIME:
             return None
-        if len(text) != 19 or text[10] != "T":
-            return self._other(text, where)
-        try:
-            if self.zone is None:
-                seconds = _day(text[:10]) + _time(text[11:])
-            else:
-                seconds = _hour(text[:13], self.zone) + int(text[14:16]) * 60 + int(text[17:])
-        except ValueError:
-            return self._other(text, where)
-        if False not in self.zones:
-            self._zone(False, where)
-        return seconds
-
-    def _other(self, text: str, where: str | int) -> float | None:
-        """Read an epoch, a time with an offset, or nothing."""
-        if text.isascii() and text.isdigit() and len(text) < 12:
+        if len(text) < 12 and text.isascii() and text.isdigit():
             self._zone(True, where)
             return int(text)
         try:
             found = datetime.fromisoformat(text)
         except ValueError:
             return None
-        self._zone(found.tzinfo is not None, where)
-        if found.tzinfo is None and self.zone is not None:
-            found = found.replace(tzinfo=zone_of(self.zone))
-        if found.tzinfo is None:
-            return (found - datetime(1970, 1, 1)).total_seconds()
-        return whole(found.timestamp())
+        is_zoned = found.tzinfo is not None
+        if is_zoned not in self.zones:
+            self._zone(is_zoned, where)
+        if is_zoned:
+            return whole(found.timestamp())
+        ahead = _ahead(found.toordinal(), found.hour, self.zone) if self.zone else 0
+        after = found - _EPOCH
+        return (after.total_seconds() if after.microseconds else after.days * 86400 + after.seconds) - ahead
 
     def _zone(self, zoned: bool, where: str | int) -> None:
         other = self.zones.get(not zoned)

@@ -147,14 +147,13 @@ class _Jobs:
         """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
         skips = self.gather.skips
         found = self.rows.select(
-            f"select reason, row, id from (select *, row_number() over "
+            f"select reason, row, id, text from (select *, row_number() over "
             f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
             f"where nth <= {MOST_LISTED} order by row"
         )
-        for reason, row, id_ in found:
+        for reason, row, id_, text in found:
             known = self.rows.reasons[reason]
-            text = self.rows.texts.get(row, "")[:200]
-            skips.add(Skip(self._place(row), known, text, id_), listed=known != FILTERED)
+            skips.add(Skip(self._place(row), known, (text or "")[:200], id_), listed=known != FILTERED)
         counts = self.rows.select(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
         )
