@@ -110,44 +110,37 @@ class _Reader:
                 self.steps += 1
                 return
         cells = line.split(self.mark) if self.mark else self.layout.split(line)
-        is_odd = len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1])
-        if is_odd:
+        if len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]):
             self._take(self.odd.add(number, line))
-            return
-        cells.append("")
-        row = self.pick(cells)
-        if "." in row[0]:
-            self.steps += 1
         else:
-            self._job(number, row, line)
+            self._job(number, self.pick([*cells, ""]), line)
 
     def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
         """Take the results of the odd lines: records, and lines that are not records."""
         for number, cells, text in found:
             if cells is None:
                 self.gather.skip(str(number), BAD_COLUMNS, text)
-            elif "." in (row := self.pick(cells))[0]:
-                self.steps += 1
             else:
-                self._job(number, row, text)
+                self._job(number, self.pick(cells), text)
 
     def _job(self, number: int, row: tuple[str, ...], line: str) -> None:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit,
          _, _, _, _, _, _, _, _, _, _, _, partition, account, user, group, name, state, energy, nodelist, qos,
          licences, reservation, shown_id, command) = row  # fmt: skip
+        if "." in id_text:
+            self.steps += 1
+            return
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
         id_: int | str = (
             int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) < 19 else id_text
         )
-        run: float | None
-        if elapsed_raw.isascii() and elapsed_raw.isdigit() and len(elapsed_raw) < 16:
-            run = int(elapsed_raw)
-        else:
+        run: float | None = whole_number(elapsed_raw)
+        if run is None:
             run = clock(elapsed)
-            if run is None and start is not None and (end := at(end_text, number)) is not None:
-                run = end - start
+        if run is None and start is not None and (end := at(end_text, number)) is not None:
+            run = end - start
         if self.has_start:
             reason = unfinished(base, start, run)
         else:

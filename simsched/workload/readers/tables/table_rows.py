@@ -579,10 +579,7 @@ class Rows:
             ("start < submit", why.EARLY),
             ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
         ]
-        for _, reason in rules:
-            if reason not in self.reasons:
-                self.reasons.append(reason)
-        self.reasons.append(REPEATED)
+        self.reasons = list(dict.fromkeys([*self.reasons, *(reason for _, reason in rules), REPEATED]))
         cases = [f"when {test} then {self.reasons.index(reason)}" for test, reason in rules]
         return f"case when not keep then 0 when broken is not null then broken {' '.join(cases)} end"
 
