@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -144,7 +145,7 @@ FIRST_JOBS = 10
 """Jobs that a notebook shows."""
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False, repr_omit_defaults=True):
+class Job(msgspec.Struct, frozen=True, gc=False, repr_omit_defaults=True):
     """One job as its user submitted it, with the outcome that a trace recorded.
 
     `submit`, `runtime`, `duration`, `think_time`, `cancel_at`, `deadline` and `wait` are seconds.
@@ -363,6 +364,13 @@ def _together(places: list[str]) -> str:
             " "
         )
     return ", ".join(places)
+
+
+def jobs_of(columns: Mapping[str, Iterable[Any]]) -> Iterator[Job]:
+    """Return the jobs of whole columns, by field; fields without a column have their defaults."""
+    fields = msgspec.structs.fields(Job)
+    # By position: a call with many keywords takes up to five times as long.
+    return map(Job, *(columns.get(field.name, repeat(field.default)) for field in fields))
 
 
 def in_submit_order(jobs: Iterable[Job]) -> tuple[Job, ...]:

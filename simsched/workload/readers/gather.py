@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import cache
+from itertools import compress, pairwise
 from math import floor, isfinite
 from sys import intern
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,11 @@ from msgspec.structs import force_setattr, replace
 
 from simsched.formats.jobspec.heterogeneous import joined
 from simsched.formats.rfc.duration import whole
-from simsched.workload.job import Job, Skip, Skips, Workload, assemble
+from simsched.workload.job import Job, Skip, Skips, Workload, assemble, jobs_of
 from simsched.workload.mapping import DEFAULT_TEMPLATE, GPU_TEMPLATE, Flat, MissingValueError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
@@ -246,6 +247,35 @@ class Gather:
                 self.parts.setdefault(part[0], []).append((part[1], len(self.jobs)))
             wait = None if start is None else moved(start, submit)
             self.jobs.append(Job(jobspec=jobspec, submit=submit, wait=wait, **facts))
+
+    def of_columns(
+        self,
+        columns: dict[str, Sequence[Any]],
+        skip: Callable[[int, str], None],
+        gpus: Sequence[int | None],
+        *attributes: Sequence[str | None],
+    ) -> Iterator[Job]:
+        """Return the jobs of whole columns of counts and facts, by field of `Job`.
+
+        `skip` gets the rows of which no request can be made, with the reason; `attributes` are as in
+        `attributed`.
+        """
+
+        @cache
+        def made(*key: Any) -> Jobspec | str:
+            devices, procs, nodes, memory = (None if count is None else int(count) for count in key[:4])
+            flat = Flat(procs=procs, nodes=nodes, memory=memory, gpus=devices)
+            return self.attributed(self.request(flat, queue=key[4], partition=key[5]), *key[6:])
+
+        names = ("procs", "nodes", "memory", "queue", "partition")
+        requests = list(map(made, gpus, *(columns[name] for name in names), *attributes))
+        kept = [not isinstance(request, str) for request in requests]
+        for row, request in enumerate(requests):
+            if isinstance(request, str):
+                skip(row, request)
+        return jobs_of(
+            {name: compress(column, kept) for name, column in {**columns, "jobspec": requests}.items()}
+        )
 
     def unread(self, where: str | int, key: str, value: str, effect: str) -> None:
         """Remember a value that could not be read, or was not used; `effect` is how it counts now."""

@@ -18,7 +18,7 @@ job arrays (``12_3``); how many of them may run at a time is in the tasks that h
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime, timedelta
 from functools import cache
 from sys import intern
 from typing import TYPE_CHECKING
@@ -92,7 +92,8 @@ class _Reader:
         self.clock = TimeReader(gather.reading.source, gather.reading.time_zone)
         self.steps = 0
         self.pick = self.odd.pick
-        self.mark = "" if layout.delimiter in QUOTING or layout.is_closed else layout.delimiter
+        plain = layout.delimiter not in QUOTING and not layout.is_closed and layout.places[0] < 2
+        self.mark = layout.delimiter if plain else ""
         self.cells = layout.width + layout.is_closed
         self.held = self.odd.held
         self.has_start = layout.has("start")
@@ -102,55 +103,44 @@ class _Reader:
 
     def line(self, number: int, line: str) -> None:
         """Read one line into a row, a skip, or the count of steps."""
-        if self.mark:
-            if self.id_place < 2 and not self.held:  # most lines are steps, whose other cells are not needed
-                begin = line.find(self.mark) + 1 if self.id_place else 0
-                is_step = "." in line[begin : line.find(self.mark, begin)]
-                if is_step and line.count(self.mark) == self.cells - 1:
-                    self.steps += 1
-                    return
-            cells = line.split(self.mark)
-            is_odd = bool(len(cells) != self.cells or self.held)
-        else:
-            cells = self.layout.split(line)
-            is_odd = bool(len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]))
-        if is_odd:
+        if self.mark and not self.held:  # most lines are steps, whose other cells are not needed
+            begin = line.find(self.mark) + 1 if self.id_place else 0
+            is_step = "." in line[begin : line.find(self.mark, begin)]
+            if is_step and line.count(self.mark) == self.cells - 1:
+                self.steps += 1
+                return
+        cells = line.split(self.mark) if self.mark else self.layout.split(line)
+        if len(cells) != self.cells or self.held or (self.layout.is_closed and cells[-1]):
             self._take(self.odd.add(number, line))
-            return
-        cells.append("")
-        row = self.pick(cells)
-        if "." in row[0]:
-            self.steps += 1
         else:
-            self._job(number, row, line)
+            self._job(number, self.pick([*cells, ""]), line)
 
     def _take(self, found: Iterable[tuple[int, list[str] | None, str]]) -> None:
         """Take the results of the odd lines: records, and lines that are not records."""
         for number, cells, text in found:
             if cells is None:
                 self.gather.skip(str(number), BAD_COLUMNS, text)
-            elif "." in (row := self.pick(cells))[0]:
-                self.steps += 1
             else:
-                self._job(number, row, text)
+                self._job(number, self.pick(cells), text)
 
     def _job(self, number: int, row: tuple[str, ...], line: str) -> None:
         (id_text, submit_text, eligible, start_text, end_text, elapsed_raw, elapsed, limit_raw, limit,
          _, _, _, _, _, _, _, _, _, _, _, partition, account, user, group, name, state, energy, nodelist, qos,
          licences, reservation, shown_id, command) = row  # fmt: skip
+        if "." in id_text:
+            self.steps += 1
+            return
         at = self.clock.read
         submit, start = at(submit_text, number), at(start_text, number)
         base = state.split(" ", 1)[0]
         id_: int | str = (
             int(id_text) if id_text.isascii() and id_text.isdigit() and len(id_text) < 19 else id_text
         )
-        run: float | None
-        if elapsed_raw.isascii() and elapsed_raw.isdigit() and len(elapsed_raw) < 16:
-            run = int(elapsed_raw)
-        else:
+        run: float | None = whole_number(elapsed_raw)
+        if run is None:
             run = clock(elapsed)
-            if run is None and start is not None and (end := at(end_text, number)) is not None:
-                run = end - start
+        if run is None and start is not None and (end := at(end_text, number)) is not None:
+            run = end - start
         if self.has_start:
             reason = unfinished(base, start, run)
         else:
@@ -252,19 +242,14 @@ def _plain(text: str) -> str:
     return "" if text in {"(null)", "None"} else text
 
 
-@cache
-def _day(text: str) -> int:
-    return (date.fromisoformat(text).toordinal() - 719163) * 86400
+_EPOCH = datetime(1970, 1, 1)
 
 
 @cache
-def _time(text: str) -> int:
-    return int(text[:2]) * 3600 + int(text[3:5]) * 60 + int(text[6:8])
-
-
-@cache
-def _hour(text: str, zone: str) -> int:
-    return int(datetime.fromisoformat(text).replace(tzinfo=zone_of(zone)).timestamp())
+def _ahead(day: int, hour: int, zone: str) -> int:
+    """Return the seconds by which a zone is ahead of UTC in an hour of a day."""
+    at = datetime.fromordinal(day).replace(hour=hour, tzinfo=zone_of(zone))
+    return int((at.utcoffset() or timedelta()).total_seconds())
 
 
 class TimeReader:
@@ -281,34 +266,21 @@ class TimeReader:
         """Return the seconds of ``2024-01-31T23:59:59`` (offset or not) or of an epoch; None for none."""
         if text in NO_TIME:
             return None
-        if len(text) != 19 or text[10] != "T":
-            return self._other(text, where)
-        try:
-            if self.zone is None:
-                seconds = _day(text[:10]) + _time(text[11:])
-            else:
-                seconds = _hour(text[:13], self.zone) + int(text[14:16]) * 60 + int(text[17:])
-        except ValueError:
-            return self._other(text, where)
-        if False not in self.zones:
-            self._zone(False, where)
-        return seconds
-
-    def _other(self, text: str, where: str | int) -> float | None:
-        """Read an epoch, a time with an offset, or nothing."""
-        if text.isascii() and text.isdigit() and len(text) < 12:
+        if len(text) < 12 and text.isascii() and text.isdigit():
             self._zone(True, where)
             return int(text)
         try:
             found = datetime.fromisoformat(text)
         except ValueError:
             return None
-        self._zone(found.tzinfo is not None, where)
-        if found.tzinfo is None and self.zone is not None:
-            found = found.replace(tzinfo=zone_of(self.zone))
-        if found.tzinfo is None:
-            return (found - datetime(1970, 1, 1)).total_seconds()
-        return whole(found.timestamp())
+        is_zoned = found.tzinfo is not None
+        if is_zoned not in self.zones:
+            self._zone(is_zoned, where)
+        if is_zoned:
+            return whole(found.timestamp())
+        ahead = _ahead(found.toordinal(), found.hour, self.zone) if self.zone else 0
+        after = found - _EPOCH
+        return (after.total_seconds() if after.microseconds else after.days * 86400 + after.seconds) - ahead
 
     def _zone(self, zoned: bool, where: str | int) -> None:
         other = self.zones.get(not zoned)

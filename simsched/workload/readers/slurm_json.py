@@ -99,6 +99,9 @@ def _records(text: str) -> Iterator[tuple[str, dict[str, str]]]:
 def _job(values: dict[str, str], times: TimeReader, line: str) -> dict[str, Any]:
     """Return the values of a job by the keys of JSON; those that are not set are absent."""
     given = {key: value for key, value in values.items() if value not in _NONE}
+    array, _, tasks = given.get("JobId", "").partition("_")
+    if tasks.startswith("["):  # the tasks of an array that have not started, such as 14_[1-5%2]
+        given = {"ArrayJobId": array, "ArrayTaskId": tasks} | given | {"JobId": array}
     found: dict[str, Any] = {name: times.read(given.get(key, ""), line) for name, key in _TIMES.items()}
     found |= {name: _number(given.get(key, "")) for name, key in _NUMBERS.items()}
     found |= {name: given[key] for name, key in _TEXTS.items() if key in given}

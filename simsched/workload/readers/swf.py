@@ -26,12 +26,11 @@ means; it applies unless the caller passes a map.
 from __future__ import annotations
 
 import re
-from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
-from simsched.workload.job import Job, Workload, assemble
-from simsched.workload.mapping import DEFAULT_TEMPLATE, Flat, ReadOptions
+from simsched.workload.job import Workload, assemble
+from simsched.workload.mapping import DEFAULT_TEMPLATE, ReadOptions
 from simsched.workload.readers import gather as why
 from simsched.workload.readers.gather import Gather
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from simsched.formats.jobspec.jobspec import Jobspec
+    from simsched.workload.job import Job
 
 COLUMNS = 18
 LARGEST = 10**15  # whole numbers beyond this are garbage, and floats cannot hold them
@@ -56,8 +55,6 @@ NODE_TEMPLATE = "slot={nodes}/node"
 
 RESULTS = {0: "FAILED", 1: "COMPLETED", 5: "CANCELED"}
 _BLOCK = 4096
-_RARE = 14
-"""The place of the first column of `_rare_job` that `_job` does not have."""
 
 
 def read_swf(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -213,68 +210,30 @@ def _jobs(
     partition = _texts(take[:, _PART], numbered(header, "Partition"))
     nodes = none if sizes is None else _or_none(sizes[:, 0], above=0)
     gpus = none if sizes is None else _or_none(sizes[:, 2], above=0)
-    keys = list(zip(procs, memory, queue, partition, nodes, gpus, strict=True))
-    made: dict[Any, Jobspec | str] = {}
-    for key in dict.fromkeys(keys):
-        cores, size, queued, part, hosts, devices = key
-        flat = Flat(procs=int(cores), memory=None if size is None else int(size), nodes=hosts, gpus=devices)
-        made[key] = gather.request(flat, queue=queued, partition=part)
-    requests = list(map(made.__getitem__, keys))
-    fields = [
-        ids,
-        submits,
-        requests,
-        _integers(take[:, _RUN]),
-        _or_none(take[:, _LIMIT], above=0),
-        _texts(take[:, _USER], numbered(header, "User")),
-        _texts(take[:, _GROUP], numbered(header, "Group")),
-        queue,
-        _texts(take[:, _EXE], numbered(header, "Executable")),
-        procs,
-        memory,
-        partition,
-        _or_none(take[:, _WAIT]),
-        list(map(RESULTS.get, take[:, _STATUS].tolist())),
-        _or_none(take[:, _PREC], above=0),
-        _or_none(take[:, _THINK]),
-        nodes,
-    ]
-    if any(isinstance(request, str) for request in made.values()):
-        for at, request in enumerate(requests):
-            if isinstance(request, str):
-                number, line = place(rows[at])
-                gather.skip(number, request, line, ids[at], submits[at])
-        kept = [not isinstance(request, str) for request in requests]
-        fields = [list(compress(column, kept)) for column in fields]
-    if all(column.count(None) == len(column) for column in fields[_RARE:]):
-        return map(_job, *fields[:_RARE])
-    return map(_rare_job, *fields)
+    columns: dict[str, Sequence[Any]] = {
+        "id": ids,
+        "submit": submits,
+        "runtime": _integers(take[:, _RUN]),
+        "duration": _or_none(take[:, _LIMIT], above=0),
+        "user": _texts(take[:, _USER], numbered(header, "User")),
+        "group": _texts(take[:, _GROUP], numbered(header, "Group")),
+        "queue": queue,
+        "name": _texts(take[:, _EXE], numbered(header, "Executable")),
+        "preceding": _or_none(take[:, _PREC], above=0),
+        "think_time": _or_none(take[:, _THINK]),
+        "procs": procs,
+        "nodes": nodes,
+        "memory": memory,
+        "partition": partition,
+        "wait": _or_none(take[:, _WAIT]),
+        "status": list(map(RESULTS.get, take[:, _STATUS].tolist())),
+    }
 
+    def skip(at: int, reason: str) -> None:
+        number, line = place(rows[at])
+        gather.skip(number, reason, line, ids[at], submits[at])
 
-def _job(
-    id_: int, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
-    group: str | None, queue: str | None, name: str | None, procs: int, memory: int | None,
-    partition: str | None, wait: float | None, status: str | None,
-) -> Job:  # fmt: skip
-    # A call with more than 15 keyword arguments takes four times as long.
-    return Job(
-        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
-        queue=queue, name=name, procs=procs, memory=memory, partition=partition, wait=wait, status=status,
-    )  # fmt: skip
-
-
-def _rare_job(
-    id_: int, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
-    group: str | None, queue: str | None, name: str | None, procs: int, memory: int | None,
-    partition: str | None, wait: float | None, status: str | None, preceding: int | None,
-    think_time: float | None, nodes: int | None,
-) -> Job:  # fmt: skip
-    """Return a job with fields that few traces have."""
-    return Job(
-        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
-        queue=queue, name=name, preceding=preceding, think_time=think_time, procs=procs, memory=memory,
-        partition=partition, wait=wait, status=status, nodes=nodes,
-    )  # fmt: skip
+    return gather.of_columns(columns, skip, gpus)
 
 
 _REASONS = (

@@ -127,6 +127,19 @@ def test_a_list_of_tasks_that_is_cut_short_is_an_error(tmp_path):
         load_queue_snapshot(written(tmp_path, [cut]))
 
 
+@pytest.mark.parametrize("tasks", ["1-5%2", "1-5:4", "3"])
+def test_scontrol_may_have_the_waiting_tasks_of_an_array_in_the_id(tmp_path, tasks):
+    rest = "Partition=batch JobState=PENDING SubmitTime=2026-01-01T00:00:00 NumNodes=1 NumCPUs=4"
+    found = []
+    for id_ in (f"JobId=14_[{tasks}]", f"JobId=14 ArrayJobId=14 ArrayTaskId=[{tasks}]"):
+        (tmp_path / "job.txt").write_text(f"{id_} {rest}\n")
+        found.append(load_queue_snapshot(tmp_path / "job.txt").waiting)
+    assert found[0] == found[1]
+    expected = {"1-5%2": ["14_1%2", "14_2%2", "14_3%2", "14_4%2", "14_5%2"], "1-5:4": ["14_1", "14_5"]}
+    assert [str(job.job.array_task) for job in found[0]] == expected.get(tasks, ["14_3"])
+    assert {job.job.id for job in found[0]} == {f"14_{job.job.array_task.index}" for job in found[0]}
+
+
 def test_a_job_that_a_limit_holds_is_listed_once(tmp_path, capsys):
     """The limit on the tasks of an array, which JSON states as a number and scontrol with the tasks."""
     (tmp_path / "job.txt").write_text(

@@ -139,6 +139,8 @@ def test_pitfalls_that_are_kept(changes, field, value):
         ({"Submit": "Unknown"}, "no submit time"),
         ({"Submit": "yesterday"}, "no submit time"),
         ({"Submit": "2024-13-01T10:00:00"}, "no submit time"),
+        ({"Submit": "2024-03-01T10:61:00"}, "no submit time"),
+        ({"Start": "2024-03-01T10#05:00"}, "never started"),
         ({"ReqCPUS": "0", "NCPUS": "0", "ReqTRES": ""}, "no processors"),
         ({"ReqCPUS": "2.5K", "NCPUS": "2.5K", "ReqTRES": ""}, "no processors"),
         ({"ElapsedRaw": "", "End": "2024-03-01T09:00:00"}, "ends before it starts"),

@@ -6,14 +6,15 @@ requests.  Jobs are then made in blocks of `BLOCK` rows, so that ten million of 
 
 from __future__ import annotations
 
+from functools import partial
 from math import floor
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError, WorkloadError
 from simsched.garbage import collector_paused
 from simsched.workload.dependencies import log_dependencies, refuse_cycles, with_known_dependencies
-from simsched.workload.job import FIRST_PLACES, ArrayTask, Job, Skip, Workload
-from simsched.workload.mapping import GPU_TEMPLATE, Flat
+from simsched.workload.job import FIRST_PLACES, ArrayTask, Skip, Workload, in_submit_order
+from simsched.workload.mapping import GPU_TEMPLATE
 from simsched.workload.readers.gather import Gather, hosts_of
 from simsched.workload.readers.tables.column_map import (
     ATTRIBUTES,
@@ -27,11 +28,8 @@ from simsched.workload.readers.tables.table_rows import FILTERED, JOBS, Rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
-    import numpy.typing as npt
-
-    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.dependency import Dependency
+    from simsched.workload.job import Job
     from simsched.workload.mapping import ReadOptions
     from simsched.workload.readers.tables.column_map import ColumnMap
     from simsched.workload.source import Source
@@ -96,9 +94,6 @@ class _Jobs:
         self.notes = [*notes, *rows.notes]
         self.unread: dict[str, list[str]] = {}
         self.parsed: dict[str, dict[Any, Any]] = {}
-        sized = {*rows.items, *(["nodes"] if rows.sized_by_nodelist else [])}
-        self.keys: list[str] = [name for name in ("cores", "nodes", "gpus", "memory") if name in sized]
-        self.keys += ["queue"] if "queue" in rows.names else []  # what a request depends on
         key = rows.relation.rows_key
         if key and not columns.rows:
             self.notes.append(f"the rows are those of the key {key!r}")
@@ -109,7 +104,7 @@ class _Jobs:
         self._skip_rows()
         ((first,),) = self.rows.select(f"select min(submit) from {JOBS} where reason is null")
         base = floor(first / 1_000_000) if first is not None else 0
-        jobs = self._in_order(base)
+        jobs = in_submit_order(self._jobs(base))
         if "depends" in self.rows.items:
             jobs, lost = with_known_dependencies(jobs)
             refuse_cycles(jobs)
@@ -152,14 +147,13 @@ class _Jobs:
         """Ignore the rows that are not jobs: all are counted, the first of each reason listed."""
         skips = self.gather.skips
         found = self.rows.select(
-            f"select reason, row, id from (select *, row_number() over "
+            f"select reason, row, id, text from (select *, row_number() over "
             f"(partition by reason order by row) as nth from {JOBS} where reason is not null) "
             f"where nth <= {MOST_LISTED} order by row"
         )
-        for reason, row, id_ in found:
+        for reason, row, id_, text in found:
             known = self.rows.reasons[reason]
-            text = self.rows.texts.get(row, "")[:200]
-            skips.add(Skip(self._place(row), known, text, id_), listed=known != FILTERED)
+            skips.add(Skip(self._place(row), known, (text or "")[:200], id_), listed=known != FILTERED)
         counts = self.rows.select(
             f"select reason, count(*) from {JOBS} where reason is not null group by reason order by reason"
         )
@@ -171,105 +165,61 @@ class _Jobs:
 
     # -- jobs ----------------------------------------------------------------------
 
-    def _requests(self) -> list[Jobspec | str]:
-        """Number the different requests; return the jobspec of each, or the reason why it has none."""
-        names, keys = self.rows.names, self.keys
-        self.rows.relation.rows(
-            f"create temp table requests as select *, row_number() over () - 1 as request from "
-            f"(select distinct {', '.join(keys)} from {JOBS} where reason is null)"
-        )
-        made = []
-        for row in self.rows.select(f"select {', '.join(keys)} from requests order by request"):
-            key = dict(zip(keys, row, strict=True))
-            queue = key.pop("queue", None)
-            name = None if queue is None else names["queue"][queue]
-            flat = Flat(procs=key.pop("cores", None), **key)
-            made.append(self.gather.request(flat, queue=name, partition=name))
-        return made
-
-    def _in_order(self, base: int) -> tuple[Job, ...]:
-        """Return the jobs by submit time; equal times keep the order of the rows."""
+    def _jobs(self, base: int) -> Iterator[Job]:
+        """Yield the jobs of the table, in the order of its rows."""
         import numpy as np
 
-        jobs: list[Job] = []
-        keys: list[npt.NDArray[np.int64]] = []
-        requests = self._requests()
         ((count,),) = self.rows.select(f"select count(*) from {JOBS}")
         for begin in range(0, count, BLOCK):
-            made, submits = self._block(begin, base, requests)
-            jobs.extend(made)
-            keys.append(submits)
-        submits = np.concatenate(keys) if keys else np.empty(0, dtype=np.int64)
-        if bool((submits[1:] >= submits[:-1]).all()):
-            return tuple(jobs)
-        order = np.argsort(submits, kind="stable").tolist()
-        return tuple(map(jobs.__getitem__, order))
+            found: dict[str, Any] = self.rows.relation.con.execute(
+                f"select * from {JOBS} where rowid >= {begin} and rowid < {begin + BLOCK} and reason is null"
+            ).fetchnumpy()
+            order = np.argsort(found["row"], kind="stable")  # an order in SQL takes six times as long
+            if bool((order[1:] < order[:-1]).any()):
+                found = {name: values[order] for name, values in found.items()}
+            values = partial(self._values, found)
+            skip = partial(self._skip, found["row"].tolist(), values("id"))
+            columns = self._columns(found, base)
+            yield from self.gather.of_columns(columns, skip, values("gpus"), *map(values, ATTRIBUTES))
 
-    def _block(
-        self, begin: int, base: int, requests: Sequence[Jobspec | str]
-    ) -> tuple[list[Job], npt.NDArray[np.int64]]:
-        """Return the jobs of a block of rows and their submit times."""
-        import numpy as np
+    def _skip(self, rows: Sequence[int], ids: Sequence[Any], at: int, reason: str) -> None:
+        listed = self.gather.skips.counts.get(reason, 0) < MOST_LISTED or self.reading.strict
+        self.gather.skips.add(Skip(self._place(rows[at]), reason, "", ids[at]), listed=listed)
 
-        joined = " and ".join(f"j.{name} is not distinct from r.{name}" for name in self.keys)
-        found: dict[str, Any] = self.rows.relation.con.execute(
-            f"select j.*, request from {JOBS} j join requests r on {joined} "
-            f"where j.rowid >= {begin} and j.rowid < {begin + BLOCK} and reason is null"
-        ).fetchnumpy()
-        order = np.argsort(found["row"], kind="stable")  # an order in SQL takes six times as long
-        if bool((order[1:] < order[:-1]).any()):
-            found = {name: values[order] for name, values in found.items()}
-        specs = [requests[number] for number in found["request"].tolist()]
-        if any(isinstance(spec, str) for spec in requests):
-            keep = [index for index, spec in enumerate(specs) if not isinstance(spec, str)]
-            for row, id_, spec in zip(found["row"].tolist(), found["id"].tolist(), specs, strict=True):
-                if isinstance(spec, str):
-                    listed = self.gather.skips.counts.get(spec, 0) < MOST_LISTED or self.reading.strict
-                    self.gather.skips.add(Skip(self._place(row), spec, "", id_), listed=listed)
-            found = {name: values[keep] for name, values in found.items()}
-            specs = [specs[index] for index in keep]
-        submits = np.asarray(found["submit"], dtype=np.int64)
-        return list(map(_job, *self._fields(found, specs, base))), submits
-
-    def _fields(self, found: dict[str, Any], specs: Sequence[Any], base: int) -> list[Sequence[Any]]:
-        """Return the columns of `_job`, one entry per row."""
-        none = [None] * len(specs)
+    def _columns(self, found: dict[str, Any], base: int) -> dict[str, Sequence[Any]]:
+        """Return the columns of jobs, by field, one entry per row."""
+        values = partial(self._values, found)
         shared: dict[Any, Any] = {}
+        limits = _seconds(found["limit"]) if "limit" in found else values("limit")
+        queue = values("queue")
+        return {
+            **{name: values(name) for name in ("id", "user", "group", "name", "nodes", "energy", "qos")},
+            "submit": _seconds(found["submit"] - base * 1_000_000),
+            "runtime": _seconds(found["runtime"]),
+            "duration": [shared.setdefault(value, value) for value in limits],
+            "queue": queue,
+            "partition": queue,
+            "bank": values("account"),
+            "procs": values("cores"),
+            "memory": [shared.setdefault(value, value) for value in values("memory")],
+            "wait": _seconds(found["wait"]),
+            "status": [_RESULT.get(code) for code in values("state")],
+            "dependencies": self._dependencies(found, base),
+            "nodelist": list(map(hosts_of, values("nodelist"))),
+            "array_task": self._parsed("array_task", values("array_task"), _task, None),
+        }
 
-        def listed(name: str) -> list[Any]:
-            return found[name].tolist() if name in found else none
+    def _values(self, found: dict[str, Any], name: str) -> list[Any]:
+        """Return the values of a column, with texts in the place of their codes; None where it is absent."""
+        if name not in found:
+            return [None] * len(found["row"])
+        values: list[Any] = found[name].tolist()
+        known = self.rows.names.get(name)
+        return values if known is None else [None if code is None else known[code] for code in values]
 
-        return [
-            found["id"].tolist(),
-            _seconds(found["submit"] - base * 1_000_000),
-            specs
-            if self.rows.names.keys().isdisjoint(ATTRIBUTES)
-            else list(map(self.gather.attributed, specs, *(self._names(x, listed(x)) for x in ATTRIBUTES))),
-            _seconds(found["runtime"]),
-            [shared.setdefault(value, value) for value in _seconds(found["limit"])]
-            if "limit" in found
-            else none,
-            *(self._names(name, listed(name)) for name in ("user", "group", "queue", "account", "name")),
-            listed("cores"),
-            listed("nodes"),
-            [shared.setdefault(value, value) for value in listed("memory")],
-            _seconds(found["wait"]),
-            [_RESULT.get(code) for code in listed("state")],
-            self._dependencies(found, base, self._parsed("depends", listed("depends"), log_dependencies, ())),
-            listed("energy"),
-            self._names("nodelist", listed("nodelist")),
-            self._names("qos", listed("qos")),
-            self._parsed("array_task", listed("array_task"), _task, None),
-        ]
-
-    def _names(self, name: str, codes: list[Any]) -> Sequence[str | None]:
-        known = self.rows.names.get(name, [])
-        return [None if code is None else known[code] for code in codes]
-
-    def _dependencies(
-        self, found: dict[str, Any], base: int, given: list[tuple[Dependency, ...]]
-    ) -> list[tuple[Dependency, ...]]:
-        """Return the dependencies `given`, each after an eligible time later than the submission."""
+    def _dependencies(self, found: dict[str, Any], base: int) -> list[tuple[Dependency, ...]]:
+        """Return the dependencies, after those on an eligible time later than the submission."""
+        given = self._parsed("depends", self._values(found, "depends"), log_dependencies, ())
         if "eligible" not in found:
             return given
         from simsched.formats.rfc.dependency import Dependency
@@ -280,16 +230,15 @@ class _Jobs:
             for at, own in zip(times, given, strict=True)
         ]
 
-    def _parsed(self, name: str, codes: list[Any], read: Callable[[str], Any], none: Any) -> list[Any]:
+    def _parsed(self, name: str, texts: list[str | None], read: Callable[[str], Any], none: Any) -> list[Any]:
         """Return the values of a column of texts; each text is read once, and noted if it is not one."""
         known = self.parsed.setdefault(name, {None: none})
-        for code in dict.fromkeys(codes):
-            if code not in known:
-                text = self.rows.names[name][code]
-                known[code] = read(text)
-                if not known[code]:
+        for text in dict.fromkeys(texts):
+            if text is not None and text not in known:
+                known[text] = read(text)
+                if not known[text]:
                     self.unread.setdefault(name, []).append(text)
-        return [known[code] for code in codes]
+        return [known[text] for text in texts]
 
     def _read_notes(self) -> Iterator[str]:
         """Yield one sentence per column with texts that could not be read."""
@@ -323,18 +272,3 @@ def _seconds(microseconds: Any) -> list[Any]:
         None if value is None else value // 1_000_000 if value % 1_000_000 == 0 else round(value / 1e6, 6)
         for value in microseconds.tolist()
     ]
-
-
-def _job(
-    id_: Any, submit: float, jobspec: Jobspec, runtime: float, duration: float | None, user: str | None,
-    group: str | None, queue: str | None, bank: str | None, name: str | None, procs: int | None,
-    nodes: int | None, memory: int | None, wait: float | None, status: str | None,
-    dependencies: tuple[Dependency, ...], energy: int | None, nodelist: str | None,
-    qos: str | None, task: ArrayTask | None,
-) -> Job:  # fmt: skip
-    return Job(
-        id=id_, submit=submit, jobspec=jobspec, runtime=runtime, duration=duration, user=user, group=group,
-        queue=queue, partition=queue, bank=bank, name=name, procs=procs, nodes=nodes, memory=memory,
-        wait=wait, status=status, dependencies=dependencies, energy=energy, nodelist=hosts_of(nodelist),
-        qos=qos, array_task=task,
-    )  # fmt: skip

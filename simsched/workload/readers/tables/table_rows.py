@@ -3,7 +3,7 @@
 The table `JOBS` has one row per row of the source, in its order: numbers as jobs have them, codes of the
 names (see `Rows.names`), and in `reason` the index of the first reason to leave the row out.  Times become
 microseconds after 1970 (UTC), durations seconds, counts whole numbers rounded up.  A value that cannot be
-read becomes null; `Item.broken` finds such rows.
+read becomes null, and the first such value of a row is its `text`.
 """
 
 from __future__ import annotations
@@ -332,16 +332,13 @@ ENDLESS = "a run time of more than 30,000 years"
 REPEATED = "job id occurs twice"
 MOST_TEXTS = 5_000_000
 """The most different texts of one column that are read one by one."""
-MOST_SHOWN = 20_000
-"""The most unreadable values that are kept."""
 
 
 @dataclass(slots=True)
 class Rows:
     """The rows of one table: `reasons` by index, and the `names` behind the codes of each column.
 
-    `texts` has the unreadable values of the first rows that have one, `lookups` the columns of ``given``
-    whose texts are read one by one, by the value that they give.
+    `lookups` has the columns of ``given`` whose texts are read one by one, by the value that they give.
     """
 
     relation: Relation
@@ -350,7 +347,6 @@ class Rows:
     reasons: list[str] = field(default_factory=list)
     names: dict[str, list[str]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    texts: dict[int, str] = field(default_factory=dict)
     lookups: dict[str, str] = field(default_factory=dict)
 
     def prepare(self, limit: int | None) -> None:
@@ -406,7 +402,9 @@ class Rows:
         ]
         self.reasons = [FILTERED, *(item.reason for item in typed)]
         marks = " ".join(f"{test} {self.reasons.index(item.reason)}" for item, test in tests)
+        texts = " ".join(f"{test} cast({item.raw} as varchar)" for item, test in tests)
         parts.append(f"cast({f'case {marks} end' if marks else 'null'} as utinyint) as broken")
+        parts.append(f"cast({f'case {texts} end' if texts else 'null'} as varchar) as broken_text")
         parts.append(f"{self._filter()} as keep")
         try:
             self.relation.rows(
@@ -416,12 +414,6 @@ class Rows:
         except FormatError:
             self._refuse_failing()
             raise
-        ((broken,),) = self.select("select count(broken) from given")
-        if broken:  # a second pass over the source finds the texts of the first unreadable values
-            texts = " ".join(f"{test} cast({item.raw} as varchar)" for item, test in tests)
-            numbered = f"select row_number() over () - 1 as row, case {texts} end as x from {VIEW}"
-            found = self.select(f"select row, x from ({numbered}) where x is not null limit {MOST_SHOWN}")
-            self.texts.update(dict(found))
 
     def _refuse_failing(self) -> None:
         """Raise FormatError for the first expression that fails on a row, such as a cast of a text."""
@@ -453,12 +445,11 @@ class Rows:
             if name not in self.items:
                 continue
             index = self.reasons.index(self.items[name].reason)
-            ((good, bad, row),) = self.select(
+            ((good, bad, text),) = self.select(
                 f"select count({named(name)}), count(*) filter (broken = {index}), "
-                f"min(rowid) filter (broken = {index}) from given"
+                f"min_by(broken_text, rowid) filter (broken = {index}) from given"
             )
             if bad and not good:
-                text = self.texts.get(row, "")
                 raise WorkloadError(
                     f"no value of the column {self.columns.columns[name].text!r} is a time, such as {text!r}",
                     where=self.relation.name,
@@ -514,37 +505,39 @@ class Rows:
             f"left join {named('of_' + name)} on {named('of_' + name)}.text = given.{named(column)}"
             for name, column in self.lookups.items()
         ]
-        broken = [
-            f"when text_{name} is not null and {named('of_' + name)}.value is null then "
-            f"{self.reasons.index(self.items[name].reason)}"
+        unread = {
+            name: f"when text_{name} is not null and {named('of_' + name)}.value is null then"
             for name, column in self.lookups.items()
             if column != name
-        ]
+        }
+        broken = " ".join(
+            f"{test} {self.reasons.index(self.items[name].reason)}" for name, test in unread.items()
+        )
+        texts = " ".join(f"{test} text_{name}" for name, test in unread.items())
         sizes = {name: f"case when {name} > 0 then {name} end" for name in COUNTS}
         if self.sized_by_nodelist:
             sizes["nodes"] = "cast(of_nodelist.value as integer)"
         sizes |= {name: f'"{name}"' for name in (*DURATIONS, "memory")}
         sizes |= {name: f'coalesce(given."{name}", of_{name}.value)' for name in sizes.keys() & self.lookups}
         first = f"""select given.rowid as row, keep,
-            case when broken is not null then broken {" ".join(broken)} end as broken,
+            case when broken is not null then broken {broken} end as broken,
+            case when broken is not null or not keep then broken_text {texts} end as text,
             {self._id()} as id, submit, start, "end", eligible, energy, {self._memory_per()} as memory_per,
             {", ".join(f'{sql} as "{name}"' for name, sql in sizes.items())},
             {"of_state.value" if "state" in self.items else "null::double"} as state
             {"".join(f', enum_code(cast("{x}" as "enum_{x}")) as "{x}"' for x in self.names)}
             from given {" ".join(joins)}"""
         self.relation.rows(f"create temp table {JOBS} as {self._finished(first)}")
-        self._keep_texts()
         self.relation.rows("drop table given")
 
     def _make_names(self, name: str) -> None:
         """Number the different values of a column, by an enumeration."""
-        found = self.select(f"select distinct {named(name)} as x from given where x is not null order by x")
-        if found:
-            self.names[name] = [str(row[0]) for row in found]
-            self.relation.rows(
-                f"create type {named('enum_' + name)} as enum "
-                f"(select distinct {named(name)} as x from given where x is not null order by x)"
-            )
+        type_ = named("enum_" + name)
+        self.relation.rows(
+            f"create type {type_} as enum "
+            f"(select distinct {named(name)} as x from given where x is not null order by x)"
+        )
+        self.names[name] = [row[0] for row in self.select(f"select unnest(enum_range(null::{type_}))")]
 
     def _id(self) -> str:
         """Return the SQL of ids; texts become numbers where all of them are plain numbers."""
@@ -586,10 +579,7 @@ class Rows:
             ("start < submit", why.EARLY),
             ("cores is null and nodes is null and gpus is null", why.NO_PROCESSORS),
         ]
-        for _, reason in rules:
-            if reason not in self.reasons:
-                self.reasons.append(reason)
-        self.reasons.append(REPEATED)
+        self.reasons = list(dict.fromkeys([*self.reasons, *(reason for _, reason in rules), REPEATED]))
         cases = [f"when {test} then {self.reasons.index(reason)}" for test, reason in rules]
         return f"case when not keep then 0 when broken is not null then broken {' '.join(cases)} end"
 
@@ -620,19 +610,8 @@ class Rows:
                   cast(coalesce(cores, nodes, gpus, 1) as double) as procs from a)
             select cast(row as uinteger) as row, id, submit, begun - submit as wait,
                 case when seconds < {MOST_SECONDS!r} then cast(round(seconds * 1e6) as bigint) end as runtime,
-                {", ".join(parts)}, cast({self._cases()} as utinyint) as reason
+                {", ".join([*parts, "text"])}, cast({self._cases()} as utinyint) as reason
             from b"""
-
-    def _keep_texts(self) -> None:
-        """Keep the unreadable texts of the first rows that have one."""
-        for name, column in self.lookups.items():
-            if column != name:
-                index = self.reasons.index(self.items[name].reason)
-                found = self.select(
-                    f"select given.rowid, text_{name} from given join {JOBS} on {JOBS}.row = given.rowid "
-                    f"where reason = {index} limit {MOST_SHOWN}"
-                )
-                self.texts.update(dict(found))
 
     def _mark_repeated(self) -> None:
         """Mark the later ones of rows with one id."""
