@@ -118,5 +118,7 @@ def test_doctests_leave_out_what_is_compiled():
     """A module that is compiled and imported cannot be collected from its source."""
     options = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     ignored = {part.removeprefix("--ignore=") for part in options["addopts"].split() if "--ignore=" in part}
-    typed = {str(file.relative_to(REPOSITORY).with_suffix(".py")) for file in REPOSITORY.glob("simsched/**/*.pxd")}
+    typed = {
+        str(file.relative_to(REPOSITORY).with_suffix(".py")) for file in REPOSITORY.glob("simsched/**/*.pxd")
+    }
     assert ignored == typed | {"simsched/flux/flux_pool.py"}

@@ -71,7 +71,6 @@ from simsched.workload.job import Job
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from simsched.graph.cluster import Cluster
     from simsched.graph.index.index import Index
     from simsched.match.requests.request import Request
     from simsched.simulation.engine import Engine

@@ -86,7 +86,6 @@ class Page:
         """
         seconds = self._drawn(file.as_uri() + part)
         if seconds is None:
-            print("stood still:", self.js("return [window.simsched, performance.now()]"), self.complaints())
             self.renew()
             seconds = self._drawn(file.as_uri() + part)
         assert seconds is not None, self.js("return window.simsched")
