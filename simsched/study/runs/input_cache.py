@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from simsched.errors import ConfigError, RunError, SimschedError
+from simsched.errors import RunError, SimschedError
 from simsched.formats.rfc.calls import parse_call
 from simsched.study.spec.edits import apply_edits, edit_recipe, recipe_edits
 from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json, digest_of
@@ -296,20 +296,6 @@ def generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-#: Key of a Lublin model in a study file → the field of `LublinWorkload`.
-LUBLIN = {
-    "machine": "machine",
-    "jobs": "jobs",
-    "span": "span",
-    "type": "model",
-    "load": "load",
-    "capacity": "capacity",
-    "run-time-factor": "run_time_factor",
-    "estimates": "max_estimate",
-    "users": "users",
-}
-
-
 def draw(source: TaskInput, seed: int) -> Workload:
     """Return the jobs that a model draws; its text is ``{"lublin": {…}, "map": …}`` or ``{"mix": {…}}``.
 
@@ -326,23 +312,8 @@ def draw(source: TaskInput, seed: int) -> Workload:
     document = load_json(source.text or "", source.name)
     if "mix" in document:
         return model_of(document["mix"], source.name).make(generator(seed))
-    given = dict(document["lublin"])
-    unknown = [key for key in given if key not in LUBLIN]
-    if unknown or "machine" not in given:
-        fault = f"unknown key {unknown[0]!r}" if unknown else "the key 'machine' is missing"
-        raise ConfigError(fault, where=source.name, expected=", ".join(LUBLIN))
-    for key in ("span", "estimates"):
-        if key in given:
-            given[key] = _seconds(given[key], f"{source.name}: {key}")
-    model = LublinWorkload(**{LUBLIN[key]: value for key, value in given.items()})
+    model = LublinWorkload.read(document["lublin"], source.name)
     return model.make(generator(seed), JobMap.parse(document.get("map")))
-
-
-def _seconds(value: Any, where: str) -> float:
-    from simsched.formats.rfc.duration import parse_duration
-
-    seconds = parse_duration(value, where=where)
-    return int(seconds) if seconds.is_integer() else seconds
 
 
 #: the inputs of this process

@@ -19,8 +19,8 @@ from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import POLICY, POLICY_OPTIONS, options_note
 from simsched.study.runs.input_cache import INPUTS, draws
 from simsched.study.runs.single_run import options_of, perform
-from simsched.study.spec.input_finder import MODELS
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
+from simsched.study.spec.study_file import MODELS
 from simsched.workload.job import MAX_JOBS
 
 if TYPE_CHECKING:

@@ -11,9 +11,13 @@ import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Any
 
+from simsched.declare.kinds import HIDDEN, ValueKind
+from simsched.declare.table import Declared
 from simsched.errors import ConfigError
+from simsched.formats.rfc.duration import parse_duration
 from simsched.simulation.record import file_digests
 
 if TYPE_CHECKING:
@@ -118,26 +122,33 @@ def digest_of(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+def _finite(value: Any, where: str) -> float:
+    found = parse_duration(value, where=where)
+    if found == inf:
+        raise ConfigError("the duration is infinite", where=where, expected="a finite one")
+    return found
+
+
+Finite = Annotated[float, ValueKind(_finite, {"type": ["string", "number"]})]
+
+
+class Measure(Declared, frozen=True):
     """The figures that a run measures.
 
-    Attributes
-    ----------
-    warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
+    warm_up : time of submissions, in seconds, that is ignored at the beginning.
+    drain : time of submissions, in seconds, that is ignored at the end.
     by_queue : whether figures are also measured per queue.
     figures : names of further figures, as in targets: ``p80_wait[user == alice]``.
     """
 
-    warm_up: float = 0.0
-    drain: float = 0.0
+    warm_up: Finite = 0.0
+    drain: Finite = 0.0
     by_queue: bool = False
-    figures: tuple[str, ...] = ()
+    figures: Annotated[tuple[str, ...], HIDDEN] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
-        more = {"figures": list(self.figures)} if self.figures else {}
-        return {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue, **more}
+        return {name: value for name, value in self.asdict().items() if name != "figures" or value}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Measure:

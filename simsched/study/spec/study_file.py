@@ -1,28 +1,46 @@
-"""The reader of study files: texts become inputs, axes and filters; faults have their place in the file.
+"""Study files: their tables, each declared once, and the reader of them; faults have their place in the file.
 
-docs/studies.md describes the format; its schema is ``formats/schemas/study.json``.
+docs/studies.md describes the format; ``simsched schema study`` prints its JSON Schema.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+
+import msgspec
 
 from simsched.arguments import check, check_path
+from simsched.bundled import bundled
+from simsched.declare.kinds import ValueKind, by_name, listed, text
+from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.study_document import StudyDocument, read_study_document, study_document
+from simsched.formats.text.diagnostics import Fault, Locations
+from simsched.formats.text.documents import load_document, name_of, read_text
+from simsched.formats.text.excerpts import parse_path
+from simsched.formats.text.schemas import first_fault
 from simsched.simulation.options.config_file import read_document
-from simsched.simulation.options.run_config import merged
-from simsched.study.spec.axes import axis_of
-from simsched.study.spec.input_finder import InputFinder
-from simsched.study.spec.run_task import KEEP, Measure, RunTask
+from simsched.simulation.options.run_config import from_document, make_config, merged
+from simsched.study.spec.edits import parsed_edit
+from simsched.study.spec.run_task import KEEP, MODEL, Measure, RunTask, TaskInput, canonical_json
 from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
+from simsched.workload.models.lublin import LublinWorkload
+from simsched.workload.reading_options import LogReading
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from simsched.formats.text.excerpts import Path as Steps
     from simsched.site.site import Site
 
+    Table = TypeVar("Table", bound=Declared)
+
+READING = {key: one.name for key, one in fields_of(LogReading).items()}
+"""Key of a workload in a study file → keyword of `load_workload`."""
+MODELS = ("lublin", "mix")
 KEPT = {
     "figures": (),
     "jobs": ("jobs",),
@@ -30,6 +48,312 @@ KEPT = {
     "eventlog": ("jobs", "eventlog"),
     "all": KEEP,
 }
+_LISTS = [["jobs", "allocations"], ["jobs", "eventlog"], ["allocations", "eventlog"], list(KEEP)]
+
+
+def _as_it_is(value: Any, _: str) -> Any:
+    return value
+
+
+def _of(*types: str, **rules: Any) -> ValueKind:
+    """Return the kind of values of these types of JSON, which the JSON Schema of the study checks."""
+    return ValueKind(_as_it_is, {"type": types[0] if len(types) == 1 else list(types), **rules})
+
+
+def _checked(valid: Any) -> ValueKind:
+    """Return the kind of texts that a function accepts."""
+
+    def read(value: str, where: str) -> str:
+        try:
+            valid(value)
+        except SimschedError as error:
+            raise error.at(where) from None
+        return value
+
+    return ValueKind(read, {"type": "string"})
+
+
+def _tried(step: str) -> None:
+    """Try a transform on an empty workload, which finds unknown names and wrong arguments."""
+    import numpy as np
+
+    from simsched.workload.job import Workload
+    from simsched.workload.transforms.steps import apply_steps
+
+    apply_steps(Workload(()), [step], np.random.default_rng(0))
+
+
+def _kept(value: str | list[str], _: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return KEPT[value]
+    return tuple(word for word in KEEP if word == "jobs" or word in value)
+
+
+EDIT, STEP = _checked(parsed_edit), _checked(_tried)
+TEXT, LABEL = text(empty=True), _of("string", "number")
+_EDITS, _STEPS = (listed(one, one_alone=False) for one in (EDIT, STEP))
+
+
+class _InputTable(Declared, frozen=True):
+    """An input; a text in place of the table is the file."""
+
+    nullable: ClassVar[bool] = False
+
+    @classmethod
+    def read(cls, value: Any, where: str, base: Self | None = None) -> Self:
+        return super().read({"file": value} if isinstance(value, str) else value, where, base)
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        return {**super().schema(), "type": ["string", "object"]}
+
+
+class ClusterTable(_InputTable, frozen=True, kw_only=True):
+    """A cluster of a study.
+
+    label : the label of the cluster on an axis.
+    file : a cluster file or a bundled name, in place of the recipe.
+    recipe : a cluster recipe.
+    edits : edits of the cluster, such as resize(all, 240).
+    """
+
+    label: Annotated[str | float | None, LABEL] = None
+    file: Annotated[str | None, TEXT] = None
+    recipe: Annotated[dict[str, Any] | None, _of("object")] = None
+    edits: Annotated[tuple[str, ...], _EDITS] = ()
+
+
+class WorkloadTable(_InputTable, LogReading, frozen=True, kw_only=True):
+    """A workload of a study, with the options by which its file is read.
+
+    label : the label of the workload on an axis.
+    file : a workload file or a bundled name, in place of a model and of jobs.
+    lublin : options of the Lublin-Feitelson model.
+    mix : a mix of templates, or the model of a log.
+    jobs : a list of jobs.
+    transforms : transforms of the jobs, such as first(500).
+    """
+
+    label: Annotated[str | float | None, LABEL] = None
+    file: Annotated[str | None, TEXT] = None
+    lublin: Annotated[dict[str, Any] | None, ValueKind(_as_it_is, LublinWorkload.schema())] = None
+    mix: Annotated[dict[str, Any] | None, _of("object")] = None
+    jobs: Annotated[list[Any] | None, _of("array")] = None
+    transforms: Annotated[tuple[str, ...], _STEPS] = ()
+
+
+class AxisTemplate(Declared, frozen=True, kw_only=True):
+    """An axis of one edit or one transform, into which its values are inserted.
+
+    edit, transform : the text, with {} for the value.
+    values : the values.
+    """
+
+    nullable: ClassVar[bool] = False
+
+    edit: Annotated[str | None, TEXT] = None
+    transform: Annotated[str | None, TEXT] = None
+    values: Annotated[list[Any], _of("array", minItems=1, maxItems=100_000)]
+
+
+_AXIS = ValueKind(
+    lambda value, where: AxisTemplate.read(value, where) if isinstance(value, dict) else value,
+    # an unknown key is reported before a missing one
+    {"additionalProperties": False}
+    | {**AxisTemplate.schema(), "type": ["array", "object"], "minItems": 1, "maxItems": 100_000},
+)
+_ROWS = _of("array", items={"type": "object", "minProperties": 1})
+_GROUPS = _of(
+    "array", items={"type": "array", "minItems": 2, "items": {"type": "string"}, "uniqueItems": True}
+)
+_SEEDS = ValueKind(
+    lambda value, _: tuple(range(value) if isinstance(value, int) else value),
+    {
+        "type": ["integer", "array"],
+        "minimum": 1,
+        "maximum": 100_000,
+        "minItems": 1,
+        "uniqueItems": True,
+        "items": {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
+    },
+)
+
+
+class StudyTable(Declared, frozen=True, kw_only=True):
+    """A study: many runs that differ in the values of its axes.
+
+    name : a name that is not blank.
+    description : a text for people.
+    cluster : the cluster.
+    site : a folder of a site, in place of cluster.
+    workload : the workload.
+    config : a configuration file, or its content.
+    axes : the values of each axis; the runs are their product.
+    zip : groups of axes that vary together instead.
+    include, exclude : conditions on the labels of runs.
+    seeds : the seeds, or their number.
+    keep : the content of each run directory.
+    measure : the figures that runs measure.
+    """
+
+    nullable: ClassVar[bool] = False
+
+    name: Annotated[str | None, _of("string", pattern="\\S")] = None
+    description: Annotated[str, TEXT] = ""
+    cluster: ClusterTable | None = None
+    site: str | None = None
+    workload: WorkloadTable
+    config: Annotated[Any, _of("string", "object")] = msgspec.field(default_factory=dict)
+    axes: Annotated[Mapping[str, Any], by_name(_AXIS)] = msgspec.field(default_factory=dict)
+    zip: Annotated[list[list[str]], _GROUPS] = msgspec.field(default_factory=list)
+    include: Annotated[list[dict[str, Any]], _ROWS] = msgspec.field(default_factory=list)
+    exclude: Annotated[list[dict[str, Any]], _ROWS] = msgspec.field(default_factory=list)
+    seeds: Annotated[tuple[int, ...], _SEEDS] = (0,)
+    keep: Annotated[
+        tuple[str, ...], ValueKind(_kept, {"type": ["string", "array"], "enum": [*KEPT, *_LISTS]})
+    ] = ("jobs",)
+    measure: Measure = Measure()
+
+    @classmethod
+    def schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema: a study has a cluster or a site."""
+        own = super().schema()
+        of_cluster = {"if": {"not": {"required": ["site"]}}, "then": {"required": ["cluster"]}}
+        return {"type": own["type"], "required": own["required"], **of_cluster, **own}
+
+
+@dataclass(frozen=True)
+class StudyReader:
+    """Reads the values of a study file, whose text gives the places of faults; finds inputs relative to it.
+
+    `text` is empty for a document that was built in memory.  `on_site` is how logs are read on the study's
+    site; empty without a site.
+    """
+
+    home: Path
+    text: str = ""
+    where: str = "study"
+    on_site: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def _spots(self) -> Locations:
+        """The locations of all values of the text; found once, for the first fault."""
+        return Locations.of(self.text)
+
+    def place(self, path: Steps, *, key: bool = False) -> str:
+        """Return the place of a value (or of its key): ``study.yaml:7:5: axes.load[1]``."""
+        fault = Fault(path, "", where=self.where)
+        if self.text:
+            line, column = self._spots.key(path) if key else self._spots.value(path)
+            fault = replace(fault, line=line, column=column)
+        return fault.place
+
+    def read(self, kind: ValueKind | type[Table], value: Any, path: Steps = ()) -> Any:
+        """Return the value of a kind or a table at a place of the file.
+
+        Raises
+        ------
+        ConfigError
+            with line, column and path of the first fault.
+        """
+        fault = None if isinstance(kind, ValueKind) else first_fault(kind, value)
+        if fault is not None:
+            place = self.place((*path, *fault.path), key=fault.at_key)
+            raise ConfigError(fault.message, where=place, expected=fault.expected or None)
+        try:
+            return kind.read(value, "")
+        except SimschedError as error:
+            spot, _, inside = (error.where or "").partition(": ")
+            place = ": ".join(filter(None, (self.place((*path, *parse_path(spot))), inside)))
+            raise ConfigError(error.message, where=place, expected=error.expected) from None
+
+    def find(self, name: str) -> Path:
+        """Return the file of that name beside the study file or, without such a file, the name as a path."""
+        beside = self.home / Path(name).expanduser()
+        # a folder beside the study does not hide them
+        bundled_too = name in {**bundled("clusters"), **bundled("workloads")}
+        try:
+            return beside if beside.exists() and not (beside.is_dir() and bundled_too) else Path(name)
+        except (OSError, ValueError):  # such as a name longer than the file system allows
+            return Path(name)
+
+    def cluster(self, value: Any, path: Steps) -> tuple[TaskInput, tuple[str, ...]]:
+        """Return a cluster and its edits."""
+        table = self.read(ClusterTable, value, path)
+        if self._one_of(value, ("file", "recipe"), path) == "recipe":
+            name = str(table.recipe.get("name") or table.label or "recipe")
+            return TaskInput.of_text(canonical_json(table.recipe).decode(), name), table.edits
+        return self._input("clusters", table.file, {}, path), table.edits
+
+    def workload(self, value: Any, path: Steps) -> tuple[TaskInput, tuple[str, ...]]:
+        """Return a workload and its transforms."""
+        table = self.read(WorkloadTable, value, path)
+        kind = self._one_of(value, ("file", *MODELS, "jobs"), path)
+        row: dict[str, Any] = {} if isinstance(value, str) else value
+        reading = {READING[key]: item for key, item in row.items() if key in READING}
+        if kind in MODELS:
+            odd = next((key for key in row if key in READING and (kind == "mix" or key != "map")), None)
+            if odd is not None:
+                place = self.place((*path, odd), key=True)
+                raise ConfigError(f"{odd!r} applies to files, not to the model {kind}", where=place)
+            drawn = {key: row[key] for key in (kind, "map") if key in row}
+            return _model(drawn, f"model {kind}"), table.transforms
+        if kind == "jobs":
+            jobs = canonical_json(table.jobs).decode()
+            return TaskInput.of_text(jobs, "jobs.yaml", reading=reading), table.transforms
+        if self.on_site:
+            reading["on_site"] = dict(self.on_site)
+        model = model_in(self.find(table.file)) if "as_" not in reading else None
+        if model is not None:
+            return _model(model, table.file), table.transforms
+        return self._input("workloads", table.file, reading, path), table.transforms
+
+    def _one_of(self, value: Any, words: Sequence[str], path: Steps) -> str:
+        found = [word for word in words if word in value] if isinstance(value, dict) else ["file"]
+        if len(found) != 1:
+            fault = f"both {found[0]} and {found[1]} are given" if found else "a key is missing"
+            raise ConfigError(fault, where=self.place(path), expected=f"one of {', '.join(words)}")
+        return found[0]
+
+    def _input(self, room: str, name: str, reading: Mapping[str, Any], path: Steps) -> TaskInput:
+        place = self.place(path)
+        if name == "-":
+            raise ConfigError("a study cannot read standard input", where=place, expected="a file")
+        try:
+            found = TaskInput.find(room, str(self.find(name)), reading)
+        except SimschedError as error:
+            raise error.at(place) from None
+        return replace(found, name=name)
+
+    def check_options(self, options: Mapping[str, Any], place: str) -> None:
+        """Raise SimschedError for an unknown option or a value that is not valid."""
+        try:
+            make_config(**from_document(dict(options), place))
+        except SimschedError as error:
+            if error.where and place in error.where:
+                raise
+            raise error.at(place) from None
+
+
+def model_in(path: Path) -> dict[str, Any] | None:
+    """Return the model that a YAML or JSON file describes (a mix, the model of a log), or None."""
+    from simsched.workload.models.mix import is_model_document
+
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return None
+    try:
+        document = load_document(read_text(path), str(path))
+    except SimschedError:  # the reader of the workload reports the place
+        return None
+    if not isinstance(document, dict):
+        return None
+    if is_model_document(document):
+        return {"mix": document}
+    return document if set(document) <= {*MODELS, "map"} and document else None
+
+
+def _model(document: Mapping[str, Any], name: str) -> TaskInput:
+    return TaskInput.of_text(canonical_json(document).decode(), name, kind=MODEL)
 
 
 def load_study(path: str | Path) -> Study:
@@ -40,11 +364,10 @@ def load_study(path: str | Path) -> Study:
     ConfigError, FormatError
         for the first fault, with file, line and path.
     """
-    document = read_study_document(path)
-    at = Path(path)
-    home = Path() if str(path) == "-" else at.parent
-    name = at.name.split(".")[0] if str(path) != "-" else "study"
-    return study_of(document, home=home, name=name)
+    text, where = read_text(path), name_of(path)
+    alone = str(path) == "-"
+    home, name = (Path(), "study") if alone else (Path(path).parent, Path(path).name.split(".")[0])
+    return _study(load_document(text, where), StudyReader(home, text, where), name)
 
 
 def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> Study:
@@ -61,120 +384,91 @@ def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> St
     """
     check("content", content, Mapping, "a mapping with the layout of a study file")
     check_path("home", home)
-    return study_of(study_document(dict(content)), home=Path(home), name="study")
+    return _study(dict(content), StudyReader(Path(home)), "study")
 
 
-def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
-    """Return the study of a document that conforms to the schema."""
-    content = document.content
-    finder = InputFinder(home, document)
-    site = _site(content, finder)
-    if site is not None:
+def _study(content: Any, reader: StudyReader, name: str) -> Study:
+    from simsched.study.spec.axes import axis_of
+
+    table: StudyTable = reader.read(StudyTable, content)
+    site = _site(table, reader)
+    if site is None:
+        cluster, edits = reader.cluster(content["cluster"], ("cluster",))
+    else:
         from simsched.site.log_use import reading_on
 
-        finder = replace(finder, on_site=reading_on(site))
-    base = _base(content, finder, site)
-    axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
-    columns = [column(axis.name) for axis in axes]
-    for number, taken in enumerate(columns):
-        if taken in columns[:number]:
-            place = document.place(("axes", axes[number].name), key=True)
-            raise ConfigError(f"two axes have the column {taken!r}", where=place)
-    known = (*(axis.name for axis in axes), SEED)
-    return Study(
-        name=str(content.get("name", name)),
-        base=base,
-        axes=axes,
-        zipped=_zipped(content.get("zip", ()), axes, document),
-        include=_filters("include", content, known, document),
-        exclude=_filters("exclude", content, known, document),
-        seeds=_seeds(content.get("seeds", [0])),
-        description=str(content.get("description", "")),
-        where=document.where,
-        site=site,
-    )
-
-
-def _site(content: Mapping[str, Any], finder: InputFinder) -> Site | None:
-    """Return the site of a study, which takes the place of the cluster and gives the configuration."""
-    if "site" not in content:
-        return None
-    place = finder.document.place(("site",))
-    if "cluster" in content:
-        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
-    from simsched.site.site_folder import load_site
-
-    try:
-        return load_site(finder.find(content["site"]))
-    except SimschedError as error:
-        raise error.at(place) from None
-
-
-def _base(content: Mapping[str, Any], finder: InputFinder, site: Site | None) -> RunTask:
-    if site is None:
-        cluster, edits = finder.cluster(content["cluster"], ("cluster",))
-    else:
-        cluster, edits = finder.cluster(str(site.cluster_file), ("site",))
-    workload, transforms = finder.workload(content["workload"], ("workload",))
-    options = _options(content.get("config", {}), finder)
-    if site is not None:
-        options = merged(site.config, options)
-        finder.check_options(options, finder.document.place(("site",)))
-    return RunTask(
+        reader = replace(reader, on_site=reading_on(site))
+        cluster, edits = reader.cluster(str(site.cluster_file), ("site",))
+    workload, transforms = reader.workload(content["workload"], ("workload",))
+    base = RunTask(
         cluster=cluster,
         workload=workload,
         edits=edits,
         transforms=transforms,
-        options=options,
-        measure=_measure(content.get("measure", {}), finder.document),
-        keep=_keep(content.get("keep", "jobs")),
+        options=_options(table.config, site, reader),
+        measure=table.measure,
+        keep=table.keep,
+    )
+    axes = tuple(axis_of(key, value, base, reader) for key, value in table.axes.items())
+    columns = [column(axis.name) for axis in axes]
+    for number, taken in enumerate(columns):
+        if taken in columns[:number]:
+            place = reader.place(("axes", axes[number].name), key=True)
+            raise ConfigError(f"two axes have the column {taken!r}", where=place)
+    known = (*(axis.name for axis in axes), SEED)
+    return Study(
+        name=name if table.name is None else table.name,
+        base=base,
+        axes=axes,
+        zipped=_zipped(table.zip, axes, reader),
+        include=_filters("include", table.include, known, reader),
+        exclude=_filters("exclude", table.exclude, known, reader),
+        seeds=table.seeds,
+        description=table.description,
+        where=reader.where,
+        site=site,
     )
 
 
-def _options(value: Any, finder: InputFinder) -> dict[str, Any]:
-    """Return the base configuration, which is written in the study file or in a file that it names."""
-    place = finder.document.place(("config",))
+def _site(table: StudyTable, reader: StudyReader) -> Site | None:
+    """Return the site of a study, which takes the place of the cluster and gives the configuration."""
+    if table.site is None:
+        return None
+    place = reader.place(("site",))
+    if table.cluster is not None:
+        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
+    from simsched.site.site_folder import load_site
+
+    try:
+        return load_site(reader.find(table.site))
+    except SimschedError as error:
+        raise error.at(place) from None
+
+
+def _options(value: Any, site: Site | None, reader: StudyReader) -> dict[str, Any]:
+    """Return the base configuration: that of the site, and the study's or that of a file that it names."""
+    place = reader.place(("config",))
     if isinstance(value, str):
-        path = finder.find(value)
+        path = reader.find(value)
         value, place = read_document(path), str(path)
     options = {str(key).replace("_", "-"): item for key, item in value.items()}
-    if "seed" in options:
+    if SEED in options:
         raise ConfigError(
             "a configuration in a study has no seed", where=place, expected="seeds: a number or a list"
         )
-    finder.check_options(options, place)
+    reader.check_options(options, place)
+    if site is not None:
+        options = merged(site.config, options)
+        reader.check_options(options, reader.place(("site",)))
     return options
 
 
-def _measure(value: Mapping[str, Any], document: StudyDocument) -> Measure:
-    from simsched.formats.rfc.duration import parse_duration
-
-    times = {}
-    for key in ("warm-up", "drain"):
-        times[key] = parse_duration(value.get(key, 0), where=document.place(("measure", key)))
-        if times[key] == float("inf"):
-            raise ConfigError(
-                "the duration is infinite", where=document.place(("measure", key)), expected="a finite one"
-            )
-    return Measure(times["warm-up"], times["drain"], bool(value.get("by-queue", False)))
-
-
-def _keep(value: str | list[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return KEPT[value]
-    return tuple(word for word in KEEP if word == "jobs" or word in value)
-
-
-def _seeds(value: int | list[int]) -> tuple[int, ...]:
-    return tuple(range(value)) if isinstance(value, int) else tuple(value)
-
-
-def _zipped(groups: Any, axes: tuple[StudyAxis, ...], document: StudyDocument) -> tuple[tuple[str, ...], ...]:
+def _zipped(groups: Any, axes: tuple[StudyAxis, ...], reader: StudyReader) -> tuple[tuple[str, ...], ...]:
     """Return the groups of axes that vary together, each of one length."""
     lengths = {axis.name: len(axis.settings) for axis in axes}
     seen: set[str] = set()
     for number, group in enumerate(groups):
-        place = document.place(("zip", number))
+        place = reader.place(("zip", number))
         for name in group:
             if name not in lengths:
                 raise ConfigError(
@@ -190,29 +484,22 @@ def _zipped(groups: Any, axes: tuple[StudyAxis, ...], document: StudyDocument) -
 
 
 def _filters(
-    word: str, content: Mapping[str, Any], known: tuple[str, ...], document: StudyDocument
+    word: str, rows: list[dict[str, Any]], known: tuple[str, ...], reader: StudyReader
 ) -> tuple[RunFilter, ...]:
     """Return the filters of `include` or `exclude`."""
-    filters = []
-    for number, row in enumerate(content.get(word, ())):
+    for number, row in enumerate(rows):
         for name, wanted in row.items():
-            place = document.place((word, number, name), key=True)
+            path = (word, number, name)
             if name not in known:
+                place = reader.place(path, key=True)
                 raise ConfigError(f"there is no axis {name!r}", where=place, expected=", ".join(known))
-            _check_condition(wanted, document.place((word, number, name)))
-        filters.append(RunFilter(row))
-    return tuple(filters)
-
-
-def _check_condition(wanted: Any, place: str) -> None:
-    each = wanted if isinstance(wanted, list) else [wanted]
-    for one in each:
-        if isinstance(one, dict | list) or one is None:
-            raise ConfigError(
-                "this is not a condition", where=place, expected="a label, several, or '<= 0.9'"
-            )
-        sign, number = comparison(one)
-        if sign is not None and sign not in {"=", "!="} and not isinstance(number, float):
-            raise ConfigError(
-                f"{one!r} does not compare with a number", where=place, expected="such as '<= 0.9'"
-            )
+            for one in wanted if isinstance(wanted, list) else [wanted]:
+                sign, number_ = (None, None) if isinstance(one, dict | list) else comparison(one)
+                if one is None or isinstance(one, dict | list):
+                    fault, expected = "this is not a condition", "a label, several, or '<= 0.9'"
+                elif sign not in {None, "=", "!="} and not isinstance(number_, float):
+                    fault, expected = f"{one!r} does not compare with a number", "such as '<= 0.9'"
+                else:
+                    continue
+                raise ConfigError(fault, where=reader.place(path), expected=expected)
+    return tuple(map(RunFilter, rows))

@@ -302,7 +302,7 @@ def test_a_trace_is_read_once_for_all_seeds():
     ("model", "fault"),
     [
         ({"lublin": {"jobs": 3}}, "the key 'machine' is missing"),
-        ({"lublin": {"machine": 4, "job": 3}}, "model lublin: unknown key 'job'"),
+        ({"lublin": {"machine": 4, "job": 3}}, "workload.lublin.job: unknown key 'job'; did you mean jobs?"),
         ({"lublin": {"machine": 4}}, "neither a number of jobs nor a span"),
         ({"mix": {"parts": []}}, "the mix has no parts"),
     ],
