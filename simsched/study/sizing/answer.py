@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
     from simsched.study.sizing.search import Search
-    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
 ANSWER_FORMAT = 1

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
+    from simsched.study.spec.target import SizingTarget
     from simsched.workload.load import WorkloadLike
 
 #: multiple of today's size up to which a search goes by default
@@ -58,7 +58,7 @@ def size(
     Parameters
     ----------
     cluster, workload : as for `simulate`; a site brings its queues and rules.
-    targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.sizing.target`).
+    targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.spec.target`).
     grow : the number that is varied: ``nodes``, a group of nodes, ``gpus`` … (see `size_axis_of`).
     least, most : the range; by default 1, and 16 times today's number.
     options : the keywords of `SizingOptions`, and the rules of the runs, as for `simulate`.

@@ -23,9 +23,9 @@ from simsched.study.sizing.evaluation import (
     wanted,
 )
 from simsched.study.sizing.search import Scan
-from simsched.study.sizing.target import parse_targets
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from simsched.study.spec.study_file import model_in
+from simsched.study.spec.target import parse_targets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from simsched.graph.cluster import ClusterLike
     from simsched.study.sizing.evaluation import Evaluation
-    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.spec.target import SizingTarget
     from simsched.workload.job import Workload
     from simsched.workload.load import WorkloadLike
 

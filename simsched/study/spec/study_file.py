@@ -497,7 +497,7 @@ def _filters(
                 sign, number_ = (None, None) if isinstance(one, dict | list) else comparison(one)
                 if one is None or isinstance(one, dict | list):
                     fault, expected = "this is not a condition", "a label, several, or '<= 0.9'"
-                elif sign not in {None, "=", "!="} and not isinstance(number_, float):
+                elif sign not in {None, "==", "!="} and not isinstance(number_, float):
                     fault, expected = f"{one!r} does not compare with a number", "such as '<= 0.9'"
                 else:
                     continue
