@@ -12,12 +12,13 @@ from functools import wraps
 from inspect import Parameter
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, is_typeddict
 
 from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Iterable
     from types import UnionType
 
 P = ParamSpec("P")
@@ -104,21 +105,23 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
 def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function name its options: a wrong one is a ConfigError with the name that was meant.
 
-    `groups` are the typed dictionaries of its ``**options: Unpack[…]``.  Their keys are in the signature, for
-    completion, and their texts take the place of the line ``options : …`` of the docstring.
+    `groups` are the declared structs and the typed dictionaries of its ``**options``.  Their keys are in the
+    signature, for completion, and their texts take the place of the line ``options : …`` of the docstring.
     """
-    keys = {key: kind for group in groups for key, kind in group.__annotations__.items()}
-
-    told = "".join(f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n" for group in groups)
 
     def named(function: Callable[P, T]) -> Callable[P, T]:
         own = inspect.signature(function)
         fixed = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
         known = {one.name: one for one in fixed}
-        for key, kind in keys.items():
-            text = getattr(kind, "__forward_arg__", kind)
-            default = None if str(text).endswith("None") else ...  # its value is in the text of the key
-            known.setdefault(key, Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=text))
+        told = ""
+        for group in groups:
+            told += _texts(group, known)
+            for key, kind in group.__annotations__.items() if is_typeddict(group) else _fields(group):
+                text = getattr(kind, "__forward_arg__", kind)
+                default = None if str(text).endswith("None") else ...  # its value is in the text of the key
+                known.setdefault(
+                    key, Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=text)
+                )
 
         @wraps(function)
         def call(*args: P.args, **options: P.kwargs) -> T:
@@ -135,6 +138,22 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return call
 
     return named
+
+
+def _fields(group: type) -> Iterable[tuple[str, Any]]:
+    from simsched.declare.table import types_of
+
+    return types_of(group).items()
+
+
+def _texts(group: type, known: Container[str]) -> str:
+    """Return the entries of the docstring of a group, of a struct without those that are known."""
+    if is_typeddict(group):
+        return f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
+    from simsched.declare.table import texts_of
+
+    entries = [f"{name} : {text}." for name, text in texts_of(group).items() if name not in known]
+    return "".join(f"{fill(entry, 106, subsequent_indent='    ')}\n" for entry in entries)
 
 
 options_named = options_of()

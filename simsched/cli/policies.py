@@ -198,9 +198,9 @@ def _cluster_readers() -> Iterator[PolicyEntry]:
 
 
 def _transforms() -> Iterator[PolicyEntry]:
-    from simsched.workload.transforms.transform_forms import FORMS
+    from simsched.workload.transforms.steps import STEPS
 
-    for form, text in FORMS.values():
+    for form, text, *_ in STEPS.values():
         yield PolicyEntry(form, text)
 
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from simsched.errors import RunError, SimschedError
-from simsched.formats.rfc.calls import parse_call
 from simsched.study.spec.edits import apply_edits, edit_recipe, recipe_edits
 from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json, digest_of
+from simsched.workload.transforms.steps import apply_steps, draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,25 +35,6 @@ T = TypeVar("T")
 #: bounds of each worker, about 300 MB each; a single larger input is kept, too
 MAX_VERTICES = 300_000
 MAX_JOBS = 1_000_000
-#: steps of a workload that are not random
-SURE_STEPS = frozenset(
-    (
-        "slice",
-        "first",
-        "where",
-        "load",
-        "runtime",
-        "release",
-        "anonymise",
-        "shift",
-        "rebase",
-        "repeat",
-        "estimates",
-        "cap",
-        "flurries",
-        "sessions",
-    )
-)  # fmt: skip - but for Tsafrir's estimates
 
 
 class LruCache(Generic[T]):
@@ -212,8 +193,6 @@ class InputCache:
         key = _key(source.identity(), steps, task.seed if chance else None, hosts)
 
         def make() -> Workload:
-            from simsched.workload.transforms.steps import apply_steps
-
             if not steps:
                 return self._read_workload(task)
             base = self._transformed(task, ())
@@ -275,18 +254,6 @@ def _named(error: SimschedError, source: TaskInput, path: Path) -> SimschedError
 
 def _key(*parts: Any) -> str:
     return sha256(canonical_json([list(p) if isinstance(p, tuple) else p for p in parts])).hexdigest()
-
-
-def draws(step: str) -> bool:
-    """Whether a step of a workload is random.
-
-    >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(tsafrir)")
-    (False, True, True)
-    """
-    call = parse_call(step)
-    if call is None or call.name not in SURE_STEPS:
-        return True
-    return call.name == "estimates" and "tsafrir" in (call.inside or "")
 
 
 def generator(seed: int) -> np.random.Generator:

@@ -17,11 +17,12 @@ from simsched.formats.rfc.calls import parse_call
 from simsched.formats.text.json_text import load_json
 from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import POLICY, POLICY_OPTIONS, options_note
-from simsched.study.runs.input_cache import INPUTS, draws
+from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of, perform
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
 from simsched.study.spec.study_file import MODELS
 from simsched.workload.job import MAX_JOBS
+from simsched.workload.transforms.steps import draws
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
