@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, is_typeddict
 from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable
+    from collections.abc import Callable, Container, Mapping
     from types import UnionType
 
 P = ParamSpec("P")
@@ -115,8 +115,9 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         known = {one.name: one for one in fixed}
         told = ""
         for group in groups:
-            told += _texts(group, known)
-            for key, kind in group.__annotations__.items() if is_typeddict(group) else _fields(group):
+            keys, texts = _group(group, known)
+            told += texts
+            for key, kind in keys.items():
                 text = getattr(kind, "__forward_arg__", kind)
                 default = None if str(text).endswith("None") else ...  # its value is in the text of the key
                 known.setdefault(
@@ -140,20 +141,14 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return named
 
 
-def _fields(group: type) -> Iterable[tuple[str, Any]]:
-    from simsched.declare.table import types_of
-
-    return types_of(group).items()
-
-
-def _texts(group: type, known: Container[str]) -> str:
-    """Return the entries of the docstring of a group, of a struct without those that are known."""
+def _group(group: Any, known: Container[str]) -> tuple[Mapping[str, Any], str]:
+    """Return name → type of a group's options, and the entries of its docstring but for known names."""
     if is_typeddict(group):
-        return f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
-    from simsched.declare.table import texts_of
-
-    entries = [f"{name} : {text}." for name, text in texts_of(group).items() if name not in known]
-    return "".join(f"{fill(entry, 106, subsequent_indent='    ')}\n" for entry in entries)
+        return group.__annotations__, f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
+    fields: Mapping[str, tuple[Any, str]] = group.entries()
+    texts = [f"{name} : {text}." for name, (_, text) in fields.items() if name not in known]
+    lines = (fill(text, 106, subsequent_indent="    ") for text in texts)
+    return {name: kind for name, (kind, _) in fields.items()}, "".join(f"{line}\n" for line in lines)
 
 
 options_named = options_of()

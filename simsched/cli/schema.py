@@ -58,7 +58,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.schedule.policies.registry import POLICIES, AnyPolicy
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
-    from simsched.study.spec.study_file import StudyTable
+    from simsched.study.spec.study_tables import StudyTable
     from simsched.workload.readers.tables.column_map import ColumnMap
 
     config = RunConfig.schema()

@@ -108,6 +108,12 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         }
 
     @classmethod
+    def entries(cls) -> dict[str, tuple[Any, str]]:
+        """Return name → type and meaning of the fields that have a meaning, also of hidden ones."""
+        types = types_of(cls)
+        return {name: (types[name], text) for name, text in texts_of(cls).items() if name in types}
+
+    @classmethod
     def schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the table."""
         required = [key for key, one in fields_of(cls).items() if one.required]

@@ -26,9 +26,8 @@ from simsched.site.site_folder import site_given
 from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
-from simsched.study.calibration.time_split import TimeSplit
+from simsched.study.calibration.time_blocks import Resampler, TimeSplit
 from simsched.study.calibration.trials import Trials
-from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
@@ -79,7 +78,7 @@ def calibrate(cluster: ClusterLike, workload: WorkloadLike, **options: Any) -> C
         cluster_input(cluster if site is None else site.cluster_file or site.cluster),
         workload_input(workload, request.reading),
         transforms=request.transforms,
-        options=_spelt(request.options),
+        options=in_use({key: rule for key, rule in request.options.items() if key != "calibration"}),
         seed=request.seed,
     )
     if base.options.get("queue-policy") == "recorded":
@@ -104,13 +103,6 @@ def read_calibration(keywords: Mapping[str, Any], site: Site | None = None) -> C
     given = fields_given(CalibrationRequest, keywords, site)
     given["knobs"] = texts("knobs", given.get("knobs", ()))
     return CalibrationRequest(**given)
-
-
-def _spelt(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the spelling of a configuration file, and those of the policy in use with ``_``."""
-    found = {name.replace("_", "-"): value for name, value in options.items()}
-    found.pop("calibration", None)  # of an earlier calibration
-    return in_use(found)
 
 
 def _jobs_of(base: RunTask) -> tuple[Job, ...]:

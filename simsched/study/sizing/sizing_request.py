@@ -24,7 +24,7 @@ from simsched.study.sizing.evaluation import (
 )
 from simsched.study.sizing.search import Scan
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
-from simsched.study.spec.study_file import model_in
+from simsched.study.spec.study_tables import model_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

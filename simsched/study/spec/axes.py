@@ -27,7 +27,7 @@ from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.simulation.options.run_config import POLICY_OPTIONS, merged
 from simsched.study.spec.run_task import canonical_json
 from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column
-from simsched.study.spec.study_file import EDIT, STEP, AxisTemplate
+from simsched.study.spec.study_tables import EDIT, STEP, AxisTemplate
 from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from simsched.formats.text.excerpts import Path as Steps
     from simsched.study.spec.run_task import RunTask
-    from simsched.study.spec.study_file import StudyReader
+    from simsched.study.spec.study_tables import StudyReader
 
 OPTION = f"{POLICY_OPTIONS}."
 TABLES = ("policy", "queues", "priority", "preemption", "licenses", "job-checkpoints", POLICY_OPTIONS)

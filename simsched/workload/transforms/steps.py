@@ -147,7 +147,7 @@ def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> W
     return without_flurries(workload, _number(given[1]) if len(given) > 1 else LEAST)
 
 
-class Step(NamedTuple):
+class TransformStep(NamedTuple):
     """A transform.
 
     form, text : how it is written, and its effect in one sentence.
@@ -166,69 +166,71 @@ class Step(NamedTuple):
     random: bool = False
 
 
-STEPS: dict[str, Step] = {
-    "slice": Step(
+STEPS: dict[str, TransformStep] = {
+    "slice": TransformStep(
         "slice(BEGIN, END)",
         "the jobs submitted from BEGIN to END (default: no end) after the first submission, or between dates",
         _slice,
         (str, str),
     ),
-    "first": Step("first(N)", "the first N jobs", "transforms.first", (_whole,)),
-    "where": Step(
+    "first": TransformStep("first(N)", "the first N jobs", "transforms.first", (_whole,)),
+    "where": TransformStep(
         "where(QUERY)",
         "the jobs that a query selects, such as procs >= 64 and user == ada",
         "transforms.where",
         (str,),
     ),
-    "thin": Step("thin(SHARE)", "each job with this probability", "transforms.thin", (_number,), random=True),
-    "load": Step(
+    "thin": TransformStep(
+        "thin(SHARE)", "each job with this probability", "transforms.thin", (_number,), random=True
+    ),
+    "load": TransformStep(
         "load(FACTOR)",
         "offered load times FACTOR, by denser arrivals (days become shorter)",
         "transforms.scale_arrivals",
         (_number,),
     ),
-    "users": Step(
+    "users": TransformStep(
         "users(FACTOR)",
         "offered load times FACTOR, by removed or copied users",
         "resample.scale_users",
         (_number,),
         random=True,
     ),
-    "copies": Step(
+    "copies": TransformStep(
         "copies(FACTOR)",
         "offered load times FACTOR, by removed or copied jobs",
         "resample.scale_copies",
         (_number,),
         random=True,
     ),
-    "runtime": Step(
+    "runtime": TransformStep(
         "runtime(FACTOR)", "run times and limits times FACTOR", "transforms.scale_run_times", (_number,)
     ),
-    "estimates": Step(
+    "estimates": TransformStep(
         "estimates(exact | FACTOR | uniform, F | tsafrir, LIMIT)",
         "limits: the run time, FACTOR times it, 1 to F times it, or by Tsafrir's model up to LIMIT",
         _estimates,
         (str, str),
     ),
-    "cap": Step(
+    "cap": TransformStep(
         "cap(LIMIT, cut | split | drop)",
         "no limit above LIMIT: longer jobs are cut (default), split into consecutive parts, or dropped",
         "transforms.cap_limits",
         (_time, str),
     ),
-    "release": Step("release", "held jobs are released", "transforms.release", fewest=0),
-    "anonymise": Step(
+    "release": TransformStep("release", "held jobs are released", "transforms.release", fewest=0),
+    "anonymise": TransformStep(
         "anonymise", "users, groups, banks and names are replaced", "transforms.anonymise", fewest=0
     ),
-    "shift": Step("shift(T)", "every submission later by T", "transforms.shift", (_time,)),
-    "rebase": Step("rebase", "the first submission at 0", "transforms.rebase", fewest=0),
-    "repeat": Step(
+    "shift": TransformStep("shift(T)", "every submission later by T", "transforms.shift", (_time,)),
+    "rebase": TransformStep("rebase", "the first submission at 0", "transforms.rebase", fewest=0),
+    "repeat": TransformStep(
         "repeat(TIMES, PERIOD)",
         "the whole workload TIMES times, one copy per PERIOD (may be left out)",
         "transforms.repeat",
         (_whole, _time),
     ),
-    "resample": Step(
+    "resample": TransformStep(
         "resample(BLOCK | users | sessions, THINK)",
         "blocks of time (by default chosen by size), users or sessions, drawn at random with repetition",
         _resample,
@@ -236,17 +238,17 @@ STEPS: dict[str, Step] = {
         fewest=0,
         random=True,
     ),
-    "sessions": Step(
+    "sessions": TransformStep(
         "sessions(THINK)",
         "think times up to THINK after the user's preceding batch (THINK may be left out)",
         "resample.with_think_times",
         (_time,),
         fewest=0,
     ),
-    "shake": Step(
+    "shake": TransformStep(
         "shake(T)", "every submission moved at random by up to T", "resample.shake", (_time,), random=True
     ),
-    "flurries": Step(
+    "flurries": TransformStep(
         "flurries(out, F)",
         "bursts of single users are removed; F is their least factor (may be left out)",
         _flurries,
