@@ -82,7 +82,7 @@ FAULTS = [
     ("cluster: [nope]", "4:13: axes.cluster[0]: nope: no such file"),
     ("cluster: [{fle: x}]", "4:14: axes.cluster[0].fle: unknown key 'fle'; did you mean file?"),
     ("cluster: [{}]", "4:13: axes.cluster[0]: a key is missing"),
-    ("workload: [{file: month, lublin: {}}]", "axes.workload[0]: both file and lublin"),
+    ("workload: [{file: month, lublin: {machine: 3}}]", "axes.workload[0]: both file and lublin"),
     (
         "workload: [{lublin: {machine: 3}, as: swf}]",
         "workload[0].as: 'as' applies to files, not",
