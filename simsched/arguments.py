@@ -12,12 +12,13 @@ from functools import wraps
 from inspect import Parameter
 from numbers import Integral, Real
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, is_typeddict
 
 from simsched.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container, Mapping
     from types import UnionType
 
 P = ParamSpec("P")
@@ -104,21 +105,24 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
 def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function name its options: a wrong one is a ConfigError with the name that was meant.
 
-    `groups` are the typed dictionaries of its ``**options: Unpack[…]``.  Their keys are in the signature, for
-    completion, and their texts take the place of the line ``options : …`` of the docstring.
+    `groups` are the declared structs and the typed dictionaries of its ``**options``.  Their keys are in the
+    signature, for completion, and their texts take the place of the line ``options : …`` of the docstring.
     """
-    keys = {key: kind for group in groups for key, kind in group.__annotations__.items()}
-
-    told = "".join(f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n" for group in groups)
 
     def named(function: Callable[P, T]) -> Callable[P, T]:
         own = inspect.signature(function)
         fixed = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
         known = {one.name: one for one in fixed}
-        for key, kind in keys.items():
-            text = getattr(kind, "__forward_arg__", kind)
-            default = None if str(text).endswith("None") else ...  # its value is in the text of the key
-            known.setdefault(key, Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=text))
+        told = ""
+        for group in groups:
+            keys, texts = _group(group, known)
+            told += texts
+            for key, kind in keys.items():
+                text = getattr(kind, "__forward_arg__", kind)
+                default = None if str(text).endswith("None") else ...  # its value is in the text of the key
+                known.setdefault(
+                    key, Parameter(key, Parameter.KEYWORD_ONLY, default=default, annotation=text)
+                )
 
         @wraps(function)
         def call(*args: P.args, **options: P.kwargs) -> T:
@@ -135,6 +139,16 @@ def options_of(*groups: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return call
 
     return named
+
+
+def _group(group: Any, known: Container[str]) -> tuple[Mapping[str, Any], str]:
+    """Return name → type of a group's options, and the entries of its docstring but for known names."""
+    if is_typeddict(group):
+        return group.__annotations__, f"{re.split('-{4,}', inspect.getdoc(group) or '')[-1].strip()}\n"
+    fields: Mapping[str, tuple[Any, str]] = group.entries()
+    texts = [f"{name} : {text}." for name, (_, text) in fields.items() if name not in known]
+    lines = (fill(text, 106, subsequent_indent="    ") for text in texts)
+    return {name: kind for name, (kind, _) in fields.items()}, "".join(f"{line}\n" for line in lines)
 
 
 options_named = options_of()

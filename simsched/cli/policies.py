@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from simsched.cli.support.output import print_lines, write
@@ -17,7 +18,7 @@ from simsched.text_table import table_lines
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from simsched.cli.support.parser import Subparsers
     from simsched.plugins.plugin_kind import PluginKind
@@ -34,10 +35,29 @@ class PolicyEntry:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The policies of one kind: `option` chooses one, on the command line or in a configuration."""
+    """The policies of one kind: `option` chooses one, on the command line or in a configuration.
+
+    own : returns the name, the sentence and perhaps the options of each policy of simsched.
+    plugins : module and name of the kind of plug-ins that are policies of the kind; "" for none.
+    """
 
     option: str
-    entries: Callable[[], Iterator[PolicyEntry]]
+    own: Callable[[], Iterable[tuple[str, ...]]] = tuple
+    plugins: str = ""
+
+    def entries(self) -> Iterator[PolicyEntry]:
+        """Yield the policies, those of plug-ins last; one that cannot be loaded has the reason in place."""
+        yield from (PolicyEntry(*row) for row in self.own())
+        if not self.plugins:
+            return
+        module, _, name = self.plugins.partition(":")
+        kind: PluginKind = getattr(import_module(f"simsched.{module}"), name)
+        for known in kind.names():
+            try:
+                text, options = kind.described(known)
+            except ConfigError as error:
+                text, options = error.message, ""
+            yield PolicyEntry(known, text, options)
 
 
 class PoliciesFlags(Flags, frozen=True):
@@ -76,13 +96,9 @@ def run_policies(args: argparse.Namespace) -> int:
     for number, (kind, entries) in enumerate(shown.items()):
         heading = f"{kind} ({CATALOGUES[kind].option})"
         print_lines(["", heading] if number else [heading])
-        rows = [(entry.name, _with_options(entry)) for entry in entries]
+        rows = [(e.name, f"{e.text}; options {e.options}" if e.options else e.text) for e in entries]
         print_lines(table_lines(rows, indent="  ") if rows else ["  none of an installed package"])
     return 0
-
-
-def _with_options(entry: PolicyEntry) -> str:
-    return f"{entry.text}; options {entry.options}" if entry.options else entry.text
 
 
 def _sentence(value: object) -> str:
@@ -90,167 +106,116 @@ def _sentence(value: object) -> str:
     return (getattr(value, "__doc__", None) or "").partition("\n")[0].rstrip(". ")
 
 
-def _installed(kind: PluginKind) -> Iterator[PolicyEntry]:
-    """Yield the plug-ins of a kind; one that cannot be loaded has the reason as its sentence."""
-    for name in kind.names():
-        try:
-            text, options = kind.described(name)
-        except ConfigError as error:
-            text, options = error.message, ""
-        yield PolicyEntry(name, text, options)
-
-
-def _orders() -> Iterator[PolicyEntry]:
+def _orders() -> Iterator[tuple[str, ...]]:
     from simsched.schedule.orders.fair_share import FairShare
     from simsched.schedule.orders.multifactor import Multifactor
-    from simsched.schedule.orders.order import KIND, ORDERS
+    from simsched.schedule.orders.order import ORDERS
 
-    for name, order in ORDERS.items():
-        yield PolicyEntry(name, _sentence(order.keys))
-    text = (
-        "the users and banks with the least usage first, which decays with a half-life (Kay and Lauder 1988)"
-    )
-    yield PolicyEntry(f"{FairShare.name}[:HALF-LIFE]", text)
+    yield from ((name, _sentence(order.keys)) for name, order in ORDERS.items())
+    text = "the users and banks with the least usage first, which decays with a half-life"
+    yield f"{FairShare.name}[:HALF-LIFE]", f"{text} (Kay and Lauder 1988)"
     text = "the greatest weighted sum of factors first (Slurm, priority/multifactor; flux-accounting)"
-    yield PolicyEntry(Multifactor.name, text, "priority")
-    text = (
-        "jobs that have waited for longer than T first, by urgency and submission; then the others in ORDER"
-        " (Lelong et al. 2017)"
-    )
-    yield PolicyEntry("starving(ORDER, T)", text)
-    yield from _installed(KIND)
+    yield Multifactor.name, text, "priority"
+    text = "jobs that have waited for longer than T first, by urgency and submission; then the others in"
+    yield "starving(ORDER, T)", f"{text} ORDER (Lelong et al. 2017)"
 
 
-def _factors() -> Iterator[PolicyEntry]:
-    from simsched.schedule.orders.priority_rules import FACTORS, PLUGINS
+def _factors() -> Iterator[tuple[str, ...]]:
+    from simsched.schedule.orders.priority_rules import FACTORS
 
     for name, kind in FACTORS.items():
-        yield PolicyEntry(name, f"{kind.text} ({kind.source})", ", ".join(kind.options))
-    yield from _installed(PLUGINS)
+        yield name, f"{kind.text} ({kind.source})", ", ".join(kind.options)
 
 
-def _fair_shares() -> Iterator[PolicyEntry]:
+def _fair_shares() -> Iterator[tuple[str, ...]]:
     from simsched.schedule.orders.fair_share import RULES
 
-    for name, (_, text) in RULES.items():
-        yield PolicyEntry(name, text)
+    return ((name, text) for name, (_, text) in RULES.items())
 
 
-def _presets() -> Iterator[PolicyEntry]:
+def _presets() -> Iterator[tuple[str, ...]]:
     from simsched.schedule.orders.priority_rules import PRESETS
 
-    for name, (_, text) in PRESETS.items():
-        yield PolicyEntry(name, text)
+    return ((name, text) for name, (_, text) in PRESETS.items())
 
 
-def _queue_policies() -> Iterator[PolicyEntry]:
+def _queue_policies() -> Iterator[tuple[str, ...]]:
     from simsched.plugins.plugin_kind import options_of, options_text
-    from simsched.schedule.policies.registry import KIND, POLICIES
+    from simsched.schedule.policies.registry import POLICIES
 
     for name, maker in POLICIES.items():
-        yield PolicyEntry(name, _sentence(maker), options_text(options_of(maker)))
-    yield from _installed(KIND)
+        yield name, _sentence(maker), options_text(options_of(maker))
 
 
-def _match_policies() -> Iterator[PolicyEntry]:
-    from simsched.match.policies.policy import KIND, POLICIES
+def _match_policies() -> Iterator[tuple[str, ...]]:
+    from simsched.match.policies.policy import POLICIES
 
-    for name, policy in POLICIES.items():
-        yield PolicyEntry(name, policy.says)
-    yield from _installed(KIND)
+    return ((name, policy.says) for name, policy in POLICIES.items())
 
 
-def _limits() -> Iterator[PolicyEntry]:
+def _limits() -> Iterator[tuple[str, ...]]:
     from simsched.simulation.limits.limit_kinds import KINDS
 
-    for name, kind in KINDS.items():
-        yield PolicyEntry(name, f"{kind.meaning} ({kind.source})")
+    return ((name, f"{kind.meaning} ({kind.source})") for name, kind in KINDS.items())
 
 
-def _predictors() -> Iterator[PolicyEntry]:
-    from simsched.schedule.predictors.predictor import CORRECTIONS, KIND, LIMIT, PREDICTORS
+def _predictors() -> Iterator[tuple[str, ...]]:
+    from simsched.schedule.predictors.predictor import CORRECTIONS, LIMIT, PREDICTORS
 
-    yield PolicyEntry(LIMIT, "the requested duration of the job, the default (slurm.conf(5); Lifka 1995)")
+    yield LIMIT, "the requested duration of the job, the default (slurm.conf(5); Lifka 1995)"
     for name, maker in PREDICTORS.items():
-        yield PolicyEntry(name, _sentence(maker), "" if name == "perfect" else ", ".join(CORRECTIONS))
-    yield from _installed(KIND)
+        yield name, _sentence(maker), "" if name == "perfect" else ", ".join(CORRECTIONS)
 
 
-def _metrics() -> Iterator[PolicyEntry]:
-    from simsched.report.metrics.metric_plugins import KIND
-
-    return _installed(KIND)
-
-
-def _workload_readers() -> Iterator[PolicyEntry]:
+def _workload_readers() -> Iterator[tuple[str, ...]]:
     from simsched.workload.load import READERS
-    from simsched.workload.reader_plugins import KIND
 
-    for name, reader in READERS.items():
-        yield PolicyEntry(name, reader.summary)
-    yield from _installed(KIND)
+    return ((name, reader.summary) for name, reader in READERS.items())
 
 
-def _cluster_readers() -> Iterator[PolicyEntry]:
-    from simsched.graph.build.cluster_plugins import KIND
+def _transforms() -> Iterator[tuple[str, ...]]:
+    from simsched.workload.transforms.steps import STEPS
 
-    return _installed(KIND)
-
-
-def _transforms() -> Iterator[PolicyEntry]:
-    from simsched.workload.transforms.transform_forms import FORMS
-
-    for form, text in FORMS.values():
-        yield PolicyEntry(form, text)
+    return ((step.form, step.text) for step in STEPS.values())
 
 
-def _report_sections() -> Iterator[PolicyEntry]:
-    from simsched.report.section_plugins import KIND
-
-    return _installed(KIND)
-
-
-def _preemption() -> Iterator[PolicyEntry]:
+def _preemption() -> Iterator[tuple[str, ...]]:
     from simsched.simulation.preemption.preemption_rules import MODES
 
-    for name, text in MODES.items():
-        yield PolicyEntry(name, f"{text} (slurm.conf(5), PreemptMode)")
+    return ((name, f"{text} (slurm.conf(5), PreemptMode)") for name, text in MODES.items())
 
 
-def _reservations() -> Iterator[PolicyEntry]:
+def _reservations() -> Iterator[tuple[str, ...]]:
     from simsched.declare.table import fields_of
     from simsched.simulation.reservations.reservation_rules import AdvanceReservation
 
-    for field in fields_of(AdvanceReservation).values():
-        yield PolicyEntry(field.key, field.text)
+    return ((field.key, field.text) for field in fields_of(AdvanceReservation).values())
 
 
-def _backfill_options() -> Iterator[PolicyEntry]:
+def _backfill_options() -> Iterable[tuple[str, ...]]:
     from simsched.declare.table import fields_of, is_declared
     from simsched.schedule.policies.registry import POLICIES
 
     declared = [fields_of(maker) for maker in POLICIES.values() if is_declared(maker)]
-    found = {key: field.text for fields in reversed(declared) for key, field in fields.items()}
-    for name, text in found.items():
-        yield PolicyEntry(name, text)
+    return {key: field.text for fields in reversed(declared) for key, field in fields.items()}.items()
 
 
 CATALOGUES: dict[str, Catalogue] = {
-    "queue-policies": Catalogue("--queue-policy", _queue_policies),
-    "orders": Catalogue("--order", _orders),
-    "factors": Catalogue("priority.factors", _factors),
+    "queue-policies": Catalogue("--queue-policy", _queue_policies, "schedule.policies.registry:KIND"),
+    "orders": Catalogue("--order", _orders, "schedule.orders.order:KIND"),
+    "factors": Catalogue("priority.factors", _factors, "schedule.orders.priority_rules:PLUGINS"),
     "fair-share": Catalogue("priority.fair-share.method", _fair_shares),
     "presets": Catalogue("priority.preset", _presets),
     "backfill": Catalogue("--option", _backfill_options),
-    "predictors": Catalogue("--predictor", _predictors),
+    "predictors": Catalogue("--predictor", _predictors, "schedule.predictors.predictor:KIND"),
     "limits": Catalogue("[[limits]]", _limits),
     "preemption": Catalogue("preemption.mode", _preemption),
     "reservations": Catalogue("[[reservations]]", _reservations),
-    "match-policies": Catalogue("--match-policy", _match_policies),
+    "match-policies": Catalogue("--match-policy", _match_policies, "match.policies.policy:KIND"),
     "transforms": Catalogue("--transform", _transforms),
-    "workload-readers": Catalogue("--as", _workload_readers),
-    "cluster-readers": Catalogue("by content", _cluster_readers),
-    "metrics": Catalogue("--metric", _metrics),
-    "report-sections": Catalogue("--section", _report_sections),
+    "workload-readers": Catalogue("--as", _workload_readers, "workload.reader_plugins:KIND"),
+    "cluster-readers": Catalogue("by content", plugins="graph.build.cluster_plugins:KIND"),
+    "metrics": Catalogue("--metric", plugins="report.metrics.metric_plugins:KIND"),
+    "report-sections": Catalogue("--section", plugins="report.section_plugins:KIND"),
 }
 """Kind → its catalogue, in the order in which they are printed; the last three have only plug-ins."""

@@ -12,7 +12,7 @@ from simsched.bundled import resolve
 from simsched.cli.options.run_options import COMMAND_LINE, add_rules, rules_document, rules_of, time_of
 from simsched.cli.options.site_options import add_site, place_site, require
 from simsched.cli.options.workloads import add_reading, read_inputs
-from simsched.cli.support.heartbeat import FIRST, expected, heartbeat
+from simsched.cli.support.heartbeat import FIRST, expected, heartbeat, progress_bar
 from simsched.cli.support.messages import note
 from simsched.cli.support.verbs import add_verb
 from simsched.declare.flags import Flags, add_flags, field, flag
@@ -317,18 +317,12 @@ def _progress(jobs: int, *, quiet: bool) -> Iterator[Callable[[Engine], None] | 
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task("", total=jobs)
+    with progress_bar(total=jobs) as update:
 
         def show(engine: Engine) -> None:
             days = engine.now / 86400
             text = f"day {days:,.1f}, {len(engine.plan)} running, {engine.queued} waiting"
-            bar.update(task, completed=engine.done, description=text)
+            update(completed=engine.done, description=text)
 
         yield show
 

@@ -58,6 +58,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     from simsched.schedule.policies.registry import POLICIES, AnyPolicy
     from simsched.simulation.options.run_config import POLICY_OPTIONS, RunConfig
     from simsched.simulation.queues import POLICY
+    from simsched.study.spec.study_tables import StudyTable
     from simsched.workload.readers.jobs_yaml import jobs_schema
     from simsched.workload.readers.tables.column_map import ColumnMap
 
@@ -77,7 +78,7 @@ def _declared() -> dict[str, dict[str, Any]]:
     }
     tables = {key: one for key, one in config["properties"].items() if '"properties"' in json.dumps(one)}
     config["properties"] |= {"policy": POLICY.schema, "calibration": {"type": "object"}}
-    tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema()}
+    tables |= {"cluster-recipe": RecipeTable.schema(), "jobs": jobs_schema(), "study": StudyTable.schema()}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     tables = {"config": config, "column-map": ColumnMap.schema(), **tables}
     return {name: {**draft, "title": name, **one} for name, one in tables.items()}

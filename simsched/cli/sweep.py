@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from simsched.cli.support.heartbeat import expected, heartbeat
+from simsched.cli.support.heartbeat import expected, heartbeat, progress_bar
 from simsched.cli.support.messages import note
 from simsched.cli.support.signals import ending_with
 from simsched.cli.support.verbs import add_verb
@@ -156,19 +156,12 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None] | None
         with heartbeat("sweep", lambda spent: _state(seen[-1:], spent)):
             yield seen.append
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns: tuple[Any, ...] = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    console = Console(stderr=True)
-    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, redirect_stdout=False) as bar:
-        line = bar.add_task("starting", total=None)
+    with progress_bar("starting") as update:
 
         def show(state: SweepProgress) -> None:
             failed = f", {state.failed} failed" if state.failed else ""
             text = f"{state.done} done, {state.running} running{failed}"
             fresh = state.done - state.there + state.failed
-            bar.update(line, total=state.total - state.there, completed=fresh, description=text)
+            update(total=state.total - state.there, completed=fresh, description=text)
 
         yield show

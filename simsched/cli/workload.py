@@ -10,7 +10,9 @@ from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
 from simsched.cli.support.verbs import add_verb
 from simsched.cli.workload_logs import FitFlags, FlurryFlags, fit, list_flurries
-from simsched.declare.flags import Flags, flag
+from simsched.declare.flags import Flags, flag, flags_given
+from simsched.declare.table import fields_of
+from simsched.workload.models.lublin import LublinWorkload
 
 if TYPE_CHECKING:
     import argparse
@@ -20,31 +22,13 @@ if TYPE_CHECKING:
     from simsched.workload.job import Workload
 
 
-class LublinFlags(Flags, frozen=True, kw_only=True):
+class LublinFlags(LublinWorkload, frozen=True, kw_only=True):
     """Make jobs by the Lublin-Feitelson model of rigid jobs.
 
-    machine : processors of the largest job.
-    jobs : number of jobs.
-    span : time in which jobs are submitted, such as 30d.
-    load : offered load, such as 0.8.
-    capacity : processors of the machine (default: --machine).
-    type : typeless (default), batch, interactive or both.
-    run_time_factor : multiply run times by F.
-    estimates : add limits by Tsafrir's model, up to this time.
-    users : number of users (default: no names).
     map : shape of a job's request (default slot={procs}/core).
     seed : seed of every random choice (default 0).
     """
 
-    machine: Annotated[int, flag("P", type=int)]
-    jobs: Annotated[int | None, flag("N", type=int)] = None
-    span: Annotated[str | None, flag("D")] = None
-    load: float | None = None
-    capacity: Annotated[int | None, flag("P", type=int)] = None
-    type: Annotated[str, flag("T")] = "typeless"
-    run_time_factor: Annotated[float, flag("F")] = 1.0
-    estimates: Annotated[str | None, flag("D")] = None
-    users: Annotated[int, flag("N", type=int)] = 0
     map: Annotated[str | None, flag("TEMPLATE")] = None
     seed: int = 0
 
@@ -237,19 +221,10 @@ def deliver(args: argparse.Namespace) -> int:
 def make_lublin(args: argparse.Namespace) -> int:
     """Make a workload by the Lublin-Feitelson model."""
     from simsched.workload.mapping import JobMap
-    from simsched.workload.models.lublin import LublinWorkload
 
-    model = LublinWorkload(
-        machine=args.machine,
-        jobs=args.jobs,
-        span=_duration(args.span, "--span"),
-        model=args.type,
-        load=args.load,
-        capacity=args.capacity,
-        run_time_factor=args.run_time_factor,
-        max_estimate=_whole(_duration(args.estimates, "--estimates")),
-        users=args.users,
-    )
+    given = flags_given(args, LublinFlags)
+    keys = {one.key: given[one.name] for one in fields_of(LublinWorkload).values() if one.name in given}
+    model = LublinWorkload.read(keys, "")
     _write(_noted(model.make(generator(args), JobMap.parse(args.map)), args), args)
     return 0
 
@@ -307,9 +282,9 @@ def _noted(workload: Workload, args: argparse.Namespace) -> Workload:
     from dataclasses import replace
 
     words = ["simsched workload make", args.model_name]
-    for name, value in sorted(vars(args).items()):
-        if name not in {"verb", "action", "model_name", "run", "output", "to", "spec"} and value:
-            words.append(f"--{name.replace('_', '-')} {_quoted(value)}")
+    keys = {one.name: one.key for one in fields_of(LublinFlags).values()}
+    for key, value in sorted((keys[name], value) for name, value in vars(args).items() if name in keys):
+        words += [f"--{key} {_quoted(value)}"] if value else []
     words += ["--seed 0"] if not args.seed else []
     spec = [_quoted(args.spec)] if args.model_name == "mix" else []
     return replace(workload, history=(*workload.history, " ".join([*words[:2], *spec, *words[2:]])))
@@ -319,23 +294,3 @@ def _quoted(value: object) -> str:
     import shlex
 
     return shlex.quote(str(value))
-
-
-def _duration(text: str | None, where: str) -> float | None:
-    if text is None:
-        return None
-    from simsched.formats.rfc.duration import parse_duration
-
-    return parse_duration(text, where)
-
-
-def _whole(value: float | None) -> int | None:
-    from simsched.errors import ConfigError
-
-    if value is None:
-        return None
-    if not 60 <= value < 1e9:
-        raise ConfigError(
-            f"the longest limit is {value:g} s", where="--estimates", expected="a minute or more"
-        )
-    return int(value)

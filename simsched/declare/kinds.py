@@ -152,7 +152,7 @@ def names(
 
     one = {"type": "string", "minLength": 1}
     many = {"type": "array", "items": one} | ({} if empty else {"minItems": 1})
-    return ValueKind(read, {"anyOf": [one, many]}, list)
+    return ValueKind(read, {"oneOf": [one, many]}, list)
 
 
 def listed(

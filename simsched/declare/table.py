@@ -108,10 +108,19 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         }
 
     @classmethod
+    def entries(cls) -> dict[str, tuple[Any, str]]:
+        """Return name → type and meaning of the fields that have a meaning, also of hidden ones."""
+        types = types_of(cls)
+        return {name: (types[name], text) for name, text in texts_of(cls).items() if name in types}
+
+    @classmethod
     def schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the table."""
         required = [key for key, one in fields_of(cls).items() if one.required]
-        keys = {key: (one.kind, one.text) for key, one in fields_of(cls).items()}
+        known, types = fields_of(cls), types_of(cls)
+        plain = {key for key, one in known.items() if one.kind.flag and not one.kind.schema}
+        kinds = {key: kind_of(types[one.name]) if key in plain else one.kind for key, one in known.items()}
+        keys = {key: (kind, known[key].text) for key, kind in kinds.items()}
         return {"type": "object", "required": required} | schema_of(keys)
 
 

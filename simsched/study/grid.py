@@ -192,7 +192,7 @@ class Grid:
         axis = self.series or self.x
         if axis is None or self.frame.empty:
             return []
-        others = {name: _middle(self.labels[name]) for name in self.axes if name != axis}
+        others = {name: self.labels[name][len(self.labels[name]) // 2] for name in self.axes if name != axis}
         found = []
         for label in self.labels[axis][:limit]:
             runs = self._at({**others, axis: label})
@@ -205,10 +205,6 @@ def _as_in(frame: pd.DataFrame, name: str, labels: Sequence[Any]) -> list[Any]:
     """Return the labels of an axis as its column has them: all as texts if one is a text."""
     texts = any(isinstance(label, str) for label in labels) and column(name) in frame
     return [str(label) for label in labels] if texts else list(labels)
-
-
-def _middle(labels: Sequence[Any]) -> Any:
-    return labels[len(labels) // 2]
 
 
 def _products(axes: Sequence[tuple[str, Sequence[Any]]]) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ def reality_of(base: RunTask, workers: Workers) -> dict[str, Any]:
 
     It is empty if the workload has no recorded waits, or steps that change its load or its jobs.
     """
-    if base.workload.kind == MODEL or not all(map(_is_harmless, base.transforms)):
+    if base.workload.kind == MODEL or any(_name_of(step) not in HARMLESS for step in base.transforms):
         return {}
     if all(job.wait is None for job in INPUTS.workload(base).jobs):
         return {}
@@ -69,10 +69,6 @@ def reality_of_study(tasks: Sequence[RunTask], workers: Workers) -> dict[str, An
 def _name_of(step: str) -> str:
     call = parse_call(step)
     return "" if call is None else call.name
-
-
-def _is_harmless(step: str) -> bool:
-    return _name_of(step) in HARMLESS
 
 
 def _agreement(task: RunTask, workers: Workers, folder: str) -> Agreement | None:

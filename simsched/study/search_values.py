@@ -13,12 +13,9 @@ from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError
 from simsched.formats.rfc.declared import DURATION
 from simsched.formats.rfc.duration import parse_duration
-from simsched.simulation.options.run_rules import PolicyRules
+from simsched.study.spec.target import SizingTarget, parse_targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from concurrent.futures import Executor
-
     from simsched.site.site import Site
 
 Hidden = Annotated[Any, HIDDEN]
@@ -30,6 +27,11 @@ def _length(value: Any, where: str) -> str | float:
     return value
 
 
+TARGETS = ValueKind(
+    lambda value, _: parse_targets(value),
+    {"type": ["string", "array"], "description": "one or several targets, such as p95_wait<=1h"},
+    lambda targets: list(map(str, targets)),
+)
 Seconds = Annotated[float, ValueKind(lambda value, where: parse_duration(value, where=where), DURATION)]
 Length = Annotated[Any, ValueKind(_length, DURATION)]
 
@@ -59,6 +61,12 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
 
     seed : seed of the runs and of the resampling (default 0).
     confidence : confidence of intervals (default 0.95).
+    transforms : steps of the workload, in order.
+    reading : keywords of `load_workload`.
+    options : rules as the keys of a configuration file.
+    runs : folder that keeps the run directories.
+    progress : a function that is called after each evaluation; that of `calibrate` gets the number of runs
+        that are done, and of those known to come.
     """
 
     seed: Annotated[int, whole()] = 0
@@ -73,6 +81,7 @@ class SearchRequest(WorkerPlaces, frozen=True, kw_only=True):
 class SizingRequest(SearchRequest, frozen=True, kw_only=True):
     """The inputs and options of `size` and `headroom`.
 
+    targets : one or several, such as p95_wait<=1h.
     by : scale load by denser ``arrival`` (default; days become shorter, while run times, limits and time
         windows do not change), by longer ``runtime`` and limits, or by removed or copied ``users`` or
         ``jobs``.
@@ -87,11 +96,13 @@ class SizingRequest(SearchRequest, frozen=True, kw_only=True):
     warm_up : ignore jobs submitted in this first time, such as 3d.
     drain : ignore jobs submitted in this last time.
     allow_infeasible : ignore jobs that can never run on the machine.
+    log_use : a function that is called once with the workload as it was read; returns the sentence on its
+        use, which the answer records.
     """
 
     cluster: Hidden
     workload: Hidden
-    targets: Hidden
+    targets: Annotated[tuple[SizingTarget, ...], TARGETS]
     by: Literal["arrival", "runtime", "users", "jobs"] = "arrival"
     load: Annotated[float, number(0, 1e6)] = 1.0
     seeds: Annotated[int, whole(1, 1000)] = 5
@@ -108,6 +119,7 @@ class SizingRequest(SearchRequest, frozen=True, kw_only=True):
 class CalibrationRequest(SearchRequest, frozen=True, kw_only=True):
     """The options of `calibrate`.
 
+    knobs : names of the knobs to try (default: all).
     held_out : share of the weeks, the last ones, that test and do not choose (default 0.333).
     beside : try only the N best settings of each knob beside others, which is quicker (default: all).
     """
@@ -115,31 +127,6 @@ class CalibrationRequest(SearchRequest, frozen=True, kw_only=True):
     knobs: Hidden = ()
     held_out: Annotated[float, number(0, 1)] = 1 / 3
     beside: Annotated[int | None, whole(1, 1000)] = None
-
-
-class SearchOptions(PolicyRules, total=False):
-    """The keywords that all searches share; rules are names or plain data, as other processes run them.
-
-    Parameters
-    ----------
-    seed : of the runs, and of the resampling; 0.
-    confidence : of intervals; 0.95.
-    transforms, reading : steps of the workload, and keywords of `load_workload`.
-    options : rules as the keys of a configuration file.
-    workers, scheduler, hpc, executor : the workers, as for `sweep`.
-    runs : folder that keeps the run directories.
-    """
-
-    seed: int
-    confidence: float
-    transforms: Iterable[str]
-    reading: Mapping[str, Any]
-    options: Mapping[str, Any]
-    workers: int | None
-    scheduler: str | None
-    hpc: str | None
-    executor: Executor | None
-    runs: str | Path | None
 
 
 def fields_given(

@@ -19,8 +19,6 @@ from simsched.study.grid import NOISE, Grid, best_setting
 from simsched.study.study_text import reality_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from simsched.report.data.tables import RunTables
     from simsched.study.grid import BestSetting, SettingPair
     from simsched.study.study_result import StudyResult
@@ -66,7 +64,9 @@ def page(result: StudyResult) -> str:
     body = f'<section class="run" id="study">{"".join(parts)}</section>'
     links = '<a href="#study">Study</a>'
     if len(few) > 1:
-        body += plot_compare.comparison([run for run, _ in few], charts, _which(few, result))
+        named = "; ".join(f"{run.name}: {settings}" for run, settings in few)
+        which = f"{len(few)} of the {result.record['counts']['runs']:,} runs of the study: {named}."
+        body += plot_compare.comparison([run for run, _ in few], charts, which)
         links += '<a href="#comparison">Job by job</a>'
     data = plot_bokeh.dump(plot_bokeh.page_data(charts))
     return markup.frame(result.name, links, body, data, plot_bokeh.bokeh_script())
@@ -197,12 +197,6 @@ def _failures(result: StudyResult) -> str:
         for f in failed
     ]
     return markup.table("failures", "Runs without a result", head, rows)
-
-
-def _which(few: Sequence[tuple[RunTables, str]], result: StudyResult) -> str:
-    """Return which runs of the study are compared, each with its settings."""
-    named = "; ".join(f"{run.name}: {settings}" for run, settings in few)
-    return f"{len(few)} of the {result.record['counts']['runs']:,} runs of the study: {named}."
 
 
 def _few(result: StudyResult, grid: Grid) -> list[tuple[RunTables, str]]:

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import msgspec
 
 from simsched.declare.flags import Flags, flag
-from simsched.declare.kinds import HIDDEN
+from simsched.declare.kinds import HIDDEN, whole
 
 
-class ReadingOptions(Flags, frozen=True, kw_only=True):
-    """How a log is read and transformed: keywords of `load_workload`, keys of a study, flags.
+class LogReading(Flags, frozen=True, kw_only=True):
+    """How a log is read: keywords of `load_workload`, keys of a study, flags.
 
     as_ : read this format instead of detecting it.
     map : shape of a record's request: 'slot={procs}/core', 'node={nodes}/slot={ppn}/core', or 'QUEUE ->
@@ -26,20 +26,27 @@ class ReadingOptions(Flags, frozen=True, kw_only=True):
     start_date : date of second 0, for a log without dates: 2024-03-01T08:00.
     limit : read at most N records.
     strict : refuse bad records; `run` also fails if a job can never run.
-    on_site : how a log is read on the site that it is from.
-    transform : apply a transform, such as 'load(1.2)' or 'slice(1d, 8d)'; may be repeated (`simsched
-        policies transforms` lists them).
     """
 
     as_: Annotated[str | None, flag("FORMAT")] = msgspec.field(name="as", default=None)
     map: Annotated[tuple[str, ...] | None, flag("TEMPLATE")] = None
-    procs_per_node: int | None = None
+    procs_per_node: Annotated[int | None, whole(1)] = None
     constrain: Annotated[tuple[str, ...], flag("FIELD")] = ()
     columns: Annotated[str | None, flag("MAP|PRESET|NAMES")] = None
     delimiter: Annotated[str | None, flag("TEXT")] = None
     limit: int | None = None
     strict: bool = False
-    transform: Annotated[tuple[str, ...], flag("STEP", "-t")] = ()
-    on_site: Annotated[dict[str, Any] | None, HIDDEN] = None
     time_zone: Annotated[str | None, flag("ZONE")] = None
     start_date: Annotated[str | None, flag("DATE")] = None
+
+
+class ReadingOptions(LogReading, frozen=True, kw_only=True):
+    """How a log is read and transformed.
+
+    transform : apply a transform, such as 'load(1.2)' or 'slice(1d, 8d)'; may be repeated (`simsched
+        policies transforms` lists them).
+    on_site : how a log is read on the site that it is from.
+    """
+
+    transform: Annotated[tuple[str, ...], flag("STEP", "-t")] = ()
+    on_site: Annotated[dict[str, Any] | None, HIDDEN] = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simsched.cli.support.messages import note, warn
 from simsched.declare.flags import add_flags
 from simsched.workload.reading_options import ReadingOptions
-from simsched.workload.transforms.transform_forms import FORMS
+from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TRANSFORMS = (
     "transforms of the workload, in order, each with -t (`simsched policies transforms` explains them):\n"
-    + fill(", ".join(each.form for each in FORMS.values()), 78, initial_indent="  ", subsequent_indent="  ",
+    + fill(", ".join(each.form for each in STEPS.values()), 78, initial_indent="  ", subsequent_indent="  ",
            break_on_hyphens=False)
 )  # fmt: skip
 """The end of the help of verbs that only transform."""

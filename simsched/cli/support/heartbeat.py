@@ -1,4 +1,4 @@
-"""Progress lines on standard error every 30 s, while a long verb works."""
+"""Progress on standard error while a long verb works: a line every 30 s, or a bar."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simsched import human
@@ -60,6 +61,18 @@ def heartbeat(
     finally:
         done.set()
         thread.join()
+
+
+@contextmanager
+def progress_bar(text: str = "", total: int | None = None) -> Iterator[Callable[..., None]]:
+    """Show a bar on standard error; yield the function that sets its ``completed`` and ``description``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        yield partial(bar.update, bar.add_task(text, total=total))
 
 
 def expected(spent: float, done: float, left: float, word: str = "about") -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from simsched.declare.table import Declared
     from simsched.formats.text.excerpts import Path
 
-SCHEMAS = ("rfc14", "v1", "study", "feasible-answers", "check-findings")
+SCHEMAS = ("rfc14", "v1", "feasible-answers", "check-findings")
 """The names of the JSON Schemas that are files of the package; others are declared."""
 
 
@@ -54,8 +54,8 @@ def validator(name: str | type[Declared]) -> Validator:
 def first_fault(name: str | type[Declared], document: Any, where: str = "") -> Fault | None:
     """Return the most relevant fault of a document, without lines; None for a valid document.
 
-    >>> print(first_fault("study", {"cluster": "tiny"}, "study.yaml"))
-    study.yaml: the key 'workload' is missing
+    >>> print(first_fault("check-findings", {"findings": []}, "answer.json"))
+    answer.json: the key 'format' is missing
     """
     from jsonschema.exceptions import relevance
 
@@ -64,7 +64,7 @@ def first_fault(name: str | type[Declared], document: Any, where: str = "") -> F
         return None
     while error.validator == "oneOf" and (inner := _intended(error)) is not None:
         error = inner
-    return _fault_of(error, where, cast("dict[str, Any]", validator(name).schema))
+    return _fault_of(error, where)
 
 
 def _intended(error: ValidationError) -> ValidationError | None:
@@ -89,15 +89,15 @@ def _is_about_kind(error: ValidationError) -> bool:
     return (error.validator == "type" and not depth) or (error.validator == "const" and depth <= 1)
 
 
-def _fault_of(error: ValidationError, where: str, root: dict[str, Any]) -> Fault:
-    """Return the fault of a JSON Schema error in our wording, with the description of its part of `root`."""
+def _fault_of(error: ValidationError, where: str) -> Fault:
+    """Return the fault of a JSON Schema error in our wording."""
     path: Path = tuple(error.absolute_path)
     rule, schema = str(error.validator), cast("dict[str, Any]", error.schema)
     instance: Any = error.instance
     if rule == "additionalProperties":
         known = schema.get("properties", {})
         odd = str(next(key for key in instance if key not in known))
-        message = f"unknown key {clip(odd)!r}{_place_of(odd, known, root) or did_you_mean(odd, known)}"
+        message = f"unknown key {clip(odd)!r}{_place_of(odd, known) or did_you_mean(odd, known)}"
         return Fault((*path, odd), message, ", ".join(known), at_key=True, where=where)
     if rule == "required":
         missing = next(key for key in schema["required"] if key not in instance)
@@ -109,13 +109,9 @@ def _fault_of(error: ValidationError, where: str, root: dict[str, Any]) -> Fault
     )
 
 
-def _place_of(odd: str, known: dict[str, Any], root: dict[str, Any]) -> str:
+def _place_of(odd: str, known: dict[str, Any]) -> str:
     """Return ``"; it belongs under KEY"`` for a key that one of the known keys takes, or nothing."""
-    homes = []
-    for key, inner in known.items():
-        name = inner.get("$ref", "").removeprefix("#/$defs/")
-        if odd in (root["$defs"][name] if name else inner).get("properties", {}):
-            homes.append(repr(key))
+    homes = [repr(key) for key, inner in known.items() if odd in inner.get("properties", {})]
     return f"; it belongs under {' or '.join(homes)}" if homes else ""
 
 

@@ -26,20 +26,18 @@ from simsched.site.site_folder import site_given
 from simsched.study.calibration.calibration import LEAST_GAIN, PARTS, Calibration, Effect, Errors
 from simsched.study.calibration.knobs import KNOBS, LEFT_OUT, knobs_named
 from simsched.study.calibration.log_facts import LogFacts
-from simsched.study.calibration.time_split import TimeSplit
+from simsched.study.calibration.time_blocks import Resampler, TimeSplit
 from simsched.study.calibration.trials import Trials
-from simsched.study.calibration.wait_blocks import Resampler
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_values import CalibrationRequest, SearchOptions, fields_given
+from simsched.study.search_values import CalibrationRequest, fields_given
 from simsched.study.sizing.sizing_request import about_of, cluster_input, workload_input
 from simsched.study.spec.run_task import MODEL, RunTask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
     from simsched.site.site import Site
@@ -52,35 +50,15 @@ if TYPE_CHECKING:
 LARGE_GAIN = 0.05
 
 
-class CalibrationOptions(SearchOptions, total=False):
-    """The keywords of `calibrate` beside those of all searches; its rules are the baseline.
-
-    Parameters
-    ----------
-    knobs : names of the knobs to try (`KNOBS`); all by default.
-    held_out : share of the blocks that test and do not choose; they are the last ones; 0.25.
-    beside : number of settings of each knob that are tried beside others, those that are best by themselves;
-        all by default.  Fewer are quicker, and may miss rules that help only together.
-    progress : called after each run with the number of runs done, and of those known to come.
-    """
-
-    knobs: Iterable[str]
-    held_out: float
-    beside: int | None
-    progress: Callable[[int, int], None] | None
-
-
-@options_of(CalibrationOptions, SearchOptions, PolicyRules, RunRules)
-def calibrate(
-    cluster: ClusterLike, workload: WorkloadLike, **options: Unpack[CalibrationOptions]
-) -> Calibration:
+@options_of(CalibrationRequest, PolicyRules, RunRules)
+def calibrate(cluster: ClusterLike, workload: WorkloadLike, **options: Any) -> Calibration:
     """Search for the settings under which simulated waits are nearest to the recorded ones.
 
     Parameters
     ----------
     cluster, workload : as for `simulate`; the workload is a log with start times.  A site brings its queues
         and rules.
-    options : the keywords of `CalibrationOptions`, and the rules of the baseline, as for `simulate`.
+    options : the fields of `CalibrationRequest`, and the rules of the baseline, as for `simulate`.
 
     Returns
     -------
@@ -100,7 +78,7 @@ def calibrate(
         cluster_input(cluster if site is None else site.cluster_file or site.cluster),
         workload_input(workload, request.reading),
         transforms=request.transforms,
-        options=_spelt(request.options),
+        options=in_use({key: rule for key, rule in request.options.items() if key != "calibration"}),
         seed=request.seed,
     )
     if base.options.get("queue-policy") == "recorded":
@@ -125,13 +103,6 @@ def read_calibration(keywords: Mapping[str, Any], site: Site | None = None) -> C
     given = fields_given(CalibrationRequest, keywords, site)
     given["knobs"] = texts("knobs", given.get("knobs", ()))
     return CalibrationRequest(**given)
-
-
-def _spelt(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with the spelling of a configuration file, and those of the policy in use with ``_``."""
-    found = {name.replace("_", "-"): value for name, value in options.items()}
-    found.pop("calibration", None)  # of an earlier calibration
-    return in_use(found)
 
 
 def _jobs_of(base: RunTask) -> tuple[Job, ...]:

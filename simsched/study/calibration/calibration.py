@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from simsched.folders import Layout
     from simsched.report.metrics.intervals import Interval
-    from simsched.study.calibration.time_split import TimeSplit
+    from simsched.study.calibration.time_blocks import TimeSplit
     from simsched.study.calibration.trials import Trial
 
 CALIBRATION_FORMAT = 1
@@ -112,7 +112,8 @@ class Calibration(SearchAnswer):
     def config(self) -> dict[str, Any]:
         """The configuration to use, with the measured errors in the table ``calibration``."""
         return {
-            **_without_none(self.final.options),
+            # TOML has no null
+            **{name: value for name, value in self.final.options.items() if value is not None},
             "calibration": {
                 "log": str(self._input("workload").get("name")),
                 "sha256": str(self._input("workload").get("sha256")),
@@ -199,11 +200,6 @@ def config_text(found: Calibration) -> str:
 
     lines = "".join(f"# {line}\n" for line in found.sentence.split(". "))
     return f"{lines}\n{tomli_w.dumps(found.config)}"
-
-
-def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options without values that TOML does not have."""
-    return {name: value for name, value in options.items() if value is not None and name != "calibration"}
 
 
 def _columns(part: str, blocks: Any, gain: Interval) -> dict[str, Any]:

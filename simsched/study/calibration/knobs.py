@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from simsched.errors import ConfigError, did_you_mean
 from simsched.formats.rfc.idset import Idset
 from simsched.report.metrics.intervals import DAY
-from simsched.study.calibration.time_split import WEEK
+from simsched.study.calibration.time_blocks import WEEK
 
 if TYPE_CHECKING:
     from simsched.study.calibration.log_facts import LogFacts

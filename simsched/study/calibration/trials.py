@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import RunError
 from simsched.report.metrics.agreement import agreement
-from simsched.study.calibration.wait_blocks import WaitBlocks
+from simsched.study.calibration.time_blocks import WaitBlocks
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from simsched.report.metrics.agreement import Agreement
     from simsched.study.calibration.knobs import KnobSetting
-    from simsched.study.calibration.time_split import TimeSplit
+    from simsched.study.calibration.time_blocks import TimeSplit
     from simsched.study.runs.workers import Workers
     from simsched.study.spec.run_task import RunTask
 

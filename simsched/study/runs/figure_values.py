@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from simsched.study.spec.figure import OF_JOBS
+from simsched.study.spec.target import OF_JOBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from simsched.study.spec.figure import Figure
+    from simsched.study.spec.target import Figure
 
 
 def figures_of(

@@ -17,10 +17,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from simsched.errors import ConfigError, RunError, SimschedError
-from simsched.formats.rfc.calls import parse_call
+from simsched.errors import RunError, SimschedError
 from simsched.study.spec.edits import apply_edits, edit_recipe, recipe_edits
 from simsched.study.spec.run_task import MODEL, TaskInput, canonical_json, digest_of
+from simsched.workload.transforms.steps import apply_steps, draws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,25 +35,6 @@ T = TypeVar("T")
 #: bounds of each worker, about 300 MB each; a single larger input is kept, too
 MAX_VERTICES = 300_000
 MAX_JOBS = 1_000_000
-#: steps of a workload that are not random
-SURE_STEPS = frozenset(
-    (
-        "slice",
-        "first",
-        "where",
-        "load",
-        "runtime",
-        "release",
-        "anonymise",
-        "shift",
-        "rebase",
-        "repeat",
-        "estimates",
-        "cap",
-        "flurries",
-        "sessions",
-    )
-)  # fmt: skip - but for Tsafrir's estimates
 
 
 class LruCache(Generic[T]):
@@ -212,8 +193,6 @@ class InputCache:
         key = _key(source.identity(), steps, task.seed if chance else None, hosts)
 
         def make() -> Workload:
-            from simsched.workload.transforms.steps import apply_steps
-
             if not steps:
                 return self._read_workload(task)
             base = self._transformed(task, ())
@@ -277,37 +256,11 @@ def _key(*parts: Any) -> str:
     return sha256(canonical_json([list(p) if isinstance(p, tuple) else p for p in parts])).hexdigest()
 
 
-def draws(step: str) -> bool:
-    """Whether a step of a workload is random.
-
-    >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(tsafrir)")
-    (False, True, True)
-    """
-    call = parse_call(step)
-    if call is None or call.name not in SURE_STEPS:
-        return True
-    return call.name == "estimates" and "tsafrir" in (call.inside or "")
-
-
 def generator(seed: int) -> np.random.Generator:
     """Return the generator for a seed of a workload, the same as for ``--seed`` of the command line."""
     import numpy as np
 
     return np.random.default_rng(seed)
-
-
-#: Key of a Lublin model in a study file → the field of `LublinWorkload`.
-LUBLIN = {
-    "machine": "machine",
-    "jobs": "jobs",
-    "span": "span",
-    "type": "model",
-    "load": "load",
-    "capacity": "capacity",
-    "run-time-factor": "run_time_factor",
-    "estimates": "max_estimate",
-    "users": "users",
-}
 
 
 def draw(source: TaskInput, seed: int) -> Workload:
@@ -326,23 +279,8 @@ def draw(source: TaskInput, seed: int) -> Workload:
     document = load_json(source.text or "", source.name)
     if "mix" in document:
         return model_of(document["mix"], source.name).make(generator(seed))
-    given = dict(document["lublin"])
-    unknown = [key for key in given if key not in LUBLIN]
-    if unknown or "machine" not in given:
-        fault = f"unknown key {unknown[0]!r}" if unknown else "the key 'machine' is missing"
-        raise ConfigError(fault, where=source.name, expected=", ".join(LUBLIN))
-    for key in ("span", "estimates"):
-        if key in given:
-            given[key] = _seconds(given[key], f"{source.name}: {key}")
-    model = LublinWorkload(**{LUBLIN[key]: value for key, value in given.items()})
+    model = LublinWorkload.read(document["lublin"], source.name)
     return model.make(generator(seed), JobMap.parse(document.get("map")))
-
-
-def _seconds(value: Any, where: str) -> float:
-    from simsched.formats.rfc.duration import parse_duration
-
-    seconds = parse_duration(value, where=where)
-    return int(seconds) if seconds.is_integer() else seconds
 
 
 #: the inputs of this process

@@ -107,7 +107,7 @@ def _row(task: RunTask, result: RunResult) -> RunRow:
             queues[name] = {figure: own[figure] for figure in OF_A_QUEUE if figure in own}
     if task.measure.figures:
         from simsched.study.runs.figure_values import figures_of
-        from simsched.study.spec.figure import parse_figure
+        from simsched.study.spec.target import parse_figure
 
         jobs = (result.workload or INPUTS.workload(task)).jobs
         named = map(parse_figure, task.measure.figures)

@@ -17,11 +17,12 @@ from simsched.formats.rfc.calls import parse_call
 from simsched.formats.text.json_text import load_json
 from simsched.match.policies.policy import POLICIES
 from simsched.simulation.options.run_config import POLICY, POLICY_OPTIONS, options_note
-from simsched.study.runs.input_cache import INPUTS, draws
+from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of, perform
-from simsched.study.spec.input_finder import MODELS
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
+from simsched.study.spec.study_tables import MODELS
 from simsched.workload.job import MAX_JOBS
+from simsched.workload.transforms.steps import draws
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -261,14 +262,6 @@ def is_shaken(tasks: Sequence[RunTask]) -> bool:
 def is_random_run(options: Mapping[str, Any]) -> bool:
     """Whether a run with these options is random even for fixed jobs."""
     spelt = {key.replace("_", "-"): value for key, value in options.items()}
-    return (
-        bool(spelt.get("failures"))
-        or ".." in str(spelt.get("epilog", ""))
-        or _is_random_policy(spelt.get("match-policy", "first"))
-    )
-
-
-def _is_random_policy(name: str) -> bool:
-    """Whether a match policy draws lots; a policy of another package may."""
-    policy = POLICIES.get(name)
-    return policy is None or policy.random
+    policy = POLICIES.get(spelt.get("match-policy", "first"))
+    drawn = policy is None or policy.random  # a policy of another package may draw lots
+    return drawn or bool(spelt.get("failures")) or ".." in str(spelt.get("epilog", ""))

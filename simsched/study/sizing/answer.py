@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simsched.report.figures.sizing import SizingFigure
     from simsched.study.sizing.evaluation import AcceptanceRule, Evaluation
     from simsched.study.sizing.search import Search
-    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.spec.target import SizingTarget
     from simsched.study.stats import PairedDifference
 
 ANSWER_FORMAT = 1
@@ -151,7 +151,20 @@ class Answer(SearchAnswer):
     @cached_property
     def coverage(self) -> SearchCoverage:
         """The values that were tried, and how far they support the answer."""
-        return _coverage(self)
+        trials, value, search = self.trials, self.value, self.search
+        tried = tuple(sorted(trials))
+        met = tuple(number for number in tried if trials[number].met)
+        if value is None:
+            return SearchCoverage(tried, met, complete=len(tried) == search.high - search.low + 1)
+        if self.question == SIZE:
+            worse = tuple(n for n in tried if n > value and not trials[n].eased)
+            better = () if self.limit is None else tuple(n for n in met if n > self.limit)
+            between = range(search.low, value)
+        else:
+            worse = tuple(n for n in tried if n < value and not trials[n].eased)
+            better = tuple(n for n in met if n > value)
+            between = range(min(value, self.today), max(value, self.today) + 1)
+        return SearchCoverage(tried, met, better, worse, set(between) <= set(tried))
 
     @property
     def chosen(self) -> Evaluation | None:
@@ -174,12 +187,15 @@ class Answer(SearchAnswer):
     @property
     def sentence(self) -> str:
         """The answer in a sentence or two."""
-        return _sentence(self)
+        if self.value is None:
+            return _none(self)
+        return _size(self) if self.question == SIZE else _load(self)
 
     @property
     def notes(self) -> list[str]:
         """Remarks on the answer: chance, exceptions, jobs that can never run."""
-        return _notes(self)
+        parts = (_overload(self), _noise(self), _jobs(self), _scaling(self), _seeds(self))
+        return [note for part in parts for note in part] + list(notes_of(self.about))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -205,7 +221,21 @@ class Answer(SearchAnswer):
 
     def table(self) -> str:
         """Return the evaluations as a table for a terminal, in the order of the probes."""
-        return _table(self)
+        targets = self.rule.targets
+        word = "worst" if self.rule.criterion == EVERY else "mean"
+        several = self.seeds.count > 1
+        head = ["load" if self.question != SIZE else self.axis.noun]
+        head += [f"{target.figure}{f' ({word})' if several else ''}" for target in targets]
+        head += [*(["seeds that meet"] if several else []), "meets", "why"]
+        rows = []
+        for trial in self.trials.values():
+            cells = [_cell(self, target, trial) for target in targets]
+            row = [human.number(self.axis.number(trial.value)), *cells]
+            if several:
+                row.append(f"{_met_seeds(trial)} of {self.seeds.count}" if trial.figures else human.MISSING)
+            met = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
+            rows.append([*row, met, _why(self, trial.value)])
+        return fitted_table(head, rows, PAGE_WIDTH)
 
     def text(self) -> str:
         """Return the whole answer for a terminal."""
@@ -329,32 +359,7 @@ def _plain(value: float | None) -> float | int | None:
     return short if short is None or short != int(short) else int(short)
 
 
-def _coverage(answer: Answer) -> SearchCoverage:
-    """Return the coverage of an answer."""
-    trials, value, search = answer.trials, answer.value, answer.search
-    tried = tuple(sorted(trials))
-    met = tuple(number for number in tried if trials[number].met)
-    if value is None:
-        return SearchCoverage(tried, met, complete=len(tried) == search.high - search.low + 1)
-    if answer.question == SIZE:
-        worse = tuple(n for n in tried if n > value and not trials[n].eased)
-        better = () if answer.limit is None else tuple(n for n in met if n > answer.limit)
-        between = range(search.low, value)
-    else:
-        worse = tuple(n for n in tried if n < value and not trials[n].eased)
-        better = tuple(n for n in met if n > value)
-        between = range(min(value, answer.today), max(value, answer.today) + 1)
-    return SearchCoverage(tried, met, better, worse, set(between) <= set(tried))
-
-
 # ------------------------------------------------------------ the words
-
-
-def _sentence(answer: Answer) -> str:
-    """Return the answer in a sentence or two."""
-    if answer.value is None:
-        return _none(answer)
-    return _size(answer) if answer.question == SIZE else _load(answer)
 
 
 def _size(answer: Answer) -> str:
@@ -462,7 +467,8 @@ def _none(answer: Answer) -> str:
         )
     end = answer.search.high if of_size else answer.search.low
     last = answer.trials.get(end)
-    reason = f"; at {phrase(end)} {_broken(answer, last)}{_hint(last)}" if last is not None else ""
+    hint = "; --allow-infeasible ignores them" if last is not None and last.refused else ""
+    reason = f"; at {phrase(end)} {_broken(answer, last)}{hint}" if last is not None else ""
     return f"{_none_tried(answer)} meets {named}{reason}."
 
 
@@ -482,10 +488,6 @@ def _nearest(answer: Answer) -> int | None:
     if first is None or not first.eased:
         return None
     return search.high if search.answer is None else search.answer - 1
-
-
-def _hint(trial: Evaluation) -> str:
-    return "; --allow-infeasible ignores them" if trial.refused else ""
 
 
 def _came_to(answer: Answer, trial: Evaluation) -> str:
@@ -532,12 +534,6 @@ def _broken(answer: Answer, trial: Evaluation) -> str:
 
 
 # ------------------------------------------------------------ notes
-
-
-def _notes(answer: Answer) -> list[str]:
-    """Return remarks on the answer, most important first."""
-    parts = (_overload(answer), _noise(answer), _jobs(answer), _scaling(answer), _seeds(answer))
-    return [note for part in parts for note in part] + list(notes_of(answer.about))
 
 
 def _overload(answer: Answer) -> list[str]:
@@ -639,25 +635,6 @@ def _seeds(answer: Answer) -> list[str]:
 
 
 # ------------------------------------------------------------ the table
-
-
-def _table(answer: Answer) -> str:
-    """Return the trace of the search: one row per evaluation, in the order in which they were made."""
-    targets = answer.rule.targets
-    word = "worst" if answer.rule.criterion == EVERY else "mean"
-    several = answer.seeds.count > 1
-    head = ["load" if answer.question != SIZE else answer.axis.noun]
-    head += [f"{target.figure}{f' ({word})' if several else ''}" for target in targets]
-    head += [*(["seeds that meet"] if several else []), "meets", "why"]
-    rows = []
-    for trial in answer.trials.values():
-        cells = [_cell(answer, target, trial) for target in targets]
-        row = [human.number(answer.axis.number(trial.value)), *cells]
-        if several:
-            row.append(f"{_met_seeds(trial)} of {answer.seeds.count}" if trial.figures else human.MISSING)
-        met = "jobs that never fit" if trial.refused else "yes" if trial.met else "no"
-        rows.append([*row, met, _why(answer, trial.value)])
-    return fitted_table(head, rows, PAGE_WIDTH)
 
 
 def _cell(answer: Answer, target: SizingTarget, trial: Evaluation) -> str:

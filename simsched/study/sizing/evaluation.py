@@ -18,8 +18,8 @@ from simsched.errors import ConfigError, RunError
 from simsched.study.runs.dispatch import FinishedRun, run_tasks
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.single_run import options_of
-from simsched.study.spec.figure import Figure
 from simsched.study.spec.run_task import MODEL
+from simsched.study.spec.target import Figure
 from simsched.study.stats import interval
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from simsched.report.compare import Interval
     from simsched.study.runs.run_row import RunRow
     from simsched.study.runs.workers import Workers
-    from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
+    from simsched.study.spec.target import SizingTarget
 
 #: the noise that is assumed with one seed, as a share of the target's bound
 ASSUMED_NOISE = 0.1

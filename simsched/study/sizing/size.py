@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import options_of
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_rules import PolicyRules, RunRules
 from simsched.study.reality import reality_of
-from simsched.study.search_values import SearchOptions, check_number
+from simsched.study.search_values import SizingRequest, check_number
 from simsched.study.sizing.answer import HEADROOM, SIZE, Answer
 from simsched.study.sizing.evaluation import Evaluator, seeded
 from simsched.study.sizing.search import Scan, Search, smallest
 from simsched.study.sizing.size_axis import NODES, LoadAxis, size_axis_of
 from simsched.study.sizing.sizing_request import (
-    SizingOptions,
     about_of,
     load_steps,
     log_use_of,
@@ -26,11 +25,10 @@ from simsched.study.sizing.sizing_request import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Unpack
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.study.sizing.target import SizingTarget
     from simsched.study.spec.run_task import RunTask
+    from simsched.study.spec.target import SizingTarget
     from simsched.workload.load import WorkloadLike
 
 #: multiple of today's size up to which a search goes by default
@@ -42,7 +40,7 @@ LEAST_LOAD, MOST_LOAD = 0.1, 10.0
 STRIDE = 0.08
 
 
-@options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
+@options_of(SizingRequest, PolicyRules, RunRules)
 def size(
     cluster: ClusterLike,
     workload: WorkloadLike,
@@ -51,17 +49,17 @@ def size(
     grow: str = NODES,
     least: int | None = None,
     most: int | None = None,
-    **options: Unpack[SizingOptions],
+    **options: Any,
 ) -> Answer:
     """Search for the smallest machine that meets the targets.
 
     Parameters
     ----------
     cluster, workload : as for `simulate`; a site brings its queues and rules.
-    targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.sizing.target`).
+    targets : one or several, such as ``p95_wait<=1h`` (see `simsched.study.spec.target`).
     grow : the number that is varied: ``nodes``, a group of nodes, ``gpus`` … (see `size_axis_of`).
     least, most : the range; by default 1, and 16 times today's number.
-    options : the keywords of `SizingOptions`, and the rules of the runs, as for `simulate`.
+    options : the fields of `SizingRequest`, and the rules of the runs, as for `simulate`.
 
     Returns
     -------
@@ -142,7 +140,7 @@ def _smallest_and_largest(evaluator: Evaluator, search: Search) -> tuple[int | N
     return value, limit
 
 
-@options_of(SizingOptions, SearchOptions, PolicyRules, RunRules)
+@options_of(SizingRequest, PolicyRules, RunRules)
 def headroom(
     cluster: ClusterLike,
     workload: WorkloadLike,
@@ -151,7 +149,7 @@ def headroom(
     step: float = STEP,
     least: float = LEAST_LOAD,
     most: float = MOST_LOAD,
-    **options: Unpack[SizingOptions],
+    **options: Any,
 ) -> Answer:
     """Search for the highest load under which a machine still meets the targets.
 

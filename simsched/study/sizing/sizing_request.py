@@ -14,7 +14,7 @@ from simsched.site.site_folder import site_given
 from simsched.study.runs.input_cache import INPUTS
 from simsched.study.runs.sweep_plan import is_random_run, warn_of_rules
 from simsched.study.runs.worker_pools import open_workers
-from simsched.study.search_values import SearchOptions, SizingRequest, fields_given
+from simsched.study.search_values import TARGETS, SizingRequest, fields_given
 from simsched.study.sizing.answer import SearchSeeds
 from simsched.study.sizing.evaluation import (
     AcceptanceRule,
@@ -23,17 +23,14 @@ from simsched.study.sizing.evaluation import (
     wanted,
 )
 from simsched.study.sizing.search import Scan
-from simsched.study.sizing.target import parse_targets
-from simsched.study.spec.input_finder import model_in
 from simsched.study.spec.run_task import MODEL, Measure, RunTask, TaskInput, canonical_json
+from simsched.study.spec.study_tables import model_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import Literal
 
     from simsched.graph.cluster import ClusterLike
-    from simsched.study.sizing.evaluation import Evaluation
-    from simsched.study.sizing.target import SizingTarget
+    from simsched.study.spec.target import SizingTarget
     from simsched.workload.job import Workload
     from simsched.workload.load import WorkloadLike
 
@@ -45,38 +42,6 @@ BY = {"arrival": "load", "runtime": "runtime", "users": "users", "jobs": "copies
 DRAWN = ("users", "jobs")
 UNITS = ("users", "sessions")
 """What seeds resample in place of blocks of time."""
-
-
-class SizingOptions(SearchOptions, total=False):
-    """The keywords of `size` and `headroom` beside those of all searches.
-
-    Parameters
-    ----------
-    load, by : multiple of today's load, 1; its scaling: ``arrival``, ``runtime``, ``users`` or ``jobs``.
-    seeds : number of seeds, 5; `seed` is the first of them.
-    block : length of the blocks of resampled traces, such as ``7d``; or ``users`` or ``sessions``.
-    shake : time by which seeds move submissions in place of resampling, such as ``1m``.
-    meet : criterion of the targets: ``every`` seed, their ``mean``, or ``confident``; ``every``.
-    checks : numbers that are tried on each side of the answer; by default as the noise requires.
-    warm_up, drain : times (s, or durations) of submissions that are ignored at the beginning and at the end.
-    allow_infeasible : whether to ignore jobs that can never run.
-    progress : called after each evaluation.
-    log_use : called once with the workload as it was read; returns the sentence on its use, which the
-        answer records.
-    """
-
-    load: float
-    by: Literal["arrival", "runtime", "users", "jobs"]
-    seeds: int
-    block: float | str | None
-    shake: float | str | None
-    meet: Literal["every", "mean", "confident"]
-    checks: int | None
-    warm_up: float | str
-    drain: float | str
-    allow_infeasible: bool
-    progress: Callable[[Evaluation], None] | None
-    log_use: Callable[[Workload], str] | None
 
 
 def read_request(
@@ -97,7 +62,7 @@ def read_request(
     if site is not None:
         cluster = site.cluster_file or site.cluster
         given.setdefault("log_use", partial(use_sentence, site))
-    return SizingRequest(cluster=cluster, workload=workload, targets=targets, **given)
+    return SizingRequest(cluster=cluster, workload=workload, targets=TARGETS.read(targets, ""), **given)
 
 
 @contextmanager
@@ -141,7 +106,7 @@ def scan_of(request: SizingRequest, evaluator: Evaluator) -> Scan:
 
 def rule_of(request: SizingRequest) -> AcceptanceRule:
     """Return the rule by which targets are met."""
-    return AcceptanceRule(parse_targets(request.targets), request.meet, request.confidence)
+    return AcceptanceRule(request.targets, request.meet, request.confidence)
 
 
 def _seeds(request: SizingRequest, base: RunTask) -> SearchSeeds:
@@ -197,7 +162,7 @@ def _check_queries(request: SizingRequest, workload: Workload) -> None:
     """Raise ConfigError for a target whose query no job of the workload matches."""
     from simsched.workload.transforms.query import parse_query
 
-    for target in parse_targets(request.targets):
+    for target in request.targets:
         if target.figure.query and not any(map(parse_query(target.figure.query), workload.jobs)):
             raise ConfigError(
                 "no job of the workload matches the query",

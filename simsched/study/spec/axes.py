@@ -17,22 +17,25 @@ any other name                 settings with a label and any of ``cluster``, ``e
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from simsched.errors import ConfigError, SimschedError, did_you_mean, nearest
+from simsched.declare.kinds import listed
+from simsched.errors import ConfigError, did_you_mean, nearest
 from simsched.report.metrics.summary import METRICS
 from simsched.simulation.options.run_config import KEYS as OPTION_KEYS
 from simsched.simulation.options.run_config import POLICY_OPTIONS, merged
 from simsched.study.spec.run_task import canonical_json
 from simsched.study.spec.study import SEED, Setting, StudyAxis, TaskChange, column
+from simsched.study.spec.study_tables import EDIT, STEP, AxisTemplate
 from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simsched.formats.text.excerpts import Path as Steps
-    from simsched.study.spec.input_finder import InputFinder
     from simsched.study.spec.run_task import RunTask
+    from simsched.study.spec.study_tables import StudyReader
 
 OPTION = f"{POLICY_OPTIONS}."
 TABLES = ("policy", "queues", "priority", "preemption", "licenses", "job-checkpoints", POLICY_OPTIONS)
@@ -61,8 +64,8 @@ NEAR = {
 }  # fmt: skip
 
 
-def axis_of(name: str, value: Any, base: RunTask, finder: InputFinder) -> StudyAxis:
-    """Return the axis of that name.
+def axis_of(name: str, value: Any, base: RunTask, reader: StudyReader) -> StudyAxis:
+    """Return the axis of that name; `value` is a list of settings, or a template.
 
     Raises
     ------
@@ -70,15 +73,15 @@ def axis_of(name: str, value: Any, base: RunTask, finder: InputFinder) -> StudyA
         for an unknown axis, a value that is not valid, or a label that occurs twice.
     """
     path: Steps = ("axes", name)
-    _check_name(name, value, path, finder)
-    if isinstance(value, dict):
-        settings = _templated(name, value, finder)
+    _check_name(name, value, path, reader)
+    if isinstance(value, AxisTemplate):
+        settings = _templated(name, value, reader)
     else:
-        maker = _SettingReader(name, base, finder)
+        maker = _SettingReader(name, base, reader)
         settings = [maker.setting(item, (*path, number)) for number, item in enumerate(value)]
     seen: set[Any] = set()
     for number, setting in enumerate(settings):
-        place = finder.document.place((*path, number))
+        place = reader.place((*path, number))
         if not isinstance(setting.label, str) and not abs(setting.label) < MAX_LABEL:
             raise ConfigError(
                 "the label is not a finite number", where=place, expected=f"a number below {MAX_LABEL:g}"
@@ -89,8 +92,8 @@ def axis_of(name: str, value: Any, base: RunTask, finder: InputFinder) -> StudyA
     return StudyAxis(name, tuple(settings))
 
 
-def _check_name(name: str, value: Any, path: Steps, finder: InputFinder) -> None:
-    place = finder.document.place(path, key=True)
+def _check_name(name: str, value: Any, path: Steps, reader: StudyReader) -> None:
+    place = reader.place(path, key=True)
     if name in {SEED, "seeds"}:
         seeds = value if isinstance(value, list) and all(isinstance(item, int) for item in value) else 5
         raise ConfigError("seeds are not an axis", where=place, expected=f"`seeds: {seeds}` beside axes")
@@ -98,31 +101,25 @@ def _check_name(name: str, value: Any, path: Steps, finder: InputFinder) -> None
         raise ConfigError(f"{name!r} is reserved or empty", where=place, expected="another name for the axis")
 
 
-def _templated(name: str, value: dict[str, Any], finder: InputFinder) -> list[Setting]:
+def _templated(name: str, table: AxisTemplate, reader: StudyReader) -> list[Setting]:
     """Return the settings of a template and values."""
-    kinds = [kind for kind in ("edit", "transform") if kind in value]
     path: Steps = ("axes", name)
-    if len(kinds) != 1 or "{}" not in value[kinds[0]]:
-        place = finder.document.place(path)
-        raise ConfigError(
-            "the axis has no template", where=place, expected="edit or transform with {} for the value"
-        )
+    kind = EDIT if table.transform is None else STEP
+    template = (table.edit or "") + (table.transform or "")
+    if (table.edit is None) == (table.transform is None) or "{}" not in template:
+        expected = "edit or transform with {} for the value"
+        raise ConfigError("the axis has no template", where=reader.place(path), expected=expected)
     settings = []
-    for number, item in enumerate(value["values"]):
+    for number, item in enumerate(table.values):
         spot = (*path, "values", number)
         if isinstance(item, dict | list) or item is None:
+            expected = "a number or a text"
             raise ConfigError(
-                "the value does not fit a template",
-                where=finder.document.place(spot),
-                expected="a number or a text",
+                "the value does not fit a template", where=reader.place(spot), expected=expected
             )
-        text = value[kinds[0]].replace("{}", _word(item))
-        if kinds[0] == "edit":
-            finder.check_edit(text, spot)
-            settings.append(Setting(_label(item), TaskChange(edits=(text,))))
-        else:
-            finder.check_step(text, spot)
-            settings.append(Setting(_label(item), TaskChange(transforms=(text,))))
+        text = reader.read(kind, template.replace("{}", _word(item)), spot)
+        change = TaskChange(edits=(text,)) if kind is EDIT else TaskChange(transforms=(text,))
+        settings.append(Setting(_label(item), change))
     return settings
 
 
@@ -134,43 +131,31 @@ def _label(value: Any) -> str | float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
 
 
+@dataclass(frozen=True)
 class _SettingReader:
     """Reads the settings of one axis from its values."""
 
-    def __init__(self, name: str, base: RunTask, finder: InputFinder) -> None:
-        self.name = name
-        self.base = base
-        self.finder = finder
+    name: str
+    base: RunTask
+    reader: StudyReader
 
     def setting(self, value: Any, path: Steps) -> Setting:
         """Return the setting of one value."""
-        name = self.name
-        if self._is_custom(value):
+        given = value if isinstance(value, dict) else {}
+        is_input = self.name in {"cluster", "workload"}
+        several = not is_input and "label" in given and not given.keys().isdisjoint(CUSTOM)
+        if several or not (is_input or self._known):  # it changes several parts, whatever its name
             return self._custom(value, path)
-        if isinstance(value, dict) and set(value) == {"label", "value"} and self._known:
-            label = self._given_label(value, path)
-            return Setting(label, self.change(value["value"], (*path, "value")))
-        if name in {"cluster", "workload"}:
-            return Setting(self._input_label(value), self.change(value, path))
-        if self._known:
-            return Setting(self._own_label(value, path), self.change(value, path))
-        return self._custom(value, path)
-
-    def _is_custom(self, value: Any) -> bool:
-        """Whether a value is a setting that changes several parts, whatever the name of the axis."""
-        inputs = {"cluster", "workload"}
-        return (
-            self.name not in inputs
-            and isinstance(value, dict)
-            and "label" in value
-            and not {*CUSTOM}.isdisjoint(value)
-        )
+        if set(given) == {"label", "value"}:
+            return Setting(self._given_label(given, path), self.change(given["value"], (*path, "value")))
+        label = self._input_label(value) if is_input else self._own_label(value, path)
+        return Setting(label, self.change(value, path))
 
     @property
     def _known(self) -> bool:
         name = self.name
         options = name.replace("_", "-") in OPTION_KEYS or self._table in TABLES
-        return options or name in STEPS or name in {"cluster", "workload", "edits", "transforms"}
+        return options or name in STEPS or name in {"edits", "transforms"}
 
     @property
     def _table(self) -> str:
@@ -182,10 +167,10 @@ class _SettingReader:
         """Return the change of one value of a known axis."""
         name = self.name
         if name == "cluster":
-            source, edits = self.finder.cluster(self._row(value, "cluster", path), path)
+            source, edits = self.reader.cluster(value, path)
             return TaskChange(cluster=source, edits=edits)
         if name == "workload":
-            source, steps = self.finder.workload(self._row(value, "workload", path), path)
+            source, steps = self.reader.workload(value, path)
             return TaskChange(workload=source, transforms=steps)
         if name in {"edits", "transforms"}:
             return self._steps(value, path)
@@ -193,32 +178,16 @@ class _SettingReader:
             return self._transform(value, path)
         return self._option(value, path)
 
-    def _row(self, value: Any, kind: str, path: Steps) -> Any:
-        """Return an input of an axis; it is checked like the one at the top of the file."""
-        from simsched.formats.study_document import study_document
-
-        other = "workload" if kind == "cluster" else "cluster"
-        try:
-            study_document({kind: value, other: "-"}, "", "")
-        except SimschedError as error:
-            inside = (error.where or "").removeprefix(kind).lstrip(".")
-            where = " ".join(filter(None, (self.finder.document.place(path), inside)))
-            raise ConfigError(error.message, where=where, expected=error.expected) from None
-        return value
-
     def _steps(self, value: Any, path: Steps) -> TaskChange:
-        steps = [value] if isinstance(value, str) else value
-        if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
-            place = self.finder.document.place(path)
-            raise ConfigError("these are not steps", where=place, expected="a text or a list of texts")
-        if self.name == "edits":
-            self.finder.check_edits(steps, path)
-            return TaskChange(edits=tuple(steps))
+        kind = EDIT if self.name == "edits" else STEP
         if isinstance(value, str):
-            self.finder.check_step(value, path)
+            steps: Any = (self.reader.read(kind, value, path),)
+        elif isinstance(value, list) and all(isinstance(step, str) for step in value):
+            steps = self.reader.read(listed(kind), value, path)
         else:
-            self.finder.check_steps(steps, path)
-        return TaskChange(transforms=tuple(steps))
+            place = self.reader.place(path)
+            raise ConfigError("these are not steps", where=place, expected="a text or a list of texts")
+        return TaskChange(edits=steps) if kind is EDIT else TaskChange(transforms=steps)
 
     def _transform(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of an axis that has the name of a transform."""
@@ -226,17 +195,14 @@ class _SettingReader:
             return TaskChange()
         inside = value if isinstance(value, list) else [] if value is True else [value]
         if any(isinstance(item, dict | list | bool) or item is None for item in inside):
-            place = self.finder.document.place(path)
-            raise ConfigError(
-                f"this is not an argument of {self.name}", where=place, expected="a number or a text"
-            )
+            fault = f"this is not an argument of {self.name}"
+            raise ConfigError(fault, where=self.reader.place(path), expected="a number or a text")
         text = f"{self.name}({', '.join(map(str, inside))})" if inside else self.name
-        self.finder.check_step(text, path)
-        return TaskChange(transforms=(text,))
+        return TaskChange(transforms=(self.reader.read(STEP, text, path),))
 
     def _option(self, value: Any, path: Steps) -> TaskChange:
         """Return the change of one option; options of a policy are checked later, with their policy."""
-        place = self.finder.document.place(path)
+        place = self.reader.place(path)
         if self._table in TABLES:
             return self._inside(value, place)
         key = self.name.replace("_", "-")
@@ -245,19 +211,19 @@ class _SettingReader:
         ):  # `policy` is a table of a configuration and not the queue policy
             raise self._unknown()
         if key not in {"policy-options", "policy"}:
-            self.finder.check_options({key: value}, place)
+            self.reader.check_options({key: value}, place)
         return TaskChange(options={key: value})
 
     def _inside(self, value: Any, place: str) -> TaskChange:
         """Return the change of a key of a table, which may be in a table of that."""
         _, *keys = self.name.split(".")
         if not all(keys):
-            spot = self.finder.document.place(("axes", self.name), key=True)
+            spot = self.reader.place(("axes", self.name), key=True)
             raise ConfigError(f"{self.name!r} names no key of a table", where=spot, expected="TABLE.KEY")
         options: dict[str, Any] = {}
         inner, known = options, self.base.options.get(self._table)
         if self._table == "queues" and keys[0] not in (known or {}):
-            spot = self.finder.document.place(("axes", self.name), key=True)
+            spot = self.reader.place(("axes", self.name), key=True)
             fault = f"there is no queue {keys[0]!r}{did_you_mean(keys[0], known or ())}"
             raise ConfigError(fault, where=spot, expected=", ".join(known or ()) or "queues in config")
         for key in (self._table, *keys[:-1]):
@@ -270,37 +236,37 @@ class _SettingReader:
                 raise ConfigError(f"{table} is not a table", where=place, expected=f"{table}: {{KEY: …}}")
         inner[keys[-1]] = value
         if self._table != POLICY_OPTIONS:
-            self.finder.check_options(merged(self.base.options, options), place)
+            self.reader.check_options(merged(self.base.options, options), place)
         return TaskChange(options=options)
 
     # --- settings with a name of their own
 
     def _custom(self, value: Any, path: Steps) -> Setting:
-        place = self.finder.document.place(path)
+        place = self.reader.place(path)
         if not isinstance(value, dict):
             raise self._unknown()
         label = self._given_label(value, path)
         for key in value:
             if key not in {"label", *CUSTOM}:
-                spot = self.finder.document.place((*path, key), key=True)
+                spot = self.reader.place((*path, key), key=True)
                 raise ConfigError(f"unknown key {key!r}", where=spot, expected=f"label, {', '.join(CUSTOM)}")
         change = TaskChange()
         for key in ("cluster", "workload", "edits", "transforms"):
             if key in value:
-                part = _SettingReader(key, self.base, self.finder).change(value[key], (*path, key))
+                part = _SettingReader(key, self.base, self.reader).change(value[key], (*path, key))
                 change = _joined(change, part)
         options = value.get("config", {})
         if not isinstance(options, dict):
             raise ConfigError("these are not options", where=place, expected="config: a mapping")
         options = {str(key).replace("_", "-"): item for key, item in options.items()}
-        self.finder.check_options(merged(self.base.options, options), place)
+        self.reader.check_options(merged(self.base.options, options), place)
         return Setting(label, _joined(change, TaskChange(options=options)))
 
     def _unknown(self) -> ConfigError:
         """Return the error of an unknown axis, with the nearest known name."""
         known = [*sorted(set(OPTION_KEYS) - {SEED, "policy"}), f"{OPTION}KEY"]
         known += ["cluster", "workload", "edits", "transforms", *STEPS]
-        where = self.finder.document.place(("axes", self.name), key=True)
+        where = self.reader.place(("axes", self.name), key=True)
         near = meant(self.name, known)
         table, dot, keys = self.name.partition(".")
         if dot and (other := nearest(table, TABLES)) is not None:
@@ -314,7 +280,7 @@ class _SettingReader:
     def _given_label(self, value: dict[str, Any], path: Steps) -> str | float:
         label = value.get("label")
         if isinstance(label, bool) or not isinstance(label, str | int | float) or label == "":
-            place = self.finder.document.place(path)
+            place = self.reader.place(path)
             raise ConfigError("the setting has no label", where=place, expected="label: a text or a number")
         return label
 
@@ -332,7 +298,7 @@ class _SettingReader:
         if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
             return "; ".join(map(str, value)) or "none"
         if isinstance(value, dict | list) or value is None:
-            place = self.finder.document.place(path)
+            place = self.reader.place(path)
             raise ConfigError("the value needs a label", where=place, expected="{label: …, value: …}")
         return _label(value)
 

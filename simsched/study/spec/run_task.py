@@ -11,20 +11,26 @@ import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from math import inf
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any
 
-from simsched.errors import ConfigError
+from simsched.declare.kinds import HIDDEN, ValueKind
+from simsched.declare.table import Declared
+from simsched.errors import ConfigError, SimschedError
+from simsched.formats.rfc.duration import parse_duration
 from simsched.simulation.record import file_digests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 FILE, BUNDLED, TEXT, MODEL = "file", "bundled", "text", "model"
 #: optional parts of a run directory, besides ``run.json``, ``row.json`` and ``summary.json``
 KEEP = ("jobs", "allocations", "eventlog")
 #: has to change when equal tasks no longer give equal results
 TASK_FORMAT = 1
+#: lists of jobs above this number of bytes are generated and name no files
+MAX_PARTS_BYTES = 32 * 2**20
 
 
 def canonical_json(value: Any) -> bytes:
@@ -76,7 +82,6 @@ class TaskInput:
             if there is no such file or name, or it cannot be read.
         """
         from simsched.bundled import bundled, is_folder, resolve
-        from simsched.study.spec.workload_parts import parts_of
 
         if room == "workloads" and is_folder(name) and name not in bundled(room):
             convert = f"a file: simsched workload convert {name} -o jobs.jsonl"
@@ -110,6 +115,50 @@ class TaskInput:
         return found
 
 
+def parts_of(path: Path, as_: str | None = None) -> dict[str, Path]:
+    """Return name → file of the files that a list of jobs names, which belong to its content.
+
+    Other workloads have none.
+    Missing files are not reported here; the reader of the workload reports them.
+    """
+    from simsched.workload.load import detect
+    from simsched.workload.source import Source
+
+    try:
+        source = Source.of(path)
+        if source.content is not None or path.stat().st_size > MAX_PARTS_BYTES:
+            return {}
+        if (as_ or detect(source.head(), path.name)) not in {"jobs", "jsonl"}:
+            return {}
+        text = source.text()
+        names = dict.fromkeys(_names(text)) if "file" in text else {}
+    except (SimschedError, OSError):
+        return {}
+    return {name: path.parent / name for name in names if _is_inside(name) and (path.parent / name).is_file()}
+
+
+def _names(text: str) -> Iterator[str]:
+    from simsched.formats.text.documents import load_document
+    from simsched.formats.text.json_text import load_json
+    from simsched.formats.text.sniffing import detect_kind
+
+    if detect_kind(text) == "jsonl":
+        documents: Any = [load_json(line) for line in text.splitlines() if line.strip()]
+    else:
+        documents = load_document(text)
+    whole = documents if isinstance(documents, dict) else {"jobs": documents}
+    entries = whole.get("jobs")
+    for entry in [*(entries if isinstance(entries, list) else ()), whole, whole.get("defaults")]:
+        if isinstance(entry, dict) and isinstance(entry.get("file"), str):
+            yield entry["file"]
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name stays below its folder, so that the file can be sent with it."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and not Path(name).is_absolute()
+
+
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file; ConfigError if it cannot be read."""
     try:
@@ -118,26 +167,33 @@ def digest_of(path: Path) -> str:
         raise ConfigError(f"cannot be read: {error.strerror}", where=str(path)) from None
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+def _finite(value: Any, where: str) -> float:
+    found = parse_duration(value, where=where)
+    if found == inf:
+        raise ConfigError("the duration is infinite", where=where, expected="a finite one")
+    return found
+
+
+Finite = Annotated[float, ValueKind(_finite, {"type": ["string", "number"]})]
+
+
+class Measure(Declared, frozen=True):
     """The figures that a run measures.
 
-    Attributes
-    ----------
-    warm_up, drain : seconds of submissions that are ignored at the beginning and at the end.
+    warm_up : time of submissions, in seconds, that is ignored at the beginning.
+    drain : time of submissions, in seconds, that is ignored at the end.
     by_queue : whether figures are also measured per queue.
     figures : names of further figures, as in targets: ``p80_wait[user == alice]``.
     """
 
-    warm_up: float = 0.0
-    drain: float = 0.0
+    warm_up: Finite = 0.0
+    drain: Finite = 0.0
     by_queue: bool = False
-    figures: tuple[str, ...] = ()
+    figures: Annotated[tuple[str, ...], HIDDEN] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data."""
-        more = {"figures": list(self.figures)} if self.figures else {}
-        return {"warm_up": self.warm_up, "drain": self.drain, "by_queue": self.by_queue, **more}
+        return {name: value for name, value in self.asdict().items() if name != "figures" or value}
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Measure:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.errors import ConfigError
 from simsched.simulation.options.run_config import POLICY, merged
+from simsched.workload.transforms.query import COMPARE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_RUNS = 1_000_000
 SEED = "seed"
-_SIGNS = ("<=", ">=", "!=", "<", ">", "=")
+_CONDITION = re.compile("(<=|>=|!=|==|[<>=])(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +101,20 @@ def _met(label: Any, wanted: Any) -> bool:
     sign, number = comparison(wanted)
     if sign is None:
         return bool(label == wanted) and isinstance(label, bool) == isinstance(wanted, bool)
-    if sign in {"=", "!="}:
-        return bool(label == number) == (sign == "=")
-    if isinstance(label, bool) or not isinstance(label, int | float) or not isinstance(number, int | float):
-        return False
-    low = label < number or (sign.endswith("=") and label == number)
-    high = label > number or (sign.endswith("=") and label == number)
-    return bool(low if sign.startswith("<") else high)
+    numbers = isinstance(label, int | float) and not isinstance(label, bool) and isinstance(number, float)
+    return (numbers or sign in {"==", "!="}) and COMPARE[sign](label, number)
 
 
 def comparison(text: Any) -> tuple[str | None, Any]:
     """Return sign and number of a comparison; the sign is None for another text.
 
-    >>> comparison("<= 0.9"), comparison("easy")
-    (('<=', 0.9), (None, 'easy'))
+    >>> comparison("<= 0.9"), comparison("= easy"), comparison("easy")
+    (('<=', 0.9), ('==', 'easy'), (None, 'easy'))
     """
-    sign = next((s for s in _SIGNS if text.startswith(s)), None) if isinstance(text, str) else None
-    if sign is None:
+    found = _CONDITION.match(text) if isinstance(text, str) else None
+    if found is None:
         return None, text
-    rest = text[len(sign) :].strip()
+    sign, rest = "==" if found[1] == "=" else found[1], found[2].strip()
     try:
         return sign, float(rest)
     except ValueError:

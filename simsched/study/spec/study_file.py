@@ -1,7 +1,4 @@
-"""The reader of study files: texts become inputs, axes and filters; faults have their place in the file.
-
-docs/studies.md describes the format; its schema is ``formats/schemas/study.json``.
-"""
+"""Study files as studies: inputs, configuration, axes and conditions are read from the tables of a file."""
 
 from __future__ import annotations
 
@@ -12,24 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.arguments import check, check_path
 from simsched.errors import ConfigError, SimschedError
-from simsched.formats.study_document import StudyDocument, read_study_document, study_document
+from simsched.formats.text.documents import load_document, name_of, read_text
 from simsched.simulation.options.config_file import read_document
 from simsched.simulation.options.run_config import merged
 from simsched.study.spec.axes import axis_of
-from simsched.study.spec.input_finder import InputFinder
-from simsched.study.spec.run_task import KEEP, Measure, RunTask
+from simsched.study.spec.run_task import RunTask
 from simsched.study.spec.study import SEED, RunFilter, Study, StudyAxis, column, comparison
+from simsched.study.spec.study_tables import StudyReader, StudyTable
 
 if TYPE_CHECKING:
     from simsched.site.site import Site
-
-KEPT = {
-    "figures": (),
-    "jobs": ("jobs",),
-    "allocations": ("jobs", "allocations"),
-    "eventlog": ("jobs", "eventlog"),
-    "all": KEEP,
-}
 
 
 def load_study(path: str | Path) -> Study:
@@ -40,11 +29,10 @@ def load_study(path: str | Path) -> Study:
     ConfigError, FormatError
         for the first fault, with file, line and path.
     """
-    document = read_study_document(path)
-    at = Path(path)
-    home = Path() if str(path) == "-" else at.parent
-    name = at.name.split(".")[0] if str(path) != "-" else "study"
-    return study_of(document, home=home, name=name)
+    text, where = read_text(path), name_of(path)
+    alone = str(path) == "-"
+    home, name = (Path(), "study") if alone else (Path(path).parent, Path(path).name.split(".")[0])
+    return _study(load_document(text, where), StudyReader(home, text, where), name)
 
 
 def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> Study:
@@ -61,120 +49,89 @@ def study_from_dict(content: Mapping[str, Any], *, home: str | Path = ".") -> St
     """
     check("content", content, Mapping, "a mapping with the layout of a study file")
     check_path("home", home)
-    return study_of(study_document(dict(content)), home=Path(home), name="study")
+    return _study(dict(content), StudyReader(Path(home)), "study")
 
 
-def study_of(document: StudyDocument, *, home: Path, name: str) -> Study:
-    """Return the study of a document that conforms to the schema."""
-    content = document.content
-    finder = InputFinder(home, document)
-    site = _site(content, finder)
-    if site is not None:
+def _study(content: Any, reader: StudyReader, name: str) -> Study:
+    table: StudyTable = reader.read(StudyTable, content)
+    site = _site(table, reader)
+    if site is None:
+        cluster, edits = reader.cluster(content["cluster"], ("cluster",))
+    else:
         from simsched.site.log_use import reading_on
 
-        finder = replace(finder, on_site=reading_on(site))
-    base = _base(content, finder, site)
-    axes = tuple(axis_of(key, value, base, finder) for key, value in content.get("axes", {}).items())
-    columns = [column(axis.name) for axis in axes]
-    for number, taken in enumerate(columns):
-        if taken in columns[:number]:
-            place = document.place(("axes", axes[number].name), key=True)
-            raise ConfigError(f"two axes have the column {taken!r}", where=place)
-    known = (*(axis.name for axis in axes), SEED)
-    return Study(
-        name=str(content.get("name", name)),
-        base=base,
-        axes=axes,
-        zipped=_zipped(content.get("zip", ()), axes, document),
-        include=_filters("include", content, known, document),
-        exclude=_filters("exclude", content, known, document),
-        seeds=_seeds(content.get("seeds", [0])),
-        description=str(content.get("description", "")),
-        where=document.where,
-        site=site,
-    )
-
-
-def _site(content: Mapping[str, Any], finder: InputFinder) -> Site | None:
-    """Return the site of a study, which takes the place of the cluster and gives the configuration."""
-    if "site" not in content:
-        return None
-    place = finder.document.place(("site",))
-    if "cluster" in content:
-        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
-    from simsched.site.site_folder import load_site
-
-    try:
-        return load_site(finder.find(content["site"]))
-    except SimschedError as error:
-        raise error.at(place) from None
-
-
-def _base(content: Mapping[str, Any], finder: InputFinder, site: Site | None) -> RunTask:
-    if site is None:
-        cluster, edits = finder.cluster(content["cluster"], ("cluster",))
-    else:
-        cluster, edits = finder.cluster(str(site.cluster_file), ("site",))
-    workload, transforms = finder.workload(content["workload"], ("workload",))
-    options = _options(content.get("config", {}), finder)
-    if site is not None:
-        options = merged(site.config, options)
-        finder.check_options(options, finder.document.place(("site",)))
-    return RunTask(
+        reader = replace(reader, on_site=reading_on(site))
+        cluster, edits = reader.cluster(str(site.cluster_file), ("site",))
+    workload, transforms = reader.workload(content["workload"], ("workload",))
+    base = RunTask(
         cluster=cluster,
         workload=workload,
         edits=edits,
         transforms=transforms,
-        options=options,
-        measure=_measure(content.get("measure", {}), finder.document),
-        keep=_keep(content.get("keep", "jobs")),
+        options=_options(table.config, site, reader),
+        measure=table.measure,
+        keep=table.keep,
+    )
+    axes = tuple(axis_of(key, value, base, reader) for key, value in table.axes.items())
+    columns = [column(axis.name) for axis in axes]
+    for number, taken in enumerate(columns):
+        if taken in columns[:number]:
+            place = reader.place(("axes", axes[number].name), key=True)
+            raise ConfigError(f"two axes have the column {taken!r}", where=place)
+    known = (*(axis.name for axis in axes), SEED)
+    return Study(
+        name=name if table.name is None else table.name,
+        base=base,
+        axes=axes,
+        zipped=_zipped(table.zip, axes, reader),
+        include=_filters("include", table.include, known, reader),
+        exclude=_filters("exclude", table.exclude, known, reader),
+        seeds=table.seeds,
+        description=table.description,
+        where=reader.where,
+        site=site,
     )
 
 
-def _options(value: Any, finder: InputFinder) -> dict[str, Any]:
-    """Return the base configuration, which is written in the study file or in a file that it names."""
-    place = finder.document.place(("config",))
+def _site(table: StudyTable, reader: StudyReader) -> Site | None:
+    """Return the site of a study, which takes the place of the cluster and gives the configuration."""
+    if table.site is None:
+        return None
+    place = reader.place(("site",))
+    if table.cluster is not None:
+        raise ConfigError("a cluster and a site are both given", where=place, expected="one of them")
+    from simsched.site.site_folder import load_site
+
+    try:
+        return load_site(reader.find(table.site))
+    except SimschedError as error:
+        raise error.at(place) from None
+
+
+def _options(value: Any, site: Site | None, reader: StudyReader) -> dict[str, Any]:
+    """Return the base configuration: that of the site, and the study's or that of a file that it names."""
+    place = reader.place(("config",))
     if isinstance(value, str):
-        path = finder.find(value)
+        path = reader.find(value)
         value, place = read_document(path), str(path)
     options = {str(key).replace("_", "-"): item for key, item in value.items()}
-    if "seed" in options:
+    if SEED in options:
         raise ConfigError(
             "a configuration in a study has no seed", where=place, expected="seeds: a number or a list"
         )
-    finder.check_options(options, place)
+    reader.check_options(options, place)
+    if site is not None:
+        options = merged(site.config, options)
+        reader.check_options(options, reader.place(("site",)))
     return options
 
 
-def _measure(value: Mapping[str, Any], document: StudyDocument) -> Measure:
-    from simsched.formats.rfc.duration import parse_duration
-
-    times = {}
-    for key in ("warm-up", "drain"):
-        times[key] = parse_duration(value.get(key, 0), where=document.place(("measure", key)))
-        if times[key] == float("inf"):
-            raise ConfigError(
-                "the duration is infinite", where=document.place(("measure", key)), expected="a finite one"
-            )
-    return Measure(times["warm-up"], times["drain"], bool(value.get("by-queue", False)))
-
-
-def _keep(value: str | list[str]) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return KEPT[value]
-    return tuple(word for word in KEEP if word == "jobs" or word in value)
-
-
-def _seeds(value: int | list[int]) -> tuple[int, ...]:
-    return tuple(range(value)) if isinstance(value, int) else tuple(value)
-
-
-def _zipped(groups: Any, axes: tuple[StudyAxis, ...], document: StudyDocument) -> tuple[tuple[str, ...], ...]:
+def _zipped(groups: Any, axes: tuple[StudyAxis, ...], reader: StudyReader) -> tuple[tuple[str, ...], ...]:
     """Return the groups of axes that vary together, each of one length."""
     lengths = {axis.name: len(axis.settings) for axis in axes}
     seen: set[str] = set()
     for number, group in enumerate(groups):
-        place = document.place(("zip", number))
+        place = reader.place(("zip", number))
         for name in group:
             if name not in lengths:
                 raise ConfigError(
@@ -190,29 +147,22 @@ def _zipped(groups: Any, axes: tuple[StudyAxis, ...], document: StudyDocument) -
 
 
 def _filters(
-    word: str, content: Mapping[str, Any], known: tuple[str, ...], document: StudyDocument
+    word: str, rows: list[dict[str, Any]], known: tuple[str, ...], reader: StudyReader
 ) -> tuple[RunFilter, ...]:
     """Return the filters of `include` or `exclude`."""
-    filters = []
-    for number, row in enumerate(content.get(word, ())):
+    for number, row in enumerate(rows):
         for name, wanted in row.items():
-            place = document.place((word, number, name), key=True)
+            path = (word, number, name)
             if name not in known:
+                place = reader.place(path, key=True)
                 raise ConfigError(f"there is no axis {name!r}", where=place, expected=", ".join(known))
-            _check_condition(wanted, document.place((word, number, name)))
-        filters.append(RunFilter(row))
-    return tuple(filters)
-
-
-def _check_condition(wanted: Any, place: str) -> None:
-    each = wanted if isinstance(wanted, list) else [wanted]
-    for one in each:
-        if isinstance(one, dict | list) or one is None:
-            raise ConfigError(
-                "this is not a condition", where=place, expected="a label, several, or '<= 0.9'"
-            )
-        sign, number = comparison(one)
-        if sign is not None and sign not in {"=", "!="} and not isinstance(number, float):
-            raise ConfigError(
-                f"{one!r} does not compare with a number", where=place, expected="such as '<= 0.9'"
-            )
+            for one in wanted if isinstance(wanted, list) else [wanted]:
+                sign, number_ = (None, None) if isinstance(one, dict | list) else comparison(one)
+                if one is None or isinstance(one, dict | list):
+                    fault, expected = "this is not a condition", "a label, several, or '<= 0.9'"
+                elif sign not in {None, "==", "!="} and not isinstance(number_, float):
+                    fault, expected = f"{one!r} does not compare with a number", "such as '<= 0.9'"
+                else:
+                    continue
+                raise ConfigError(fault, where=reader.place(path), expected=expected)
+    return tuple(map(RunFilter, rows))

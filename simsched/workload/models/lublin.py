@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import exp, lgamma, log, log2
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from simsched.arguments import check_real, check_whole
+from simsched.declare.flags import Flags, field, flag
+from simsched.declare.kinds import ValueKind
 from simsched.errors import ConfigError
+from simsched.formats.rfc.duration import parse_duration
 from simsched.workload.job import MAX_JOBS, Job, Skips, Workload, assemble
 from simsched.workload.mapping import Flat, JobMap
 from simsched.workload.models.tsafrir import assign, estimates
@@ -310,33 +313,53 @@ class DrawnJobs(NamedTuple):
         return [BOTH[place] for place in self.which.tolist()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LublinWorkload:
-    """A workload by the Lublin-Feitelson model, drawn by `make`.
+def _longest(value: Any, where: str) -> int:
+    found = parse_duration(value, where)
+    if not 60 <= found < MAX_ESTIMATE:
+        raise ConfigError(f"the longest limit is {found:g} s", where=where, expected="a minute or more")
+    return int(found)
 
-    Parameters
-    ----------
-    machine : size of the machine in processors, which sets the largest job (see `Lublin.for_machine`).
-    jobs, span : how many jobs, or for how many seconds they are submitted; with both, gaps
-        are scaled to fit.
-    model : typeless, batch, interactive, or both: two arrival processes side by side, as in the authors'
-        program; the class of a job is then the name of its queue.
-    load, capacity : offered load to reach on `capacity` processors (None: `machine`);
-        sets the number of jobs from the span, or the span from the number.
-    run_time_factor : multiplies run times.
-    max_estimate : give Tsafrir estimates up to this limit (s); None leaves jobs unlimited.
-    users : number of users, of which few submit most jobs (0: no user names).
+
+def _count(metavar: str, least: int, most: int) -> ValueKind:
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return replace(flag(metavar, type=int), schema=schema)
+
+
+_TIME = {"type": ["string", "number"]}
+_SPAN = ValueKind(parse_duration, _TIME, flag={"metavar": "D"})
+
+
+class LublinWorkload(Flags, frozen=True, kw_only=True):
+    """Make jobs by the Lublin-Feitelson model of rigid jobs.
+
+    machine : processors of the largest job.
+    jobs : number of jobs.
+    span : time in which jobs are submitted, such as 30d.
+    load : offered load, such as 0.8.
+    capacity : processors of the machine (default: --machine).
+    model : typeless (default), batch, interactive or both.
+    run_time_factor : multiply run times by F.
+    max_estimate : add limits by Tsafrir's model, up to this time.
+    users : number of users (default: no names).
+
+    A number of jobs and a span are both reached by gaps that are scaled.  The load sets the number from the
+    span, or the span from the number.  ``both`` are two arrival processes side by side, as in the authors'
+    program; the class of a job is then the name of its queue.  Few users submit most jobs.
     """
 
-    machine: int
-    jobs: int | None = None
-    span: float | None = None
-    model: str = "typeless"
+    nullable: ClassVar[bool] = False
+
+    machine: Annotated[int, _count("P", 1, MAX_PROCESSORS)]
+    jobs: Annotated[int | None, _count("N", 0, MAX_JOBS)] = None
+    span: Annotated[float | None, _SPAN] = None
     load: float | None = None
-    capacity: int | None = None
-    run_time_factor: float = 1.0
-    max_estimate: int | None = None
-    users: int = 0
+    capacity: Annotated[int | None, _count("P", 1, MAX_PROCESSORS)] = None
+    model: Annotated[str, flag("T")] = field(name="type", default="typeless")
+    run_time_factor: Annotated[float, replace(flag("F"), schema={"type": "number"})] = 1.0
+    max_estimate: Annotated[int | None, ValueKind(_longest, _TIME, flag={"metavar": "D"})] = field(
+        name="estimates", default=None
+    )
+    users: Annotated[int, _count("N", 0, MAX_USERS)] = 0
 
     def make(self, rng: np.random.Generator, job_map: JobMap | None = None) -> Workload:
         """Draw the jobs; ConfigError on an unknown model or on numbers that do not describe a workload."""

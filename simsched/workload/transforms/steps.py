@@ -1,17 +1,16 @@
 """Transforms as text, for command lines and study files: ``slice(7d, 14d)``, ``load(1.2)`` and so on.
 
-`transform_forms` lists them; the other modules of this package perform them.
+`STEPS` has them all; the other modules of this package perform them, and are imported when they do.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from simsched.errors import ConfigError, SimschedError, nearest
 from simsched.formats.rfc.calls import parse_call
-from simsched.workload.transforms import transforms
-from simsched.workload.transforms.transform_forms import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from simsched.workload.job import Workload
-
-    Step = Callable[[Workload, list[str], np.random.Generator], Workload]
 
 
 def apply_steps(workload: Workload, steps: Iterable[str], rng: np.random.Generator) -> Workload:
@@ -40,23 +37,38 @@ def _apply(workload: Workload, text: str, rng: np.random.Generator) -> Workload:
     call = parse_call(text)
     if call is None or call.name not in STEPS:
         meant = nearest(text if call is None else call.name, STEPS)
-        hint = f"; did you mean {FORMS[meant].form}?" if meant else ""
+        hint = f"; did you mean {STEPS[meant].form}?" if meant else ""
         raise ConfigError(f"unknown transform {text!r}{hint}", expected=", ".join(STEPS))
-    fewest, most, step = STEPS[call.name]
+    step = STEPS[call.name]
     try:
         if call.name == "where" and call.inside:
-            arguments = [call.inside.strip()]  # a query: its commas and brackets are its own
+            given = [call.inside.strip()]  # a query: its commas and brackets are its own
         else:
-            arguments = call.arguments(fewest, most)
-        return step(workload, arguments, rng)
+            given = call.arguments(step.fewest, len(step.kinds))
+        if not isinstance(step.perform, str):
+            return step.perform(workload, given, rng)
+        module, _, name = step.perform.partition(".")
+        perform = getattr(import_module(f"simsched.workload.transforms.{module}"), name)
+        values = [kind(argument) for kind, argument in zip(step.kinds, given, strict=False)]
+        found: Workload = perform(workload, *values, **({"rng": rng} if step.random else {}))
     except SimschedError as error:
-        raise ConfigError(error.message, where=text, expected=_in_form(call.name, error.expected)) from None
+        expected = f"{error.expected}, in the form {step.form}" if error.expected else step.form
+        raise ConfigError(error.message, where=text, expected=expected) from None
+    return found
 
 
-def _in_form(name: str, expected: str | None) -> str:
-    """Return the valid values of an argument and the form of its transform."""
-    form = FORMS[name].form
-    return f"{expected}, in the form {form}" if expected else form
+def draws(text: str) -> bool:
+    """Whether a step is random.
+
+    >>> draws("load(1.2)"), draws("thin(0.5)"), draws("estimates(uniform, 2)"), draws("estimates(2)")
+    (False, True, True, False)
+    """
+    call = parse_call(text)
+    if call is None or call.name not in STEPS:
+        return True
+    if call.name == "estimates":
+        return any(word in (call.inside or "") for word in ("uniform", "tsafrir"))
+    return STEPS[call.name].random
 
 
 def _time(text: str) -> float:
@@ -64,23 +76,6 @@ def _time(text: str) -> float:
 
     sign = -1 if text.startswith("-") else 1
     return sign * parse_duration(text.removeprefix("-"))
-
-
-def _slice(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
-    """Keep the jobs of a part of the time; dates are those of the workload's clock."""
-    from simsched.formats.rfc.clock import is_date, parse_date, seconds_on
-
-    clock, first = workload.clock, workload.span[0]
-    ends = [seconds_on(parse_date(text), clock) - first if is_date(text) else _time(text) for text in given]
-    kept = transforms.time_slice(workload, *ends)
-    if clock is not None and any(map(is_date, given)):
-        between = " to ".join(given) if len(given) > 1 else f"{given[0]} on"
-        kept = replace(kept, history=(*workload.history, f"submitted from {between} ({clock.zone_text})"))
-        if not len(kept) and len(workload):
-            begin, end = map(clock.text, workload.span)
-            note = f"no job was submitted from {between}: the workload is from {begin} to {end}"
-            kept = replace(kept, notes=(*kept.notes, note))
-    return kept
 
 
 def _number(text: str) -> float:
@@ -96,7 +91,27 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _slice(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
+    """Keep the jobs of a part of the time; dates are those of the workload's clock."""
+    from simsched.formats.rfc.clock import is_date, parse_date, seconds_on
+    from simsched.workload.transforms.transforms import time_slice
+
+    clock, first = workload.clock, workload.span[0]
+    ends = [seconds_on(parse_date(text), clock) - first if is_date(text) else _time(text) for text in given]
+    kept = time_slice(workload, *ends)
+    if clock is not None and any(map(is_date, given)):
+        between = " to ".join(given) if len(given) > 1 else f"{given[0]} on"
+        kept = replace(kept, history=(*workload.history, f"submitted from {between} ({clock.zone_text})"))
+        if not len(kept) and len(workload):
+            begin, end = map(clock.text, workload.span)
+            note = f"no job was submitted from {between}: the workload is from {begin} to {end}"
+            kept = replace(kept, notes=(*kept.notes, note))
+    return kept
+
+
 def _estimates(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
+    from simsched.workload.transforms import transforms
+
     if given[0] == "tsafrir":
         longest = max((transforms.seconds_of(job) for job in workload.jobs), default=0.0)
         return transforms.tsafrir_estimates(
@@ -124,30 +139,6 @@ def _resample(workload: Workload, given: list[str], rng: np.random.Generator) ->
     return resample(workload, rng, *map(_time, given))
 
 
-def _shake(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.resample import shake
-
-    return shake(workload, _time(given[0]), rng)
-
-
-def _users(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.resample import scale_users
-
-    return scale_users(workload, _number(given[0]), rng)
-
-
-def _copies(workload: Workload, given: list[str], rng: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.resample import scale_copies
-
-    return scale_copies(workload, _number(given[0]), rng)
-
-
-def _sessions(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.resample import with_think_times
-
-    return with_think_times(workload, *map(_time, given))
-
-
 def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
     from simsched.workload.transforms.flurries import LEAST, without_flurries
 
@@ -156,31 +147,112 @@ def _flurries(workload: Workload, given: list[str], _: np.random.Generator) -> W
     return without_flurries(workload, _number(given[1]) if len(given) > 1 else LEAST)
 
 
-def _cap(workload: Workload, given: list[str], _: np.random.Generator) -> Workload:
-    from simsched.workload.transforms.transforms import cap_limits
+class TransformStep(NamedTuple):
+    """A transform.
 
-    return cap_limits(workload, _time(given[0]), *given[1:])
+    form, text : how it is written, and its effect in one sentence.
+    perform : the function that performs it, as ``module.function`` of this package, or a function of its
+        own, which gets the arguments as texts.
+    kinds : the readers of its arguments.
+    fewest : the number of arguments that must be given.
+    random : whether it draws random numbers.
+    """
+
+    form: str
+    text: str
+    perform: str | Callable[[Workload, list[str], np.random.Generator], Workload]
+    kinds: tuple[Callable[[str], Any], ...] = ()
+    fewest: int = 1
+    random: bool = False
 
 
-#: Name → (fewest arguments, most arguments, the transform).
-STEPS: dict[str, tuple[int, int, Step]] = {
-    "slice": (1, 2, _slice),
-    "first": (1, 1, lambda w, given, _: transforms.first(w, _whole(given[0]))),
-    "where": (1, 1, lambda w, given, _: transforms.where(w, given[0])),
-    "thin": (1, 1, lambda w, given, rng: transforms.thin(w, _number(given[0]), rng)),
-    "load": (1, 1, lambda w, given, _: transforms.scale_arrivals(w, _number(given[0]))),
-    "users": (1, 1, _users),
-    "copies": (1, 1, _copies),
-    "runtime": (1, 1, lambda w, given, _: transforms.scale_run_times(w, _number(given[0]))),
-    "estimates": (1, 2, _estimates),
-    "cap": (1, 2, _cap),
-    "release": (0, 0, lambda w, _given, _rng: transforms.release(w)),
-    "anonymise": (0, 0, lambda w, _given, _rng: transforms.anonymise(w)),
-    "shift": (1, 1, lambda w, given, _: transforms.shift(w, _time(given[0]))),
-    "rebase": (0, 0, lambda w, _given, _rng: transforms.rebase(w)),
-    "repeat": (1, 2, lambda w, given, _: transforms.repeat(w, _whole(given[0]), *map(_time, given[1:]))),
-    "resample": (0, 2, _resample),
-    "sessions": (0, 1, _sessions),
-    "shake": (1, 1, _shake),
-    "flurries": (1, 2, _flurries),
+STEPS: dict[str, TransformStep] = {
+    "slice": TransformStep(
+        "slice(BEGIN, END)",
+        "the jobs submitted from BEGIN to END (default: no end) after the first submission, or between dates",
+        _slice,
+        (str, str),
+    ),
+    "first": TransformStep("first(N)", "the first N jobs", "transforms.first", (_whole,)),
+    "where": TransformStep(
+        "where(QUERY)",
+        "the jobs that a query selects, such as procs >= 64 and user == ada",
+        "transforms.where",
+        (str,),
+    ),
+    "thin": TransformStep(
+        "thin(SHARE)", "each job with this probability", "transforms.thin", (_number,), random=True
+    ),
+    "load": TransformStep(
+        "load(FACTOR)",
+        "offered load times FACTOR, by denser arrivals (days become shorter)",
+        "transforms.scale_arrivals",
+        (_number,),
+    ),
+    "users": TransformStep(
+        "users(FACTOR)",
+        "offered load times FACTOR, by removed or copied users",
+        "resample.scale_users",
+        (_number,),
+        random=True,
+    ),
+    "copies": TransformStep(
+        "copies(FACTOR)",
+        "offered load times FACTOR, by removed or copied jobs",
+        "resample.scale_copies",
+        (_number,),
+        random=True,
+    ),
+    "runtime": TransformStep(
+        "runtime(FACTOR)", "run times and limits times FACTOR", "transforms.scale_run_times", (_number,)
+    ),
+    "estimates": TransformStep(
+        "estimates(exact | FACTOR | uniform, F | tsafrir, LIMIT)",
+        "limits: the run time, FACTOR times it, 1 to F times it, or by Tsafrir's model up to LIMIT",
+        _estimates,
+        (str, str),
+    ),
+    "cap": TransformStep(
+        "cap(LIMIT, cut | split | drop)",
+        "no limit above LIMIT: longer jobs are cut (default), split into consecutive parts, or dropped",
+        "transforms.cap_limits",
+        (_time, str),
+    ),
+    "release": TransformStep("release", "held jobs are released", "transforms.release", fewest=0),
+    "anonymise": TransformStep(
+        "anonymise", "users, groups, banks and names are replaced", "transforms.anonymise", fewest=0
+    ),
+    "shift": TransformStep("shift(T)", "every submission later by T", "transforms.shift", (_time,)),
+    "rebase": TransformStep("rebase", "the first submission at 0", "transforms.rebase", fewest=0),
+    "repeat": TransformStep(
+        "repeat(TIMES, PERIOD)",
+        "the whole workload TIMES times, one copy per PERIOD (may be left out)",
+        "transforms.repeat",
+        (_whole, _time),
+    ),
+    "resample": TransformStep(
+        "resample(BLOCK | users | sessions, THINK)",
+        "blocks of time (by default chosen by size), users or sessions, drawn at random with repetition",
+        _resample,
+        (str, str),
+        fewest=0,
+        random=True,
+    ),
+    "sessions": TransformStep(
+        "sessions(THINK)",
+        "think times up to THINK after the user's preceding batch (THINK may be left out)",
+        "resample.with_think_times",
+        (_time,),
+        fewest=0,
+    ),
+    "shake": TransformStep(
+        "shake(T)", "every submission moved at random by up to T", "resample.shake", (_time,), random=True
+    ),
+    "flurries": TransformStep(
+        "flurries(out, F)",
+        "bursts of single users are removed; F is their least factor (may be left out)",
+        _flurries,
+        (str, str),
+    ),
 }
+"""Name → transform, in the order in which they are listed."""

@@ -14,9 +14,8 @@ from simsched.simulation.options.config_file import read_config
 from simsched.simulation.options.run_config import make_config
 from simsched.study.calibration.calibrate import _Search, calibrate
 from simsched.study.calibration.knobs import KNOBS, Knob, KnobSetting, knobs_named
-from simsched.study.calibration.time_split import WEEK, TimeSplit
+from simsched.study.calibration.time_blocks import WEEK, TimeSplit, WaitBlocks
 from simsched.study.calibration.trials import Trial, Trials
-from simsched.study.calibration.wait_blocks import WaitBlocks
 from simsched.study.search_values import CalibrationRequest
 from simsched.workload.save import save_workload
 from tests.simulation.simworld import job, machine, workload

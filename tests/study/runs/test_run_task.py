@@ -294,15 +294,16 @@ def test_a_trace_is_read_once_for_all_seeds():
     study = small(workload={"file": "first-steps", "transforms": ["first(5)"]}, axes=None, seeds=3)
     inputs = InputCache()
     assert len({id(inputs.workload(task)) for task in study.tasks}) == 1
-    thinned = small(workload={"file": "first-steps", "transforms": ["thin(0.5)"]}, axes=None, seeds=3)
-    assert len({id(inputs.workload(task)) for task in thinned.tasks}) == 3
+    for step in ("thin(0.5)", "estimates(uniform, 2)"):
+        drawn = small(workload={"file": "first-steps", "transforms": [step]}, axes=None, seeds=3)
+        assert len({id(inputs.workload(task)) for task in drawn.tasks}) == 3
 
 
 @pytest.mark.parametrize(
     ("model", "fault"),
     [
         ({"lublin": {"jobs": 3}}, "the key 'machine' is missing"),
-        ({"lublin": {"machine": 4, "job": 3}}, "model lublin: unknown key 'job'"),
+        ({"lublin": {"machine": 4, "job": 3}}, "workload.lublin.job: unknown key 'job'; did you mean jobs?"),
         ({"lublin": {"machine": 4}}, "neither a number of jobs nor a span"),
         ({"mix": {"parts": []}}, "the mix has no parts"),
     ],

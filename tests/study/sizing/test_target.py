@@ -14,8 +14,14 @@ from simsched.errors import ConfigError
 from simsched.formats.text.diagnostics import CaretError
 from simsched.report.metrics.summary import METRICS, summarise
 from simsched.study.runs.figure_values import figures_of
-from simsched.study.sizing.target import parse_target, parse_targets
-from simsched.study.spec.figure import MEASURES, OF_JOBS, figure_names, parse_figure
+from simsched.study.spec.target import (
+    MEASURES,
+    OF_JOBS,
+    figure_names,
+    parse_figure,
+    parse_target,
+    parse_targets,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,8 +69,8 @@ FAULTS = {
     "utilisation[queue=a]>=0.5": "utilisation is a figure of the whole machine and takes no query "
     "(expected no query, or a figure such as p95_wait)\n  utilisation[queue=a]>=0.5\n             ^",
     "p95_wait[queue=a<=1h": "unclosed '[' (expected ']')\n  p95_wait[queue=a<=1h\n          ^",
-    "p95_wait[]<=1h": "in the query: found 'the end'",
-    "p95_wait[colour=red]<=1h": "in the query: found 'colour' (expected one of the fields",
+    "p95_wait[]<=1h": "found 'the end' (expected one of the fields",
+    "p95_wait[colour=red]<=1h": "found 'colour' (expected one of the fields",
     "p95_wait<=1h extra": "'1h extra' is not a duration",
     "p95_wait\udc80<=1h": "a byte that is not UTF-8",
 }

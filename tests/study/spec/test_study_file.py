@@ -80,9 +80,9 @@ FAULTS = [
     ('nodes: {edit: "resize(all, {})", values: [[1]]}', "axes.nodes.values[0]: the value does not fit"),
     ('nodes: {edti: "resize(all, {})", values: [1]}', "4:11: axes.nodes.edti: unknown key 'edti'"),
     ("cluster: [nope]", "4:13: axes.cluster[0]: nope: no such file"),
-    ("cluster: [{fle: x}]", "4:13: axes.cluster[0] fle: unknown key 'fle'"),
+    ("cluster: [{fle: x}]", "4:14: axes.cluster[0].fle: unknown key 'fle'; did you mean file?"),
     ("cluster: [{}]", "4:13: axes.cluster[0]: a key is missing"),
-    ("workload: [{file: month, lublin: {}}]", "axes.workload[0]: both file and lublin"),
+    ("workload: [{file: month, lublin: {machine: 3}}]", "axes.workload[0]: both file and lublin"),
     (
         "workload: [{lublin: {machine: 3}, as: swf}]",
         "workload[0].as: 'as' applies to files, not",

@@ -15,6 +15,7 @@ import simsched as ss
 from simsched.errors import ConfigError
 from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.dependency import Dependency
+from simsched.formats.text.diagnostics import CaretError
 from simsched.workload.job import Job, Skip, Skips, assemble
 from simsched.workload.readers.jobs_yaml import read_jobs_yaml
 from simsched.workload.transforms import transforms as tr
@@ -218,6 +219,7 @@ def test_repeating_multiplies_work_and_jobs(pairs, times):
         ("user == ann or user == bob", [1, 2]),
         ("not user == ann", [2, 3]),
         ("user != ann", [2, 3]),
+        ("user = ann", [1]),
         ("user ~ a*", [1]),
         ("not (user == ann or procs == 8)", [3]),
         ("runtime >= 40s", [2]),
@@ -241,23 +243,23 @@ def test_queries(three, query, expected):
     [
         ("", "found 'the end'.*one of the fields"),
         ("colour == red", "found 'colour'"),
-        ("user = ann", "cannot read|found"),
+        ("user ! ann", "cannot read"),
         ("user == ", "found 'the end'.*a value"),
         ("procs >= many", "'many' is not a value of procs"),
         ("runtime < soon", "'soon' is not a value of runtime"),
-        ("(user == ann", r"character 1: unclosed '\(' \(expected '\)'\)"),
+        ("(user == ann", r"unclosed '\(' \(expected '\)'\)\n  \(user == ann\n  \^"),
         ("user == ann bob", "found 'bob'.*and, or, or the end"),
         ("(" * 500, "nested too deeply"),
     ],
 )
 def test_what_is_no_query(query, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(CaretError, match=message):
         parse_query(query)
 
 
 @given(st.text(max_size=30))
 def test_no_text_breaks_the_query_parser(text):
-    with contextlib.suppress(ConfigError):
+    with contextlib.suppress(CaretError):
         parse_query(text)
 
 
