@@ -287,9 +287,9 @@ def regions_of(
         inner = list(_inner(below, key))
         leaves = list(leaves_of(graph, below, key)) if inner else []
         for vertex in inner:
-            mine = [leaf for leaf in leaves if vertex in leaf.path]
-            part = together(leaf for leaf in mine if leaf.up)
-            way = mine[0].path[: mine[0].path.index(vertex) + 1]
+            inside_it = [leaf for leaf in leaves if vertex in leaf.path]
+            part = together(leaf for leaf in inside_it if leaf.up)
+            way = inside_it[0].path[: inside_it[0].path.index(vertex) + 1]
             if part:
                 found.setdefault(pool_of(graph, vertex).type, []).append({rank: part})
             elif all(pool_of(graph, one).status == "up" for one in way):
