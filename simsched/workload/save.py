@@ -10,10 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from simsched.declare.table import fields_of
 from simsched.errors import ConfigError
 from simsched.formats.rfc.duration import format_date
 from simsched.workload.flat_counts import demand, procs_of
-from simsched.workload.readers.jobs_yaml import SAME, JobEntry, same
+from simsched.workload.job import Job
+from simsched.workload.readers.jobs_yaml import JobEntry
 from simsched.workload.transforms.transforms import seconds_of
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from simsched.formats.jobspec.jobspec import Jobspec
-    from simsched.workload.job import Job, Skips, Workload
+    from simsched.workload.job import Skips, Workload
 
 
 class Writer(NamedTuple):
@@ -166,6 +168,13 @@ def _write(lines: Iterator[str], stream: BinaryIO, *, compress: bool) -> None:
 
 # -- jobs.yaml and JSON Lines: the entries that `jobs_yaml` reads, without loss -------------------
 
+_SAME = [
+    (one.name, one.default)
+    for one in fields_of(JobEntry).values()
+    if one.name in {*Job.__struct_fields__} - {"id", "submit", "duration", "jobspec", "array_task"}
+]
+"""Fields of a job that are keys of an entry with the same name, and their default values."""
+
 
 def write_jobs_yaml(workload: Workload) -> Iterator[str]:
     """Yield the lines of a ``jobs.yaml``: one job per line, in YAML's flow style."""
@@ -217,8 +226,10 @@ def _rest(job: Job) -> dict[str, Any]:
         "submit": job.submit,
         "duration": "inf" if job.duration is None else job.duration,
     }
-    known = zip(SAME, same(job), same(JobEntry()), strict=True)
-    found |= {name: value for name, value, default in known if value != default}
+    for name, default in _SAME:
+        value = getattr(job, name)
+        if value != default:
+            found[name] = value
     if job.array_task is not None:
         found["array_task"] = str(job.array_task)
     if job.dependencies:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from simsched.errors import FormatError, LimitError, clip
 from simsched.formats.text.diagnostics import walk_json
 from simsched.formats.text.excerpts import MAX_DIGITS, line_and_column, place
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_DEPTH = 200
 """The deepest nesting of a JSON or YAML document."""
@@ -72,15 +69,12 @@ def load_json_line(text: str, where: str | None, number: int) -> Any:
         return load_json("\n" * (number - 1) + text.removeprefix("\ufeff"), where)
 
 
-def certain_json(text: bytes, decode: Callable[[bytes], Any] | None = None) -> Any:
+def certain_json(text: bytes) -> Any:
     """Return the value of a text that `load_json` reads without doubt, several times faster.
 
-    `decode` is the method of a decoder of msgspec, by default that of plain values.  Of parts that it leaves
-    raw nothing is certain.
-
     It may doubt a correct text, which costs time only.  Of a duplicate key msgspec keeps the last, so its
-    output has fewer ``":`` than the text.  Blanks before a colon, and an escaped quote, which msgspec writes
-    with other bytes, are doubtful, too.
+    output has fewer ``":`` than the text.  Blanks before a colon, and an escaped quote or colon, which it
+    writes with other bytes, are doubtful, too.
 
     Raises
     ------
@@ -90,14 +84,14 @@ def certain_json(text: bytes, decode: Callable[[bytes], Any] | None = None) -> A
     import msgspec
 
     text = text.rstrip(b" \t\r\n")
-    if b'" :' in text or b"\\u0022" in text or len(text.translate(None, b"\t\r\n")) < len(text):
+    if b'" :' in text or b"\\u00" in text or len(text.translate(None, b"\t\r\n")) < len(text):
         raise ValueError  # each of them makes the count of ``":`` unreliable
     if len(text) > MAX_DIGITS and _LONG in text.translate(_DIGITS):
         raise ValueError
     if text.count(b"[") + text.count(b"{") > MAX_DEPTH and _too_deep(text.decode()):
         raise ValueError
     try:
-        value = (decode or msgspec.json.decode)(text)
+        value = msgspec.json.decode(text)
         if msgspec.json.encode(value).count(b'":') == text.count(b'":'):
             return value
     except (msgspec.MsgspecError, RecursionError):

@@ -94,8 +94,8 @@ class Inventory:
                     if f"{name}@{leaf.type}" in pool.properties:
                         masks = typed.setdefault((leaf.type, name), {})
                         masks[rank] = masks.get(rank, 0) | leaf.mask
-            units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up)
-            up = pool.status == "up"
+            up = all(pool_of(graph, one).status == "up" for one in (*_ancestors(key, above), key))
+            units, usable = together(leaves), together(leaf for leaf in leaves if leaf.up and up)
             for leaf in leaves:
                 if leaf.type in wide:
                     names = [pool_of(graph, vertex).name for vertex in (*_ancestors(key, above), *leaf.path)]

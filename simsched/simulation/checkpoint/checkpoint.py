@@ -288,7 +288,8 @@ _OUT: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (bytearray, "bytes", list),
     (bytes, "text", bytes.decode),
     (array, "numbers", lambda value: [value.typecode, value.tolist()]),
-    (Cluster, "cluster", lambda value: rows_of(value.graph)),  # that nodes make which join in this instant
+    # what the cluster becomes when nodes join in this instant
+    (Cluster, "cluster", lambda value: [value.name, value.source, rows_of(value.graph)]),
 )
 _IN: dict[str, Callable[[Any], Any]] = {
     "float": float,
@@ -299,7 +300,7 @@ _IN: dict[str, Callable[[Any], Any]] = {
     "bytes": bytearray,
     "text": str.encode,
     "numbers": lambda pair: array(*pair),
-    "cluster": lambda rows: Cluster(from_rows(rows)),
+    "cluster": lambda parts: Cluster(from_rows(parts[2]), name=parts[0], source=parts[1]),
     "ints": lambda values: np.array(values, dtype=np.int64),
     "words": lambda values: np.array(values, dtype=np.uint64),
     "floats": lambda values: np.array(values, dtype=np.float64),

@@ -177,8 +177,10 @@ class _Reader:
         said = {key: value for key, value in entry.items() if key in _KEPT and value is not None}
         if "duration" not in said and "jobspec" not in said and "file" not in said:
             said["duration"] = "inf"
-        (job,) = self.maker.jobs(self.maker.entry({"runtime": 0, **said}, place), place)
-        return with_fields(job, runtime=None)
+        made = [*self.maker.jobs({"runtime": 0, **said}, {}, place)]
+        if len(made) != 1:
+            raise WorkloadError("a job array", where=place, expected="each of its tasks as an entry")
+        return with_fields(made[0], runtime=None)
 
 
 _KEPT = frozenset((*_JOB, "hold"))

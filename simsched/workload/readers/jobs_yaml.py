@@ -11,21 +11,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
 
 from simsched.arguments import wrong
 from simsched.declare.kinds import ANYTHING, ValueKind
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
-from simsched.formats.jobspec.jobspec import Jobspec
 from simsched.formats.rfc.duration import MAX_SECONDS, parse_duration, whole
-from simsched.formats.text.json_text import certain_json, load_json_line
 from simsched.workload.dependencies import resolve
 from simsched.workload.job import (
     MAX_JOBS,
@@ -43,20 +40,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from simsched.formats.jobspec.fast import Reader
+    from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
 
 
-_EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
-_REQUESTS = ("shape", "jobspec", "file", "parts")
-_ATTRIBUTES = ("licenses", "reservation", "checkpoint")
-"""Keys that become attributes (``attributes.system``) of the jobspec."""
-MAX_COPIES = 1_000_000
-"""The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
 MOST = 2**53
 """A count of a job is less than this, so that every table holds it as it is."""
 
+_EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
+_REQUESTS = ("shape", "jobspec", "file", "parts")
+MAX_COPIES = 1_000_000
+"""The most jobs that one entry may describe: a line of text should not take minutes and gigabytes."""
+_ATTRIBUTES = ("licenses", "reservation", "checkpoint")
+"""Keys that become attributes (``attributes.system``) of the jobspec."""
 
-# -- values of entries ---------------------------------------------------------------
+
+# -- entries -------------------------------------------------------------------------
 
 
 def _bad(value: Any, where: str, expected: str) -> WorkloadError:
@@ -67,26 +66,33 @@ def _kind(
     expected: str,
     *types: type,
     span: range | None = None,
-    empty: bool = True,
+    null: Any = None,
     make: Callable[[Any], Any] = lambda value: value,
+    **schema: Any,
 ) -> ValueKind:
-    """Return the kind of values of some types, of numbers of a span; no boolean is a number."""
+    """Return the kind of values of some types, of numbers of a span; no boolean is a number.
+
+    null : what null means, unless it is refused (`NoneType` is not one of the types).
+    """
+    empty = "" if "minLength" in schema else None
 
     def read(value: Any, where: str) -> Any:
+        if value is None and NoneType in types:
+            return null
         known = isinstance(value, types) and (bool in types or not isinstance(value, bool))
-        if not known or (span is not None and value not in span) or (value == "" and not empty):
+        if not known or value == empty or (span and not span[0] <= value <= span[-1]):
             raise _bad(value, where, expected)
         return make(value)
 
     bounds = {} if span is None else {"minimum": span[0], "maximum": span[-1]}
-    return ValueKind(read, {"type": [_WORDS[one] for one in types]} | bounds)
+    return ValueKind(read, {"type": [_WORDS[one] for one in types], **bounds, **schema})
 
 
-_WORDS = {str: "string", int: "integer", dict: "object", bool: "boolean"}
+_WORDS = {str: "string", int: "integer", dict: "object", list: "array", bool: "boolean", NoneType: "null"}
 
 
 def read_seconds(value: Any, where: str, *, endless: bool = False) -> float | None:
-    """Return the seconds of an RFC 23 duration, whole ones as int; None for null."""
+    """Return the seconds of an RFC 23 duration, an int where they are whole; None for null."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -97,59 +103,43 @@ def read_seconds(value: Any, where: str, *, endless: bool = False) -> float | No
     return seconds
 
 
-_TIME = {"anyOf": [{"type": "number", "minimum": 0, "maximum": MAX_SECONDS}, {"type": ["string", "null"]}]}
-DURATION = ValueKind(partial(read_seconds, endless=True), _TIME)
-_NUMBER = _kind(f"a whole number of 0 or more and below {MOST:g}", int, span=range(MOST))
-
-# The types are those of values that need no reader, for lines of JSON; the kinds read all.
-Whole = Annotated[int, Meta(ge=0, lt=MOST)]
-Number = Whole | Annotated[float, Meta(ge=0, le=MAX_SECONDS)]
-Seconds = Annotated[Number | None, ValueKind(read_seconds, _TIME)]
-Text = Annotated[str | None, _kind("a text", str, int, make=str)]
-Count = Annotated[Whole | None, _NUMBER]
+def _read_task(value: Any, where: str) -> ArrayTask | None:
+    given = _TEXT.read(value, where)
+    return None if given is None else ArrayTask.parse(given, where)
 
 
-class EntryRequest(Declared, frozen=True, rename=None):
-    """What a job asks for, in one of four ways.
+_TIME = {"type": ["number", "string", "null"], "minimum": 0, "maximum": MAX_SECONDS}
+_TEXT = _kind("a text", str, int, NoneType, make=str)
+_NUMBER = _kind(f"a whole number of 0 or more and below {MOST:g}", int, NoneType, span=range(MOST))
+_SHAPE = ValueKind(lambda value, _: value, {"type": "string"})
+Seconds = Annotated[float | None, ValueKind(read_seconds, _TIME)]
+Text = Annotated[str | None, _TEXT]
+Count = Annotated[int | None, _NUMBER]
+
+
+class PartEntry(Declared, frozen=True, rename=None):
+    """One request: exactly one of shape, jobspec and file.
 
     shape : RFC 46 text.
     jobspec : a jobspec in place (RFC 14).
     file : name of a file with a jobspec, beside the document.
     constraint : RFC 35 text or an RFC 31 object, and-ed to the constraint of the jobspec.
-    command : the command, a text or a list of texts, of a shape.
+    command : the command of a shape, as a text or a list of texts.
     queue : name of the queue.
     """
 
-    shape: Annotated[str | UnsetType, ANYTHING] = UNSET
-    jobspec: Annotated[Any, ANYTHING] = UNSET
-    file: Annotated[str | UnsetType, ANYTHING] = UNSET
+    nullable = False
+
+    shape: Annotated[str | None, _SHAPE] = None
+    jobspec: Annotated[Any, ANYTHING] = None
+    file: Annotated[str | None, _SHAPE] = None
     constraint: Annotated[Any, ANYTHING] = None
     command: Annotated[Any, ANYTHING] = None
     queue: Text = None
 
-    @classmethod
-    def of(cls, said: Mapping[str, Any], place: str) -> Self:
-        """Return the value of a mapping of a document.
 
-        Raises
-        ------
-        FormatError, WorkloadError
-            for an unknown key, with the one that was meant, and a wrong value.
-        """
-        known = fields_of(cls)
-        if not said.keys() <= known.keys():
-            refuse_unknown(said, known, place)
-        return cls(
-            **{
-                key: known[key].kind.read(value, f"{place}.{key}")
-                for key, value in said.items()
-                if value is not None or known[key].default is UNSET
-            }
-        )
-
-
-class JobEntry(EntryRequest, frozen=True, rename=None, omit_defaults=True):
-    """One entry: a job, or several that differ in their numbers.
+class JobEntry(PartEntry, frozen=True, rename=None):
+    """One entry: a job, or several that differ in their numbers.  Exactly one of its four requests is given.
 
     parts : requests with ``constraint`` and ``queue`` of their own, which start together.
     id : a whole number or a text; by default the next number.
@@ -158,100 +148,79 @@ class JobEntry(EntryRequest, frozen=True, rename=None, omit_defaults=True):
     runtime : the actual run time.
     count : how many times it is submitted.
     every : the time between two of them (default 0).
-    name, user, group, bank, qos : names of the job and of whom it belongs to.
-    urgency : 0 to 31 (RFC 30).
+    name : name of the job.
+    user : who submits it.
+    group : group of the user.
+    bank : account that it is charged to.
+    qos : quality of service.
+    urgency : 0 to 31 (RFC 30; default 16).
     priority : a priority that another scheduler gave.
+    preceding : the job that it follows (SWF 2.2).
+    think_time : the time after the end of that (SWF 2.2).
     hold : whether the job is held.
-    cancel_at : when it is cancelled.
-    deadline : when it has to end.
-    preceding, think_time : the job that it follows, and the time between the two (SWF 2.2).
+    cancel_at : when its user cancels it.
+    deadline : when it should have ended.
+    procs, nodes, memory, energy, partition, wait, status, nodelist : a fact of a trace, which is not matched.
     depends : ``afterok:NAME`` (a name or an id in this document), or a list of such, or RFC 26 objects.
     array : ``0-31%4``: a job array of 32 tasks, of which at most 4 run at a time; their ids are ID_0 … ID_31.
     array_task : ``ID_4%2``: this entry alone is task 4 of the array ID.
     licenses : ``matlab:2,ansys``, or a mapping.
     reservation : name of the reservation.
     checkpoint : a mapping with ``interval``, ``cost`` and ``restart``.
-    nodes, procs, memory, energy, partition, status, wait, nodelist : value of a trace, which is not matched.
     """
 
-    parts: Annotated[Any, ANYTHING] = UNSET
-    id: Annotated[
-        int | Annotated[str, Meta(min_length=1)] | UnsetType,
-        _kind("a whole number or a text", int, str, empty=False),
-    ] = UNSET
+    parts: Annotated[Any, ValueKind(lambda value, _: value, {"type": "array"})] = None
+    id: Annotated[int | str, _kind("a whole number or a text", int, str, minLength=1)] = 0
     submit: Seconds = None
-    duration: Annotated[Number | Literal["inf"] | UnsetType | None, DURATION] = UNSET
-    runtime: Seconds = None
+    duration: Annotated[float | None, ValueKind(partial(read_seconds, endless=True), _TIME)] = None
     count: Count = None
     every: Seconds = None
+    runtime: Seconds = None
     name: Text = None
     user: Text = None
     group: Text = None
     bank: Text = None
     qos: Text = None
-    urgency: Annotated[Annotated[int, Meta(ge=0, le=31)], _kind("0 to 31", int, span=range(32))] = 16
+    urgency: Annotated[int, _kind("0 to 31", int, NoneType, span=range(32), null=16)] = 16
     priority: Count = None
+    preceding: Annotated[int | str | None, _kind("a job id", int, str, NoneType)] = None
+    think_time: Seconds = None
     hold: Annotated[bool, _kind("true or false", bool)] = False
     cancel_at: Seconds = None
     deadline: Seconds = None
-    preceding: Annotated[int | str | None, _kind("a job id", int, str)] = None
-    think_time: Seconds = None
-    depends: Annotated[Any, ANYTHING] = None
-    array: Annotated[Any, ANYTHING] = None
-    array_task: Text = None
-    licenses: Annotated[str | dict[str, Any] | UnsetType, _kind("a text or a mapping", str, dict)] = UNSET
-    reservation: Annotated[str | UnsetType, _kind("a text", str)] = UNSET
-    checkpoint: Annotated[dict[str, Any] | UnsetType, _kind("a mapping", dict)] = UNSET
-    nodes: Count = None
     procs: Count = None
+    nodes: Count = None
     memory: Count = None
     energy: Count = None
     partition: Text = None
-    status: Text = None
     wait: Seconds = None
+    status: Text = None
     nodelist: Text = None
+    depends: Annotated[Any, ANYTHING] = None
+    array: Annotated[Any, ANYTHING] = None
+    array_task: Annotated[ArrayTask | None, ValueKind(_read_task, _TEXT.schema)] = None
+    licenses: Annotated[Any, _kind("a text or a mapping", str, dict)] = None
+    reservation: Annotated[Any, _kind("a text", str)] = None
+    checkpoint: Annotated[Any, _kind("a mapping", dict)] = None
 
 
-class JobLine(JobEntry, frozen=True, rename=None, omit_defaults=True, forbid_unknown_fields=True):
-    """An entry as a line of JSON; its jobspec is not decoded yet, because most repeat an earlier one."""
-
-    jobspec: msgspec.Raw | UnsetType = UNSET
-
-
-_LINES = msgspec.json.Decoder(JobLine)
-KEYS = frozenset(fields_of(JobEntry))
-"""The keys of an entry."""
-SAME = (
-    *("runtime", "name", "user", "group", "bank", "queue", "qos", "urgency", "priority", "preceding"),
-    *(
-        "think_time",
-        "hold",
-        "cancel_at",
-        "deadline",
-        "procs",
-        "nodes",
-        "memory",
-        "energy",
-        "partition",
-        "wait",
-    ),
-    *("status", "nodelist"),
-)
-"""Keys of an entry that are fields of a job, with the same defaults."""
-same = attrgetter(*SAME)
-_TIMES = ("runtime", "think_time", "cancel_at", "deadline", "wait")
-
-
-# -- documents -----------------------------------------------------------------------
+KINDS = {key: one.kind for key, one in fields_of(JobEntry).items()}
+"""Key of an entry → the kind of its values."""
+_VALUES = {key: kind.read for key, kind in KINDS.items() if key in Job.__struct_fields__ and key != "jobspec"}
+_VALUES |= {key: KINDS[key].read for key in ("count", "every")}
+del _VALUES["id"]  # which is read last
 
 
 def jobs_schema() -> dict[str, Any]:
     """Return the JSON Schema of a ``jobs.yaml``; a line of JSON Lines is an ``entry`` of it."""
     entry = {"$ref": "#/$defs/entry"}
     jobs = {"type": "array", "items": entry}
-    keys = {"name": {}, "description": {}, "defaults": entry, "jobs": jobs}
+    keys = {"name": {}, "description": {}, "defaults": {"anyOf": [entry, {"type": "null"}]}, "jobs": jobs}
     table = {"type": "object", "properties": keys, "required": ["jobs"], "additionalProperties": False}
     return {"anyOf": [jobs, table, {"type": "null"}], "$defs": {"entry": JobEntry.schema()}}
+
+
+# -- documents -----------------------------------------------------------------------
 
 
 def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
@@ -267,10 +236,8 @@ def read_jobs_yaml(text: str, reading: ReadOptions | None = None) -> Workload:
     reading = reading or ReadOptions(source="jobs.yaml")
     document = None if _EMPTY.fullmatch(text) else _document(text, reading.source)
     entries, defaults, title = _parts(document, reading.source)
-    maker = Maker(reading.folder, defaults=defaults)
-    places = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
-    made = ((place, maker.entry(entry, place)) for place, entry in places)
-    return _workload(maker, made, replace(reading, name=title or reading.name), "jobs")
+    numbered = ((f"{reading.source}: jobs[{index}]", entry) for index, entry in enumerate(entries))
+    return _workload(numbered, defaults, replace(reading, name=title or reading.name), "jobs")
 
 
 def given_jobs(given: Any) -> tuple[Job, ...]:
@@ -298,8 +265,7 @@ def given_jobs(given: Any) -> tuple[Job, ...]:
             if one.get("submit") is not None and not _is_given(one["submit"]):
                 raise WorkloadError("there is no submit time", where=f"{place}.submit", expected="seconds")
             entry = {str(key): _plain_value(value) for key, value in one.items() if _is_given(value)}
-            made = maker.entry(entry, place)
-            drafts.extend((place, job, made.depends) for job in maker.jobs(made, place))
+            drafts.extend((place, job, entry.get("depends")) for job in maker.jobs(entry, {}, place))
         else:
             expected = "a Job, or a mapping with 'shape', 'jobspec' or 'file'"
             raise WorkloadError(f"{clip(repr(one), 60)} is not a job", where=place, expected=expected)
@@ -345,10 +311,15 @@ def read_jsonl(lines: Iterable[str], reading: ReadOptions | None = None) -> Work
     from simsched.formats.jobspec.fast import Reader
 
     reading = reading or ReadOptions(source="jobs.jsonl")
-    maker = Maker(reading.folder, Reader())
-    numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-    made = ((f"{reading.source}:{at}", maker.line(line, reading.source, at)) for at, line in numbered)
-    return _workload(maker, made, reading, "jsonl")
+    return _workload(_json_entries(lines, reading.source), {}, reading, "jsonl", Reader())
+
+
+def _json_entries(lines: Iterable[str], source: str) -> Iterator[tuple[str, Any]]:
+    from simsched.formats.text.json_text import load_json_line
+
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"{source}:{number}", load_json_line(line, source, number)
 
 
 def _parts(document: Any, source: str) -> tuple[list[Any], dict[str, Any], str]:
@@ -377,13 +348,23 @@ def refuse_unknown(entry: Mapping[str, Any], known: Iterable[str], place: str) -
 
 
 def _workload(
-    maker: Maker, entries: Iterable[tuple[str, JobEntry]], reading: ReadOptions, kind: str
+    entries: Iterable[tuple[str, Any]],
+    defaults: dict[str, Any],
+    reading: ReadOptions,
+    kind: str,
+    jobspecs: Reader | None = None,
 ) -> Workload:
+    maker = Maker(reading.folder, jobspecs)
     drafts: list[tuple[str, Job, Any]] = []
     for place, entry in entries:
         if reading.limit is not None and len(drafts) >= reading.limit:
             break
-        drafts.extend((place, job, entry.depends) for job in maker.jobs(entry, place))
+        if not isinstance(entry, dict):
+            raise WorkloadError(
+                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
+            )
+        said = entry.get("depends", defaults.get("depends"))
+        drafts.extend((place, job, said) for job in maker.jobs(entry, defaults, place))
     jobs = resolve(drafts)
     return assemble(jobs, Skips(), source=reading.source, name=reading.name, kind=kind)
 
@@ -392,85 +373,51 @@ def _workload(
 class Maker:
     """Turns entries into jobs; equal requests share one jobspec.
 
-    `defaults` are the keys from which each entry starts.  `jobspecs` reads those of entries that strict JSON
-    gave; None: all are validated in detail.
+    `jobspecs` reads those of entries that strict JSON gave; None: all are validated in detail.
     """
 
     folder: Path | None
     jobspecs: Reader | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
     made: dict[tuple[Any, ...], Jobspec] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
     sequence: int = 0
 
-    def entry(self, said: Mapping[str, Any], place: str) -> JobEntry:
-        """Return the entry of a document, with the defaults; their duration counts after the jobspec's."""
-        if not isinstance(said, Mapping):
-            raise WorkloadError(
-                "not a job", where=place, expected="a mapping with 'shape', 'jobspec' or 'file'"
-            )
-        if self.defaults:
-            # An entry that brings its own request has none of the defaults.
-            own = "duration", *(() if said.keys().isdisjoint(_REQUESTS) else _REQUESTS)
-            said = {**{key: value for key, value in self.defaults.items() if key not in own}, **said}
-        return JobEntry.of(said, place)
-
-    def line(self, line: str, source: str, number: int) -> JobEntry:
-        """Return the entry of a line of JSON; what is plainly one is read several times as fast."""
-        entry = self._plain_line(line)
-        return entry or self.entry(load_json_line(line, source, number), f"{source}:{number}")
-
-    def _plain_line(self, line: str) -> JobEntry | None:
-        try:
-            entry: JobLine = certain_json(line.encode(), _LINES.decode)
-        except ValueError:  # also half of a surrogate pair, which is not UTF-8
-            return None
-        if entry.jobspec is UNSET or self.jobspecs is None:
-            return entry
-        text = bytes(entry.jobspec)
-        jobspec = self.made.get((text,)) or self.jobspecs.read(text)
-        if jobspec is None:
-            return None
-        self.made[text,] = jobspec
-        return msgspec.structs.replace(entry, jobspec=jobspec)
-
-    def jobs(self, entry: JobEntry, place: str) -> Iterator[Job]:
+    def jobs(self, said: dict[str, Any], defaults: dict[str, Any], place: str) -> Iterator[Job]:
         """Yield the jobs of one entry, `count` of them; their dependencies come later.
 
         A limit in the entry counts before that of its jobspec, that before the default.
         """
-        jobspec = self._with_attributes(self._jobspec(entry, place), entry)
-        limit = entry.duration
-        if limit is UNSET:
-            limit = jobspec.duration  # 0 is unlimited (RFC 14)
-            if not limit and "duration" in self.defaults:
-                limit = DURATION.read(self.defaults["duration"], f"{place}.duration")
-            limit = limit or None
-        if limit is None and entry.runtime is None:
+        if defaults and not said.keys().isdisjoint(_REQUESTS):  # the entry brings its own request
+            defaults = {key: value for key, value in defaults.items() if key not in _REQUESTS}
+        entry = {**defaults, **said} if defaults else said
+        if not entry.keys() <= KINDS.keys():
+            refuse_unknown(entry, KINDS, place)
+        values = {
+            key: _VALUES[key](value, f"{place}.{key}") for key, value in entry.items() if key in _VALUES
+        }
+        jobspec = self._with_attributes(self._jobspec(entry, place), entry, place)
+        if "duration" not in said:
+            own_limit = whole(jobspec.duration) if jobspec.duration else None  # 0 is unlimited (RFC 14)
+            values["duration"] = own_limit or values.get("duration")
+        if values.get("duration") is None and values.get("runtime") is None:
             raise WorkloadError("a job needs a runtime or a duration", where=place)
+        if values.get("duration") == float("inf"):
+            values["duration"] = None
         indices, most = _array_of(entry, jobspec, place)
-        count = 1 if entry.count is None else entry.count
+        given, every, submit = (values.pop(key, None) for key in ("count", "every", "submit"))
+        count = 1 if given is None else given
         total = count * max(len(indices), 1)
         if total > MAX_COPIES:
             raise LimitError(f"more than {MAX_COPIES:,} jobs of one entry", where=place)
         if self.sequence + total > MAX_JOBS:
             raise LimitError(f"more than {MAX_JOBS:,} jobs", where=place)
-        values = dict(zip(SAME, same(entry), strict=True))
-        values |= {name: _whole(values[name]) for name in _TIMES}
-        values["name"] = entry.name or jobspec.name
+        values["name"] = values.get("name") or jobspec.name
         # Parts name queues of their own, or have that of the entry.
-        own, queue = entry.queue, jobspec.queue or next(iter(part_queues(jobspec)), None)
-        values["queue"] = own or queue if entry.parts is UNSET else queue or own
-        task = entry.array_task
+        own, queue = values.get("queue"), jobspec.queue or next(iter(part_queues(jobspec)), None)
+        values["queue"] = queue or own if "parts" in entry else own or queue
         for index in range(count):
-            job = Job(
-                id=self._id(entry.id, index, count, place),
-                submit=_whole(entry.submit or 0) + index * (_whole(entry.every) or 0),
-                jobspec=jobspec,
-                duration=None if limit in ("inf", inf) else _whole(limit),
-                array_task=None if task is None else ArrayTask.parse(task, f"{place}.array_task"),
-                **values,
-            )
+            id_ = self._id(entry, index, count, place)
+            job = Job(id=id_, submit=(submit or 0) + index * (every or 0), jobspec=jobspec, **values)
             yield from self._tasks(job, indices, most, place) if indices else (job,)
 
     def _tasks(self, job: Job, indices: list[int], most: int | None, place: str) -> Iterator[Job]:
@@ -484,43 +431,39 @@ class Maker:
                 raise WorkloadError(f"job id {name!r} occurs twice, first at {first}", where=place)
             yield msgspec.structs.replace(job, id=name, array_task=task)
 
-    def _id(self, given: int | str | UnsetType, index: int, count: int, place: str) -> int | str:
+    def _id(self, entry: dict[str, Any], index: int, count: int, place: str) -> int | str:
         """Return the id of the entry (numbered when it has a count), or the next free number."""
         self.sequence += 1
         made: int | str = self.sequence
-        if given is not UNSET:
+        if "id" in entry:
+            given = KINDS["id"].read(entry["id"], f"{place}.id")
             made = given if count == 1 else f"{given}.{index + 1}"
         first = self.ids.setdefault(str(made), place)
         if first is not place:
             raise WorkloadError(f"job id {made!r} occurs twice, first at {first}", where=place)
         return made
 
-    def _jobspec(self, entry: EntryRequest, place: str) -> Jobspec:
-        given = [key for key in _REQUESTS if getattr(entry, key, UNSET) is not UNSET]
+    def _jobspec(self, entry: dict[str, Any], place: str) -> Jobspec:
+        given = [key for key in _REQUESTS if key in entry]
         if len(given) != 1:
             found = " and ".join(given) or "none of them"
             raise WorkloadError(f"found {found}", where=place, expected="one of shape, jobspec, file, parts")
-        key, value = given[0], getattr(entry, given[0])
+        key, value = given[0], entry[given[0]]
         if key == "parts":
             return self._joined(value, entry, place)
-        if isinstance(value, Jobspec):
-            if entry.constraint is None:
-                return value
-            text: str | bytes | int = id(value)
-        else:
-            text = repr(value) if self.jobspecs is None else msgspec.json.encode(value)
-        cached = key, text, repr(entry.constraint), repr(entry.command)
+        text = repr(value) if self.jobspecs is None else msgspec.json.encode(value)
+        cached = key, text, repr(entry.get("constraint")), repr(entry.get("command"))
         made = self.made.get(cached)
         if made is None:
             try:
-                made = self.made[cached] = self._make(key, value, entry)
+                made = self.made[cached] = self._make(key, value, text, entry)
             except SimschedError as error:
                 raise error.at(f"{place}.{key}") from None
         return made
 
-    def _with_attributes(self, jobspec: Jobspec, entry: JobEntry) -> Jobspec:
+    def _with_attributes(self, jobspec: Jobspec, entry: dict[str, Any], place: str) -> Jobspec:
         """Return the jobspec with the licences, the reservation and the checkpoints of the entry."""
-        given = {key: value for key in _ATTRIBUTES if (value := getattr(entry, key)) is not UNSET}
+        given = {key: KINDS[key].read(entry[key], f"{place}.{key}") for key in _ATTRIBUTES if key in entry}
         if not given:
             return jobspec
         cached = "attributes", id(jobspec), repr(given)
@@ -528,53 +471,51 @@ class Maker:
             self.made[cached] = jobspec.with_system(**given)
         return self.made[cached]
 
-    def _joined(self, parts: Any, entry: EntryRequest, place: str) -> Jobspec:
+    def _joined(self, parts: Any, entry: dict[str, Any], place: str) -> Jobspec:
         """Return one jobspec for the parts of a heterogeneous job; the entry's constraint holds for each."""
         if not isinstance(parts, list) or not parts:
             raise WorkloadError(
                 "parts is not a list of requests", where=f"{place}.parts", expected="one mapping per part"
             )
-        cached = "parts", repr(parts), repr([entry.constraint, entry.command, entry.queue])
+        common = [entry.get(key) for key in ("constraint", "command", "queue")]
+        cached = "parts", repr(parts), repr(common)
         if cached in self.made:
             return self.made[cached]
         specs, queues = [], []
-        for number, said in enumerate(parts):
+        for number, part in enumerate(parts):
             where = f"{place}.parts[{number}]"
-            if not isinstance(said, dict):
+            if not isinstance(part, dict):
                 raise WorkloadError(
                     "not a part", where=where, expected="a mapping with 'shape', 'jobspec' or 'file'"
                 )
-            part = EntryRequest.of({"command": entry.command, **said}, where)
-            spec = self._jobspec(part, where)
-            specs.append(_and(spec, entry.constraint, place))
-            queues.append(part.queue or spec.queue or entry.queue)
+            refuse_unknown(part, fields_of(PartEntry), where)
+            command = {"command": entry["command"]} if "command" in entry else {}
+            spec = self._jobspec({**command, **part}, where)
+            specs.append(_and(spec, entry.get("constraint"), place))
+            said = (
+                _TEXT.read(one.get("queue"), f"{at}.queue") for one, at in ((part, where), (entry, place))
+            )
+            queues.append(next(said) or spec.queue or next(said))
         made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
         return made
 
-    def _make(self, key: str, value: Any, entry: EntryRequest) -> Jobspec:
+    def _make(self, key: str, value: Any, text: str | bytes, entry: dict[str, Any]) -> Jobspec:
+        from simsched.formats.jobspec.jobspec import Jobspec
         from simsched.formats.request_files import load_jobspec
 
-        constraint = _constraint(entry.constraint)
+        constraint = _constraint(entry.get("constraint"))
         if key == "shape":
             if not isinstance(value, str):
                 raise WorkloadError(f"{value!r} is not a shape", expected="RFC 46 text such as 'slot=4/core'")
-            return Jobspec.from_shape(value, constraint=constraint, command=_command(entry.command))
+            return Jobspec.from_shape(value, constraint=constraint, command=_command(entry.get("command")))
         if key == "jobspec":
-            if isinstance(value, Jobspec):
-                return constrained(value, constraint)
-            read = None
-            if self.jobspecs is not None:
-                read = self.jobspecs.jobspec(value, msgspec.json.encode(value))
+            read = None if self.jobspecs is None else self.jobspecs.jobspec(value, text)
             return constrained(read or Jobspec.from_dict(value), constraint)
         if not isinstance(value, str):
             raise WorkloadError(f"{value!r} is not a file name")
         if self.folder is None:
             raise WorkloadError("a workload from standard input cannot name files")
         return constrained(load_jobspec(self.folder / value), constraint)
-
-
-def _whole(seconds: Any) -> Any:
-    return seconds if seconds is None or type(seconds) is int else whole(seconds)
 
 
 def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
@@ -595,16 +536,16 @@ def _of_the_job(parts: list[Jobspec], place: str) -> dict[str, Any]:
     return found
 
 
-def _array_of(entry: JobEntry, jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
+def _array_of(entry: dict[str, Any], jobspec: Jobspec, place: str) -> tuple[list[int], int | None]:
     """Return the tasks of an entry's job array, by itself or by its jobspec; [] if it is not an array."""
-    if entry.array_task is not None:
-        if entry.array is not None:
+    if "array_task" in entry:
+        if "array" in entry:
             raise WorkloadError("found array and array_task", where=place, expected="one of them")
         return [], None
-    given = jobspec.system.get("array") if entry.array is None else entry.array
+    given = entry.get("array", jobspec.system.get("array"))
     if given is None:
         return [], None
-    return parse_tasks(given, f"{place}.{'attributes.system.array' if entry.array is None else 'array'}")
+    return parse_tasks(given, f"{place}.{'array' if 'array' in entry else 'attributes.system.array'}")
 
 
 def _and(jobspec: Jobspec, constraint: Any, place: str) -> Jobspec:

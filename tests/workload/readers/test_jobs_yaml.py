@@ -16,7 +16,7 @@ from simsched.formats.rfc.dependency import Dependency
 from simsched.workload.job import Job, Skips, assemble
 from simsched.workload.load import detect, load_workload
 from simsched.workload.mapping import ReadOptions
-from simsched.workload.readers.jobs_yaml import KEYS, jobs_schema, read_jobs_yaml, read_jsonl
+from simsched.workload.readers.jobs_yaml import KINDS, jobs_schema, read_jobs_yaml, read_jsonl
 from simsched.workload.save import write_jobs_yaml, write_jsonl
 
 
@@ -355,7 +355,7 @@ def read_line(line):
         return type(error), error.message, error.expected
 
 
-@pytest.mark.parametrize("key", sorted(KEYS))
+@pytest.mark.parametrize("key", sorted(KINDS))
 @pytest.mark.parametrize("request_", ["shape", "jobspec", "none"])
 def test_a_line_of_json_is_read_as_the_same_entry_in_detail(key, request_):
     requests = {

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from simsched.errors import WorkloadError
-from simsched.workload.readers.jobs_yaml import KEYS, read_jsonl
+from simsched.workload.readers.jobs_yaml import KINDS, read_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ def read_own_frame(frame: Any, reading: ReadOptions) -> Workload:
     FormatError, WorkloadError
         As `read_jsonl`, with the number of the row, from 1 on.
     """
-    names = [name for name in frame.columns if name in KEYS and name not in OTHERS]
+    names = [name for name in frame.columns if name in KINDS and name not in OTHERS]
     if "shape" in names and "jobspec" in names:
         names.remove("shape")
     return read_jsonl(_lines(frame, names), reading)
