@@ -82,6 +82,9 @@ def grouped(nodes: Mapping[str, Node]) -> tuple[NodeGroup, ...]:
     >>> nodes = {f"n{at}": node_of(cores=4, status="down" if at == 1 else "up") for at in range(3)}
     >>> [(group.name, group.hosts, sorted(group.down)) for group in grouped(nodes)]
     [('n', ('n0', 'n1', 'n2'), ['n1'])]
+    >>> unlike = {"n-2-1": node_of(), "n1": node_of(cores=1), "n2": node_of(cores=2)}
+    >>> [group.name for group in grouped(unlike)]
+    ['n-2', 'n', 'n-3']
     """
     kinds: dict[NodeGroup, int] = {}
     places: dict[int, int] = {}  # most nodes share their kind, so that its identity is enough
@@ -98,15 +101,18 @@ def grouped(nodes: Mapping[str, Node]) -> tuple[NodeGroup, ...]:
 
 def _group(nodes: Mapping[str, Node], names: Counter[str]) -> NodeGroup:
     first = next(iter(nodes))
-    stem = split_name(first).prefix.rstrip("-_.") or first
-    names[stem] += 1
+    name = stem = split_name(first).prefix.rstrip("-_.") or first
+    while names[name]:  # gpu for gpu[01-08], then gpu-2
+        names[stem] += 1
+        name = f"{stem}-{names[stem]}"
+    names[name] += 1
     down, drained = (
         frozenset(host for host, node in nodes.items() if node.status == status) for status in (DOWN, DRAINED)
     )
     states = {node.status for node in nodes.values()}
     return replace(
         nodes[first].kind,
-        name=stem if names[stem] == 1 else f"{stem}-{names[stem]}",  # gpu for gpu[01-08], then gpu-2
+        name=name,
         hosts=tuple(nodes),
         properties=nodes[first].properties,
         status=states.pop() if len(states) == 1 else UP,
