@@ -121,7 +121,8 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         plain = {key for key, one in known.items() if one.kind.flag and not one.kind.schema}
         kinds = {key: kind_of(types[one.name]) if key in plain else one.kind for key, one in known.items()}
         keys = {key: (kind, known[key].text) for key, kind in kinds.items()}
-        return {"type": "object", "required": required} | schema_of(keys)
+        # an unknown key is reported before a missing one
+        return {"type": "object", "additionalProperties": False, "required": required} | schema_of(keys)
 
 
 def inherited(value: Mapping[str, Any], common: type[Declared], *tables: str) -> dict[str, Any]:

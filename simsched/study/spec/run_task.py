@@ -28,7 +28,7 @@ FILE, BUNDLED, TEXT, MODEL = "file", "bundled", "text", "model"
 #: optional parts of a run directory, besides ``run.json``, ``row.json`` and ``summary.json``
 KEEP = ("jobs", "allocations", "eventlog")
 #: has to change when equal tasks no longer give equal results
-TASK_FORMAT = 1
+TASK_FORMAT = 2
 #: lists of jobs above this number of bytes are generated and name no files
 MAX_PARTS_BYTES = 32 * 2**20
 

@@ -85,6 +85,12 @@ def _kept(value: str | list[str], _: str) -> tuple[str, ...]:
     return tuple(word for word in KEEP if word == "jobs" or word in value)
 
 
+def _lublin(value: dict[str, Any], where: str) -> dict[str, Any]:
+    LublinWorkload.read(value, where)
+    return value
+
+
+_LUBLIN = ValueKind(_lublin, LublinWorkload.schema())
 EDIT, STEP = _checked(parsed_edit), _checked(_tried)
 TEXT, LABEL = text(empty=True), _of("string", "number")
 _EDITS, _STEPS = (listed(one, one_alone=False) for one in (EDIT, STEP))
@@ -132,7 +138,7 @@ class WorkloadTable(_InputTable, LogReading, frozen=True, kw_only=True):
 
     label: Annotated[str | float | None, LABEL] = None
     file: Annotated[str | None, TEXT] = None
-    lublin: Annotated[dict[str, Any] | None, ValueKind(_as_it_is, LublinWorkload.schema())] = None
+    lublin: Annotated[dict[str, Any] | None, _LUBLIN] = None
     mix: Annotated[dict[str, Any] | None, _of("object")] = None
     jobs: Annotated[list[Any] | None, _of("array")] = None
     transforms: Annotated[tuple[str, ...], _STEPS] = ()
@@ -154,9 +160,7 @@ class AxisTemplate(Declared, frozen=True, kw_only=True):
 
 _AXIS = ValueKind(
     lambda value, where: AxisTemplate.read(value, where) if isinstance(value, dict) else value,
-    # an unknown key is reported before a missing one
-    {"additionalProperties": False}
-    | {**AxisTemplate.schema(), "type": ["array", "object"], "minItems": 1, "maxItems": 100_000},
+    {**AxisTemplate.schema(), "type": ["array", "object"], "minItems": 1, "maxItems": 100_000},
 )
 _ROWS = _of("array", items={"type": "object", "minProperties": 1})
 _GROUPS = _of(
@@ -287,6 +291,8 @@ class StudyReader:
         kind = self._one_of(value, ("file", *MODELS, "jobs"), path)
         row: dict[str, Any] = {} if isinstance(value, str) else value
         reading = {READING[key]: item for key, item in row.items() if key in READING}
+        if isinstance(reading.get("constrain"), str):
+            reading["constrain"] = [reading["constrain"]]
         if kind in MODELS:
             odd = next((key for key in row if key in READING and (kind == "mix" or key != "map")), None)
             if odd is not None:

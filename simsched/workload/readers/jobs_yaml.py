@@ -117,7 +117,7 @@ Text = Annotated[str | None, _TEXT]
 Count = Annotated[int | None, _NUMBER]
 
 
-class PartEntry(Declared, frozen=True, rename=None):
+class RequestEntry(Declared, frozen=True, rename=None):
     """One request: exactly one of shape, jobspec and file.
 
     shape : RFC 46 text.
@@ -125,7 +125,6 @@ class PartEntry(Declared, frozen=True, rename=None):
     file : name of a file with a jobspec, beside the document.
     constraint : RFC 35 text or an RFC 31 object, and-ed to the constraint of the jobspec.
     command : the command of a shape, as a text or a list of texts.
-    queue : name of the queue.
     """
 
     nullable = False
@@ -135,10 +134,18 @@ class PartEntry(Declared, frozen=True, rename=None):
     file: Annotated[str | None, _SHAPE] = None
     constraint: Annotated[Any, ANYTHING] = None
     command: Annotated[Any, ANYTHING] = None
+
+
+class PartEntry(RequestEntry, frozen=True, rename=None):
+    """One part of a heterogeneous job.
+
+    queue : name of its queue.
+    """
+
     queue: Text = None
 
 
-class JobEntry(PartEntry, frozen=True, rename=None):
+class JobEntry(RequestEntry, frozen=True, rename=None):
     """One entry: a job, or several that differ in their numbers.  Exactly one of its four requests is given.
 
     parts : requests with ``constraint`` and ``queue`` of their own, which start together.
@@ -152,6 +159,7 @@ class JobEntry(PartEntry, frozen=True, rename=None):
     user : who submits it.
     group : group of the user.
     bank : account that it is charged to.
+    queue : name of the queue.
     qos : quality of service.
     urgency : 0 to 31 (RFC 30; default 16).
     priority : a priority that another scheduler gave.
@@ -180,6 +188,7 @@ class JobEntry(PartEntry, frozen=True, rename=None):
     user: Text = None
     group: Text = None
     bank: Text = None
+    queue: Text = None
     qos: Text = None
     urgency: Annotated[int, _kind("0 to 31", int, NoneType, span=range(32), null=16)] = 16
     priority: Count = None

@@ -86,7 +86,7 @@ def _number(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if not text.isdigit() or len(text) > 9:
+    if not (text.isascii() and text.isdigit()) or len(text) > 9:
         raise ConfigError(f"{text!r} is not a valid count", expected="a whole number of at most 9 digits")
     return int(text)
 
