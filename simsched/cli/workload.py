@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from simsched.cli.options.workloads import TRANSFORMS, add_reading, generator, read_workloads
+from simsched.cli.options.workloads import add_reading, generator, read_workloads
 from simsched.cli.support.messages import note
 from simsched.cli.support.output import print_lines, put
 from simsched.cli.support.verbs import add_verb
@@ -13,6 +14,7 @@ from simsched.cli.workload_logs import FitFlags, FlurryFlags, fit, list_flurries
 from simsched.declare.flags import Flags, flag, flags_given
 from simsched.declare.table import fields_of
 from simsched.workload.models.lublin import LublinWorkload
+from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +22,13 @@ if TYPE_CHECKING:
 
     from simsched.cli.support.parser import Subparsers
     from simsched.workload.job import Workload
+
+TRANSFORMS = (
+    "transforms of the workload, in order, each with -t (`simsched policies transforms` explains them):\n"
+    + fill(", ".join(each.form for each in STEPS.values()), 78, initial_indent="  ", subsequent_indent="  ",
+           break_on_hyphens=False)
+)  # fmt: skip
+"""The end of the help of verbs that only transform."""
 
 
 class LublinFlags(LublinWorkload, frozen=True, kw_only=True):

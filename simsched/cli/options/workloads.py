@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from simsched.cli.support.messages import note, warn
 from simsched.declare.flags import add_flags
 from simsched.workload.reading_options import ReadingOptions
-from simsched.workload.transforms.steps import STEPS
 
 if TYPE_CHECKING:
     import argparse
@@ -21,13 +19,6 @@ if TYPE_CHECKING:
     from simsched.graph.cluster import Cluster
     from simsched.site.site import Site
     from simsched.workload.job import Workload
-
-TRANSFORMS = (
-    "transforms of the workload, in order, each with -t (`simsched policies transforms` explains them):\n"
-    + fill(", ".join(each.form for each in STEPS.values()), 78, initial_indent="  ", subsequent_indent="  ",
-           break_on_hyphens=False)
-)  # fmt: skip
-"""The end of the help of verbs that only transform."""
 
 READING = ReadingOptions.__struct_fields__
 """The arguments of `add_reading`; `on_site` has no option, a site sets it."""
