@@ -55,7 +55,7 @@ def first_fault(name: str | type[Declared], document: Any, where: str = "") -> F
     """Return the most relevant fault of a document, without lines; None for a valid document.
 
     >>> print(first_fault("check-findings", {"findings": []}, "answer.json"))
-    answer.json: the key 'format' is missing
+    answer.json: the key 'version' is missing
     """
     from jsonschema.exceptions import relevance
 
