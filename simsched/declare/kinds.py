@@ -50,6 +50,11 @@ HIDDEN = ValueKind(lambda value, _: value)
 """The kind of a field that no document has, such as the place of a table."""
 
 
+def unread(**schema: Any) -> ValueKind:
+    """Return the kind of keys that others read, with the JSON Schema of their values."""
+    return replace(ANYTHING, schema=schema)
+
+
 def quoted(value: object) -> str:
     """Return a value as a message quotes it."""
     return "a huge number" if isinstance(value, int) and abs(value) > MOST else clip(repr(value))

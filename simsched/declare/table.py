@@ -121,8 +121,7 @@ class Declared(msgspec.Struct, frozen=True, rename="kebab"):
         plain = {key for key, one in known.items() if one.kind.flag and not one.kind.schema}
         kinds = {key: kind_of(types[one.name]) if key in plain else one.kind for key, one in known.items()}
         keys = {key: (kind, known[key].text) for key, kind in kinds.items()}
-        # an unknown key is reported before a missing one
-        return {"type": "object", "additionalProperties": False, "required": required} | schema_of(keys)
+        return schema_of(keys) | {"required": required}  # an unknown key is reported before a missing one
 
 
 def inherited(value: Mapping[str, Any], common: type[Declared], *tables: str) -> dict[str, Any]:
@@ -141,7 +140,7 @@ def schema_of(keys: Mapping[str, tuple[ValueKind, str]]) -> dict[str, Any]:
     kinds = {key: or_null(kind) if kind.optional else kind for key, (kind, _) in keys.items()}
     texts = {key: {"description": text} if text else {} for key, (_, text) in keys.items()}
     found = {key: {**kind.schema, **texts[key]} for key, kind in kinds.items()}
-    return {"type": "object", "properties": found, "additionalProperties": False}
+    return {"type": "object", "additionalProperties": False, "properties": found}
 
 
 def table_of(keys: Mapping[str, ValueKind]) -> ValueKind:

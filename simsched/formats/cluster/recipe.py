@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from simsched.declare.kinds import ValueKind, by_name, choice, kind_of, listed, text, whole
+from simsched.declare.kinds import ValueKind, by_name, choice, kind_of, listed, text, unread, whole
 from simsched.declare.table import Declared
 from simsched.errors import ClusterError, FormatError, RequestError
 from simsched.formats.rfc.hostlist import Hostlist
@@ -142,7 +142,7 @@ class PoolSpec(Table, frozen=True, kw_only=True):
     name: str | None = None
     amount: Annotated[Amount, _AMOUNTS] = field(name="size", default=Amount(1))
     count: Count = 1
-    within: Annotated[str, ValueKind(lambda value, _: value, _WORDS)] = field(name="in", default="node")
+    within: Annotated[str, unread(**_WORDS)] = field(name="in", default="node")
     path: Annotated[str | None, text(empty=True)] = None
     properties: Annotated[tuple[str, ...], _PROPERTIES] = ()
 
@@ -283,7 +283,7 @@ class RecipeTable(Table, frozen=True, kw_only=True):
 
     join = ": "
 
-    version: Annotated[int | None, ValueKind(lambda value, _: value, {"const": 1})] = None
+    version: Annotated[int | None, unread(const=1)] = None
     name: str | None = None
     description: Annotated[str | None, text(empty=True)] = None
     groups: Annotated[tuple[GroupTable, ...], _with(listed(kind_of(GroupTable)), minItems=1)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Protocol,
 
 import numpy as np
 
-from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice, in_turn
+from simsched.declare.kinds import ANYTHING, HIDDEN, ValueKind, by_name, choice, in_turn, unread
 from simsched.declare.table import Declared, field, fields_of, read_keys
 from simsched.errors import ConfigError, SimschedError, did_you_mean
 from simsched.formats.accounts import FINITE, AccountRow, finite, read_accounts, rows_of
@@ -360,8 +360,8 @@ class PriorityRules(Declared, frozen=True, kw_only=True):
     factors: Annotated[tuple[Factor, ...], ValueKind(_factors, _FACTOR_TABLES)] = ()
     fair_share: FairShareRules = FairShareRules()
     accounts: Annotated[tuple[AccountRow, ...] | None, ValueKind(_accounts, _ACCOUNTS)] = None
-    preset: Annotated[Any, ValueKind(lambda value, _: value, {"enum": ["slurm", "flux-accounting"]})] = None
-    lines: Annotated[Any, ValueKind(lambda value, _: value, {"type": "object"})] = None
+    preset: Annotated[Any, unread(enum=["slurm", "flux-accounting"])] = None
+    lines: Annotated[Any, unread(type="object")] = None
 
     @classmethod
     def read(cls, value: Any, where: str, base: Self | None = None) -> Self:

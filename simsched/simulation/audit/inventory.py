@@ -290,11 +290,9 @@ def regions_of(
             inside_it = [leaf for leaf in leaves if vertex in leaf.path]
             part = together(leaf for leaf in inside_it if leaf.up)
             way = inside_it[0].path[: inside_it[0].path.index(vertex) + 1]
-            if part:
-                found.setdefault(pool_of(graph, vertex).type, []).append({rank: part})
-            elif all(pool_of(graph, one).status == "up" for one in way):
-                # all its units are down; it can be allocated, and R does not list it
-                found.setdefault(pool_of(graph, vertex).type, []).append({})
+            # if all its units are down, it can be allocated all the same, and R does not list it
+            if part or all(pool_of(graph, one).status == "up" for one in way):
+                found.setdefault(pool_of(graph, vertex).type, []).append({rank: part} if part else {})
     return {type_: tuple(regions) for type_, regions in found.items()}, above
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 import msgspec
 
 from simsched.bundled import bundled
-from simsched.declare.kinds import ValueKind, by_name, listed, text
+from simsched.declare.kinds import ValueKind, by_name, listed, text, unread
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import ConfigError, SimschedError
 from simsched.formats.text.diagnostics import Fault, Locations
@@ -47,13 +47,9 @@ KEPT = {
 _LISTS = [["jobs", "allocations"], ["jobs", "eventlog"], ["allocations", "eventlog"], list(KEEP)]
 
 
-def _as_it_is(value: Any, _: str) -> Any:
-    return value
-
-
 def _of(*types: str, **rules: Any) -> ValueKind:
     """Return the kind of values of these types of JSON, which the JSON Schema of the study checks."""
-    return ValueKind(_as_it_is, {"type": types[0] if len(types) == 1 else list(types), **rules})
+    return unread(type=types[0] if len(types) == 1 else list(types), **rules)
 
 
 def _checked(valid: Any) -> ValueKind:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from simsched.arguments import wrong
-from simsched.declare.kinds import ANYTHING, ValueKind
+from simsched.declare.kinds import ANYTHING, MOST, ValueKind, unread
 from simsched.declare.table import Declared, fields_of
 from simsched.errors import FormatError, LimitError, SimschedError, WorkloadError, clip, nearest
 from simsched.formats.jobspec.heterogeneous import joined, part_queues
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from simsched.formats.jobspec.jobspec import Jobspec
     from simsched.formats.rfc.constraint import Constraint
 
-
-MOST = 2**53
-"""A count of a job is less than this, so that every table holds it as it is."""
 
 _EMPTY = re.compile(r"(?:\s*(?:#[^\n]*)?(?:\n|\Z))*")
 _REQUESTS = ("shape", "jobspec", "file", "parts")
@@ -111,7 +108,6 @@ def _read_task(value: Any, where: str) -> ArrayTask | None:
 _TIME = {"type": ["number", "string", "null"], "minimum": 0, "maximum": MAX_SECONDS}
 _TEXT = _kind("a text", str, int, NoneType, make=str)
 _NUMBER = _kind(f"a whole number of 0 or more and below {MOST:g}", int, NoneType, span=range(MOST))
-_SHAPE = ValueKind(lambda value, _: value, {"type": "string"})
 Seconds = Annotated[float | None, ValueKind(read_seconds, _TIME)]
 Text = Annotated[str | None, _TEXT]
 Count = Annotated[int | None, _NUMBER]
@@ -129,9 +125,9 @@ class RequestEntry(Declared, frozen=True, rename=None):
 
     nullable = False
 
-    shape: Annotated[str | None, _SHAPE] = None
+    shape: Annotated[str | None, unread(type="string")] = None
     jobspec: Annotated[Any, ANYTHING] = None
-    file: Annotated[str | None, _SHAPE] = None
+    file: Annotated[str | None, unread(type="string")] = None
     constraint: Annotated[Any, ANYTHING] = None
     command: Annotated[Any, ANYTHING] = None
 
@@ -177,7 +173,7 @@ class JobEntry(RequestEntry, frozen=True, rename=None):
     checkpoint : a mapping with ``interval``, ``cost`` and ``restart``.
     """
 
-    parts: Annotated[Any, ValueKind(lambda value, _: value, {"type": "array"})] = None
+    parts: Annotated[Any, unread(type="array")] = None
     id: Annotated[int | str, _kind("a whole number or a text", int, str, minLength=1)] = 0
     submit: Seconds = None
     duration: Annotated[float | None, ValueKind(partial(read_seconds, endless=True), _TIME)] = None
@@ -215,9 +211,8 @@ class JobEntry(RequestEntry, frozen=True, rename=None):
 
 KINDS = {key: one.kind for key, one in fields_of(JobEntry).items()}
 """Key of an entry → the kind of its values."""
-_VALUES = {key: kind.read for key, kind in KINDS.items() if key in Job.__struct_fields__ and key != "jobspec"}
-_VALUES |= {key: KINDS[key].read for key in ("count", "every")}
-del _VALUES["id"]  # which is read last
+_OF_JOBS = {*Job.__struct_fields__, "count", "every"} - {"id", "jobspec"}  # the id is read last
+_VALUES = {key: kind.read for key, kind in KINDS.items() if key in _OF_JOBS}
 
 
 def jobs_schema() -> dict[str, Any]:
@@ -501,10 +496,8 @@ class Maker:
             command = {"command": entry["command"]} if "command" in entry else {}
             spec = self._jobspec({**command, **part}, where)
             specs.append(_and(spec, entry.get("constraint"), place))
-            said = (
-                _TEXT.read(one.get("queue"), f"{at}.queue") for one, at in ((part, where), (entry, place))
-            )
-            queues.append(next(said) or spec.queue or next(said))
+            own = _TEXT.read(part.get("queue"), f"{where}.queue")
+            queues.append(own or spec.queue or _TEXT.read(entry.get("queue"), f"{place}.queue"))
         made = self.made[cached] = joined(specs, queues).with_system(**_of_the_job(specs, f"{place}.parts"))
         return made
 
