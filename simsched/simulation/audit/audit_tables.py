@@ -93,7 +93,8 @@ class AuditTables:
         self.add("sizes", allocations[1])
         texts = (*TEXTS, "shape", "array_task", "depends")
         self.add("workload", _workload(jobs, recorded), **{f"w_{name}": "VARCHAR" for name in texts})
-        self.add("dependencies", _dependencies(jobs), text="VARCHAR", scheme="VARCHAR", other="VARCHAR")
+        kinds = dict.fromkeys(("id", "text", "scheme", "other"), "VARCHAR")
+        self.add("dependencies", _dependencies(jobs), **kinds)
         named = [
             f'{_without_nan(name, kind)} AS "{"ended" if name == "end" else name}"'
             for name, kind in self.columns.items()

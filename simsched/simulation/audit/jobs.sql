@@ -170,7 +170,7 @@ FROM jobs WHERE ran AND result IN ('CANCELED', 'FAILED') AND ended IS NOT NULL A
 CREATE TABLE tries AS  -- in runs in which nothing but failures of nodes interrupts jobs
 SELECT id, result, a.until, count(*) OVER (PARTITION BY id) AS number,
     row_number() OVER (PARTITION BY id ORDER BY a.attempt DESC) = 1 AS latest,
-    len(list_filter(coalesce(failures, []), lambda f: NOT differs(f, until))) > 0 AS fails
+    len([f FOR f IN coalesce(failures, []) IF NOT differs(f, until)]) > 0 AS fails
 FROM attempts a JOIN jobs USING (id) WHERE ran AND only_failures() AND NOT preemptible();
 
 -- A8 attempts
