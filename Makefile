@@ -15,7 +15,7 @@ export UV_PYTHON_DOWNLOADS := never
 # The processes that tests start read the byte code of 600 modules; without this, each compiles it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Tests of a few seconds each, in one process per core; under five minutes on two cores.
+# Tests of at most about two seconds each, in one process per core; under five minutes on two cores.
 QUICK = -m "not slow and not integration" -n logical --maxprocesses 8 --dist loadfile
 
 .PHONY: help demo test test-all test-lowest test-newest lint format bench studies docs install install-test clean

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,19 @@ settings.register_profile(
     "explore", parent=settings.get_profile("fixed"), derandomize=False, max_examples=2000
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what `make test` leaves out: all but the first cases of a test that draws its input."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("quick")
+        drawn = "seed" in getattr(getattr(item, "callspec", None), "params", ())
+        function = item.nodeid.partition("[")[0]
+        cases[function] += 1
+        if cases[function] > (mark.args[0] if mark else 2 if drawn else math.inf):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

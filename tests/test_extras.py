@@ -22,6 +22,7 @@ def test_advice_names_the_requirements_of_the_package(extra):
     assert "simsched[" not in str(error)
 
 
+@pytest.mark.slow
 def test_a_picture_without_its_libraries_is_one_line(tmp_path):
     """The libraries are hidden by modules that are not there."""
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['bokeh'] = None\n")

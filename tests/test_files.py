@@ -74,6 +74,7 @@ def test_a_full_disk_is_named_as_the_caller_likes_and_leaves_the_old_file(tmp_pa
     assert names(tmp_path) == ["a.json"]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("words", "file"),
     [

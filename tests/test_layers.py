@@ -149,6 +149,7 @@ def test_rooms_and_fences_hold(path):
     assert faults(path, (PACKAGE / path).read_text()) == []
 
 
+@pytest.mark.slow
 def test_there_are_no_import_cycles():
     assert cycle({path: (PACKAGE / path).read_text() for path in MODULES}) == []
 

@@ -159,6 +159,7 @@ def tried(kind, share, jobs_file, tmp_path, capsys):
             judged(replaced(document, path, value), words, tmp_path, capsys, (path, repr(value)[:50]))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_nasty_value_is_an_answer_or_an_error(kind, jobs_file, tmp_path, capsys):
     tried(kind, SHARE, jobs_file, tmp_path, capsys)

@@ -322,6 +322,7 @@ def test_list(capfd):
     assert "tiny       4 nodes × 4 cores" in lines
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_clusters_readme_make_its_files(tmp_path):
     home = bundled.folder("clusters")
     commands = re.findall(r"`simsched (cluster (?:make|convert)[^`]*)`", (home / "README.md").read_text())

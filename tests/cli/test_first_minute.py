@@ -30,6 +30,7 @@ def test_the_tutorial_leaves_files_of_others_alone(tmp_path, capsys, monkeypatch
     assert [path.name for path in tmp_path.glob("tutorial-results/*/*")] == ["thesis.tex"]
 
 
+@pytest.mark.slow
 def test_the_demo_does_not_replace_a_picture_of_others(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     (tmp_path / "queue.png").write_bytes(b"mine")

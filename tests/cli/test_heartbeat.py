@@ -47,6 +47,7 @@ def slow(monkeypatch):
     monkeypatch.setattr(Engine, "run", late)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.usefixtures("inputs")
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_line_now_and_then_and_a_clean_output(verb, capsys, monkeypatch):

@@ -27,6 +27,7 @@ def trace(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_fit_writes_a_model_that_runs(trace, tmp_path, capsys):
     model = tmp_path / "model.yaml"
     assert main(["workload", "fit", str(trace), "-o", str(model)]) == 0
@@ -73,6 +74,7 @@ def test_a_log_without_flurries(trace, capsys):
     assert json.loads(capsys.readouterr().out)["flurries"] == []
 
 
+@pytest.mark.slow
 def test_users_and_sessions_are_units_of_resampling(trace, tmp_path, capsys):
     cluster = tmp_path / "c.yaml"
     assert main(["cluster", "make", "--nodes", "16", "--cores", "1", "-o", str(cluster)]) == 0

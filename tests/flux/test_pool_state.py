@@ -147,6 +147,7 @@ def test_constraints_ranges_and_policies():
     assert list(entries(pool.allocate(2, request("slot/core"), end=0))) == ["1"]
 
 
+@pytest.mark.slow
 def test_topology_comes_from_the_scheduling_key():
     cluster = ss.load_cluster("topo16")
     document = cluster.to_dict("treepool")

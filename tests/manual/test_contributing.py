@@ -54,6 +54,7 @@ def tree(tmp_path_factory):
     return tree
 
 
+@pytest.mark.slow
 def test_the_examples(tree):
     """The page's own tests pass."""
     tests = [tree / block.file for block in blocks(PAGE) if "/test_" in block.file]

@@ -30,6 +30,7 @@ def marked(page: Path) -> object:
     return pytest.param(page, marks=pytest.mark.slow) if slow else page
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("page", [marked(page) for page in PLAYED], ids=called)
 def test_the_examples_of_a_page(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

@@ -54,6 +54,7 @@ def runs(folder, sources=""):
     return is_compiled, found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not kernel_is_compiled(), reason="the kernel is not compiled")
 def test_compiled_runs_equal_interpreted_ones(tmp_path):
     compiled, interpreted = runs(tmp_path), runs(tmp_path, SOURCES)

@@ -107,6 +107,7 @@ def test_warm_up_and_drain_take_dates(runs, capsys):
     assert "--warm-up: the workload has no dates" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_page_has_dates_and_the_recorded_beside_the_simulated_waits(runs):
     from simsched.report.html.page import page
 

@@ -55,6 +55,7 @@ def test_a_comparison_says_how_near_each_run_is_to_the_log(tmp_path, log, capfd)
     )
 
 
+@pytest.mark.slow
 def test_tables_by_group_in_every_format(tmp_path, log, capfd):
     folder = str(played(tmp_path, log, "easy"))
     capfd.readouterr()
@@ -95,6 +96,7 @@ def test_sentences_on_the_log_have_its_dates_and_the_number_of_jobs():
     assert "1 job is left out: the log has no start of it" in replay_sentences({**replay, "without_start": 1})
 
 
+@pytest.mark.slow
 def test_pages_have_what_the_text_says_of_the_log(tmp_path, log, capfd):
     folders = [str(played(tmp_path, log, policy)) for policy in ("easy", "recorded")]
     pages = [tmp_path / "one.html", tmp_path / "two.html"]

@@ -37,6 +37,7 @@ def folder(tmp_path_factory, writer_in, story, make_records):
     return writer_in(tmp_path_factory.mktemp("fuzz"))("easy", story, records=make_records(story))
 
 
+@pytest.mark.slow
 @quiet
 @given(metas, clusters)
 def test_any_run_json_gives_a_page_or_an_error(folder, meta, cluster):
@@ -69,6 +70,7 @@ records = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @quiet
 @given(st.lists(records, max_size=5))
 def test_any_allocations_give_frames_or_an_error(folder, lines):

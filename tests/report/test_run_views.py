@@ -97,6 +97,7 @@ def test_plot_takes_a_part_of_a_gantt_chart_and_several_runs(saved):
         run.plot("gannt")
 
 
+@pytest.mark.slow
 def test_a_page_of_one_run_and_of_two(saved):
     pytest.importorskip("bokeh")
     run, folder = saved
@@ -193,6 +194,7 @@ def equal(one, other):
     return one.equals(other) if hasattr(one, "equals") else one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"failures": "mtbf=4h,mttr=10m", "seed": 3}])
 def test_a_run_in_memory_answers_all_that_its_folder_does(tmp_path, options):
     """Every public name: a new one has to be added to `ASKED`, or is compared as a value."""
@@ -210,6 +212,7 @@ def test_a_run_in_memory_answers_all_that_its_folder_does(tmp_path, options):
     assert len(run.outages) > 0 or not options
 
 
+@pytest.mark.slow
 def test_the_files_of_a_run_in_memory_end_with_it():
     import gc
 

@@ -107,6 +107,7 @@ def test_the_groups_that_are_shown_are_the_largest(monkeypatch):
     assert [line.split()[0] for line in lines[1:]] == ["b", "d", "…"]
 
 
+@pytest.mark.slow
 def test_runs_that_do_not_fit_beside_one_another_are_below_one_another(write_run, story):
     runs = [load_run(write_run(f"run-number-{i}", story)) for i in range(9)]
     lines = text_report.comparison(runs, 80).splitlines()

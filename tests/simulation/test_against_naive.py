@@ -150,18 +150,21 @@ NODES = [(4, 1), (4, 0), (2, 2)]
 MANY_NODES = [(4, 2), (9, 1), (4, 0), (2, 2), (5, 4)]
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_flat_processors(policy):
     for seed in range(150):
         compare_made(seed, policy, FLAT, most_copies=9)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
 def test_cores_and_gpus_of_nodes(policy):
     for seed in range(150):
         compare_made(seed, policy, NODES, most_copies=4, cores=3, gpus=1)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_copies_of_one_slot_are_a_count_wherever_they_are(policy):
     """The nodes are a machine of so many copies, and no node matters."""
@@ -176,6 +179,7 @@ def test_copies_of_one_slot_are_a_count_wherever_they_are(policy):
             assert_same(run, schedule(jobs, MANY_NODES, policy), jobs)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
 def test_jobs_that_overrun(policy):
     """An expected end that has passed counts as now."""
@@ -183,6 +187,7 @@ def test_jobs_that_overrun(policy):
         compare_made(seed, policy, FLAT, overrun="allow", most_copies=9)
 
 
+@pytest.mark.slow
 def test_jobs_that_overrun_on_nodes():
     for seed in range(100):
         compare_made(seed, "easy", NODES, overrun="allow", most_copies=4, cores=3, gpus=1)

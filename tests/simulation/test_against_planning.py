@@ -232,24 +232,28 @@ def same(found, expected, job):
     return not promised or mine[1:] != other[1:]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("case", POLICIES)
 def test_random_mixed_machines_in_maintenance(case, tmp_path):
     for seed in range(15):
         compare(case, seed, tmp_path, closed=True)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("case", POLICIES)
 def test_random_mixed_machines(case, tmp_path):
     for seed in range(40):
         compare(case, seed, tmp_path)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("case", UNPROMISED)
 def test_jobs_that_overrun_by_an_epilog(case, tmp_path):
     for seed in range(40):
         compare(case, seed, tmp_path, clean=50, closed=seed % 4 == 3)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("case", PLANNED)
 def test_reservations_by_the_matcher_are_the_same(case, tmp_path, monkeypatch):
     """Law: where counts decide, those who ask the matcher for each start get the same starts and targets."""

@@ -132,6 +132,7 @@ def part(shape, **system):
     return {"jobspec": spec}
 
 
+@pytest.mark.slow
 def test_parts_of_one_queue_are_in_that_queue(tmp_path):
     """Whether the parts name it themselves or by their jobspecs, in YAML or in Python."""
     queues = {"small": {"requires": ["small"], "policy": {"limits": {"duration": "20s"}}}, "big": {}}

@@ -49,6 +49,7 @@ def test_plans_go_by_the_limit():
     assert table["promised"].tolist() == [0, 100, 110]
 
 
+@pytest.mark.slow
 def test_the_audit_knows_the_grace(tmp_path, capfd):
     command = ["run", "flat240", "month", "-t", "first(300)", "-t", "runtime(3)", "--kill-grace", "10m"]
     folder = str(tmp_path / "run")

@@ -189,6 +189,7 @@ def test_the_page_has_every_story_and_no_other():
     assert list(pictures()) == list(STORIES)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", STORIES)
 def test_a_picture_is_what_happens(name):
     made = [drawn(played(*story)) for story in STORIES[name]]

@@ -46,6 +46,7 @@ def test_settings_are_compared_seed_by_seed(result):
     assert said.counts["lower"] + said.counts["within noise"] == 4
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_setting_with_the_least_mean(result):
     found = best_setting(Grid(result), "mean_wait")
     means = result.runs.groupby("queue_policy")["mean_wait"].mean()
@@ -63,6 +64,7 @@ def test_the_answer_is_the_setting_with_the_least_mean(result):
     assert 'id="pairs"' in text
 
 
+@pytest.mark.slow
 def test_all_pairs_of_three_settings_the_best_first(tmp_path):
     study = small(axes={"queue-policy": ["fcfs", "easy", "conservative"]}, seeds=2)
     found = best_setting(Grid(sweep(study, tmp_path / "s", workers=0, report=False)), "mean_wait")
@@ -93,6 +95,7 @@ def test_the_page_stands_alone_and_says_it(result):
     assert "default-src 'none'" in text  # whatever BokehJS mentions, nothing is loaded
 
 
+@pytest.mark.slow
 def test_one_seed_is_said_to_tell_nothing_of_chance(tmp_path):
     sweep(small(seeds=None), tmp_path / "s", workers=0)
     assert "One seed: the effect of chance is unknown" in (tmp_path / "s" / "report.html").read_text()
@@ -134,6 +137,7 @@ def _no_bokeh():
     raise ConfigError("a report needs bokeh")
 
 
+@pytest.mark.slow
 def test_labels_of_both_kinds_are_found(tmp_path):
     """A column holds texts if one label is a text; the charts and the verdicts look for those."""
     axes = {"thin": [False, 0.5], "queue-policy": ["fcfs", "easy"]}
@@ -146,6 +150,7 @@ def test_labels_of_both_kinds_are_found(tmp_path):
     assert (said.label, sum(said.counts.values())) == ("thin 0.5", 2)
 
 
+@pytest.mark.slow
 def test_seeds_that_change_nothing_give_no_interval(tmp_path):
     """Without chance all seeds are one, and an interval of no width would be false certainty."""
     study = small(axes={"queue-policy": ["fcfs", "easy"]}, seeds=3, workload={"file": "first-steps"})

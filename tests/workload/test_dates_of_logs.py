@@ -110,6 +110,7 @@ def test_forecasts_and_descriptions_take_and_show_dates(written, capsys):
     assert "the workload is from 2024-03-31T01:30:00 to 2024-03-31T03:30:00" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_is_repeated_with_its_zone(written, capsys):
     written("log.sacct", SACCT)
     run = ["run", "tiny", "log.sacct", "-o", "run", "--time-zone", "Europe/Berlin", "--quiet", "--audit"]

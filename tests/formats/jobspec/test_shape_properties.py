@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def resources(draw, *, extra=False):
     return tuple(named(vertex) for vertex in bare)
 
 
+@pytest.mark.slow
 @given(resources(extra=True))
 def test_law_parse_of_to_shape_is_the_identity(some):
     shape = format_shape(some)
@@ -148,6 +150,7 @@ def test_law_no_part_of_the_shortest_shape_can_be_left_out(some):
             continue
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(resources())
 def test_law_resources_are_the_same_through_the_document(some):
@@ -194,6 +197,7 @@ def test_law_a_jobspec_is_the_same_through_its_document(document):
     assert hash(Jobspec.from_dict(document)) == hash(job)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(jobspecs())
 def test_law_rules_schema_and_quick_reader_agree_on_what_is_valid(document):

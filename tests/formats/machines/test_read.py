@@ -200,6 +200,7 @@ HANDLED = [
 ]
 
 
+@pytest.mark.slow
 @given(SOUP, st.sampled_from([" ", "\n", "\n     "]))
 @settings(max_examples=300)
 def test_any_text_is_read_or_refused_as_an_error_of_ours(words, between):

@@ -122,6 +122,7 @@ def test_masks_and_ranges_and_fast_writing_agree_with_the_set(members):
     assert encode_ids(ordered) == encode_ids(np.array(ordered, dtype=np.int64)) == str(idset)
 
 
+@pytest.mark.slow
 @given(st.lists(pairs, max_size=12))
 def test_ranges_in_any_order_make_their_union(spans):
     idset = Idset.from_ranges(spans)

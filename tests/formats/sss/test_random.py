@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ documents = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(jobs | documents)
 def test_any_document_gives_jobspecs_or_a_clear_error(tree):
     try:

@@ -91,6 +91,7 @@ def test_association_by_path_joins_neighbours_in_another_subsystem():
     assert edge == {"relationship": "supplies_to", "more": {"reverse": "draws_from"}}
 
 
+@pytest.mark.slow
 def test_a_recipe_for_10_to_the_9_vertices_is_counted_and_not_made():
     edges = [("c", "n", {"multi_scale": 100_000}), ("n", "k", {"multi_scale": 10_000})]
     with pytest.raises(LimitError, match="line 1: the recipe makes 1,000,100,001 vertices or more"):

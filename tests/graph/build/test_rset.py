@@ -135,6 +135,7 @@ def triples(rset):
     }
 
 
+@pytest.mark.slow
 @given(resource_sets(), resource_sets())
 @settings(max_examples=60)
 def test_set_algebra_of_r_is_that_of_sets_of_rank_type_id(left, right):

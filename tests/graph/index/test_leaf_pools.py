@@ -53,6 +53,7 @@ def walked(graph, key, path=()):
         yield from walked(graph, child, (*path, key))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_preorder_is_what_a_walk_of_the_tree_gives(graph):
@@ -77,6 +78,7 @@ def is_up(graph, key):
     return rg.pool_of(graph, key).is_up and all(is_up(graph, parent) for parent in rg.parents(graph, key))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(graphs())
 def test_leaf_pools_hold_every_unit_once(graph):

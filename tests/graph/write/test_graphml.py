@@ -12,6 +12,7 @@ from simsched.graph.write.losses import losses
 CLUSTERS = ("tiny", "grug4", "jgf4", "topo16", "colony", "dragonfly")
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_a_cluster_comes_back_from_graphml(name, tmp_path):
     cluster = ss.load_cluster(name)

@@ -173,6 +173,7 @@ def play(kind, seeds, folder):
     assert asked > 2 * len(seeds), "too many histories ended early to prove anything"
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["flat", "tree", "network", "rich"])
 def test_engine_is_sound_and_complete(kind, tmp_path):
     play(kind, range(250), tmp_path)
@@ -205,6 +206,7 @@ def ranged(rng, graph):
             return want._replace(counts=tuple(sorted(rng.sample(range(1, 9), rng.randint(2, 5)))))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("kind", ["flat", "tree", "network"])
 def test_a_range_takes_the_largest_count_that_can_be_had(kind, tmp_path):
     """Law (M6): the outermost count is the largest acceptable one for which a match exists."""

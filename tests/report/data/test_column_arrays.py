@@ -102,6 +102,7 @@ LOG = """; MaxProcs: 4
 """
 
 
+@pytest.mark.slow
 def test_a_run_its_page_and_why_import_no_pandas(tmp_path):
     log, folder = tmp_path / "log.swf", str(tmp_path / "run")
     log.write_text(LOG)

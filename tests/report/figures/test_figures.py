@@ -167,6 +167,7 @@ def test_too_many_jobs_are_drawn_as_the_use_of_nodes(runs, monkeypatch):
     assert not chosen.images
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("kind", figures.KINDS)
 def test_figures_in_grey_have_no_colour(runs, tmp_path, kind):
     figure = figures.draw(kind, runs[: 1 + figures.KINDS[kind].several], grey=True, paper="double")

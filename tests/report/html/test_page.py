@@ -69,6 +69,7 @@ def test_what_runs_share_is_there_once(both):
     )
 
 
+@pytest.mark.slow
 def test_jobs_that_run_at_other_times_are_still_shared(write_run, make_schedule, make_records):
     jobs = make_schedule(4)
     later = jobs.assign(start=jobs["start"] + 600, end=jobs["end"] + 600)

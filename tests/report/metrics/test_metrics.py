@@ -249,6 +249,7 @@ def test_utilisation_equals_counting_second_by_second(make_schedule, make_timeli
     assert m.goodput(jobs, CORES) + m.badput(jobs, CORES) == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(seeds)
 def test_loss_of_capacity_equals_the_definition_instant_by_instant(make_schedule, make_timeline, seed):

@@ -137,6 +137,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(rows, st.sampled_from(["fcfs", "easy", "conservative"]), st.booleans())
 def test_periods_fill_every_wait_and_name_true_causes(tmp_path_factory, table, policy, down):

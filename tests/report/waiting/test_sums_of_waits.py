@@ -98,6 +98,7 @@ def waits_of(jobs, last):
     return dict(zip(kept["id"], np.maximum(end - kept["submit"], 0.0), strict=True))
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("feature", "policy"),
     [(feature, policy) for feature in FEATURES for policy in (POLICIES if feature == "plain" else SOME)],

@@ -41,6 +41,7 @@ def test_the_causes_of_each_job_add_up_to_its_wait(run):
     assert totals_by(run, table).loc["all"].sum() == pytest.approx(waits.sum() / 3600)
 
 
+@pytest.mark.slow
 def test_shortages_agree_with_a_count_second_by_second(run):
     table, jobs, total = wait_table(run), run.jobs, {"node": 4, "core": 16, "gpu": 4}
     for row in jobs.itertuples():

@@ -54,6 +54,7 @@ def test_a_depth_of_one_is_fcfs_and_a_great_one_is_none(policy):
         assert starts(many) == plain[policy]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize("shapes", ["cores", "mixed"])
 def test_what_the_policy_remembers_changes_nothing(policy, shapes, monkeypatch):

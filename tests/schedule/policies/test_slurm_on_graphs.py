@@ -73,6 +73,7 @@ def on_targets(seed):
     return type(workload)(jobs=jobs, name="on targets")
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("jobs", [on_targets, crowd], ids=["counted", "all kinds"])
 @pytest.mark.parametrize(("policy", "match", "options"), CASES, ids=str)
 def test_plans_that_go_on_to_the_last_job_start_the_same_jobs(

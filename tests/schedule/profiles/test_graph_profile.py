@@ -80,6 +80,7 @@ class Patient(general_reservations.GraphProfile):
                 assert np.array_equal(row[self._banks[name]], left)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.filterwarnings("ignore::simsched.errors.InputWarning")  # some jobs claim nothing
 @pytest.mark.parametrize("cluster", SHAPES)
 @pytest.mark.parametrize(

@@ -393,6 +393,7 @@ SHAPES = (
 )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "hybrid"])
 @pytest.mark.parametrize("match", ["first", "hinode", "lonodex", "bestfit"])
 def test_random_runs_are_clean(tmp_path, policy, match):

@@ -262,6 +262,7 @@ def test_nobody_starts_after_its_promise(made):
         assert promised(found).keys() >= starts(found).keys()
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("shapes", [PLAIN, MIXED], ids=["counts", "graph"])
 @pytest.mark.parametrize("compress", KEPT)
 def test_what_is_free_over_time_can_be_worked_out_again_at_any_pass(shapes, compress, monkeypatch):

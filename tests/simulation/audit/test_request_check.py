@@ -130,6 +130,7 @@ def check(seeds, folder):
     return seen
 
 
+@pytest.mark.slow
 def test_the_audit_judges_as_the_oracle_does(tmp_path):
     seen = check(range(600), tmp_path)
     assert min(seen.values()) > 50, seen

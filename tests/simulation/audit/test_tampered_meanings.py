@@ -127,6 +127,7 @@ TAMPERED = {
 }  # fmt: skip
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", TAMPERED)
 def test_what_was_tampered_with_is_found(name, tmp_path):
     story, change, rule = TAMPERED[name]

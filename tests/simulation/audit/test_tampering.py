@@ -102,6 +102,7 @@ ONLY_DIGESTS = {
 ROWS = {"jobs": "id IN ('1', 'x1')", "timeline": "time = 1", "nodes": "rank IN (0, 1)"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ["jobs", "timeline", "nodes"])
 def test_each_column_of_each_table_is_found(run, audited, table, tmp_path):
     for name, kind in columns(run / f"{table}.parquet").items():
@@ -109,13 +110,14 @@ def test_each_column_of_each_table_is_found(run, audited, table, tmp_path):
         rewrite(
             copy / f"{table}.parquet", f'UPDATE t SET "{name}" = {another(name, kind)} WHERE {ROWS[table]}'
         )
-        assert f"{table}.parquet was changed" in str(audited(copy)), name
+        assert f"{table}.parquet was changed" in str(audit_files(copy)), name
         sealed_again(copy)
         report = audited(copy)
         assert "A10" not in report.counts
         assert bool(report) == (name in ONLY_DIGESTS[table]), f"{name}: {report}"
 
 
+@pytest.mark.slow
 def test_jobs_that_were_removed_or_invented_are_found(run, audited, tmp_path):
     for number, change in enumerate(
         (
@@ -173,6 +175,7 @@ def put(document, path, change):
         document[path[-1]] = change(document[path[-1]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [changed, None], ids=["changed", "removed"])
 def test_each_field_of_a_record_and_its_R_is_found(run, audited, tmp_path, change):
     lines = [json.loads(line) for line in (run / "allocations.jsonl").read_text().splitlines()]
@@ -183,7 +186,7 @@ def test_each_field_of_a_record_and_its_R_is_found(run, audited, tmp_path, chang
         copy = shutil.copytree(run, tmp_path / str(number))
         text = "\n".join(json.dumps(record if n == at else line) for n, line in enumerate(lines))
         (copy / "allocations.jsonl").write_text(text + "\n")
-        assert "allocations.jsonl was changed" in str(audited(copy)), path
+        assert "allocations.jsonl was changed" in str(audit_files(copy)), path
         sealed_again(copy)
         assert not audited(copy), path
 
@@ -199,15 +202,16 @@ def keys_of(meta):
                 yield from ((name, key) for key in value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [changed, None], ids=["changed", "removed"])
-def test_each_key_of_run_json_is_found(run, audited, tmp_path, change):
+def test_each_key_of_run_json_is_found(run, tmp_path, change):
     meta = json.loads((run / "run.json").read_text())
     for number, path in enumerate([*keys_of(meta), ("files",), ("sha256",)]):
         said = json.loads(json.dumps(meta))
         put(said, path, change)
         copy = shutil.copytree(run, tmp_path / str(number))
         (copy / "run.json").write_text(json.dumps(said))
-        assert found(audited, copy, "run.json"), path
+        assert found(audit_files, copy, "run.json"), path
 
 
 def found(audited, path, text):
@@ -283,6 +287,7 @@ def test_each_file_that_is_missing_cut_or_changed_is_found(run, audited, name, h
     assert found(audited, run, name)
 
 
+@pytest.mark.slow
 def test_an_eventlog_that_was_cut_at_a_line_is_found_by_what_it_says(run, audited):
     lines = (run / "eventlog.jsonl").read_text().splitlines(keepends=True)
     for kept in range(0, len(lines), 4):

@@ -50,6 +50,7 @@ def ran(load, tmp_path_factory):
     return run
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     ("shape", "options", "limit", "takes"),
     [
@@ -126,6 +127,7 @@ def test_the_least_of_different_nodes_is_exact(ran):
         assert found["a"][2] == result
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
     "limit", [{"user": "u", "each": "job", "cores": 4}, {"user": "u", "cores": 7}, {"nodes": 9, "cores": 15}]

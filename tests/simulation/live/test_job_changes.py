@@ -57,6 +57,7 @@ def test_a_job_grows_by_what_is_free_and_not_before_those_who_wait():
     assert sim.audit(), sim.audit()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative", "hybrid"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_changes_are_audited(policy, shape):

@@ -304,6 +304,7 @@ def test_rules_that_nothing_can_follow_are_refused():
         run(machine(1), odd, job_checkpoints={})
 
 
+@pytest.mark.slow
 def test_the_tables_are_axes_of_a_study(tmp_path):
     from simsched.cli import main
 

@@ -220,6 +220,7 @@ def test_calibration_finds_a_limit_of_users():
     assert found.after.held_out.estimate == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_calibration_finds_priorities_and_the_backfill_of_slurm():
     rules = {
         "order": "multifactor",

@@ -41,6 +41,7 @@ CONTENT = SizingFigure(
 )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_equal_figures_give_equal_bytes(tmp_path, ending):
     for name in "ab":

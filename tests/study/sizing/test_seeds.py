@@ -142,6 +142,7 @@ def study(**changes):
     })  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sweep_of_shaken_seeds_says_what_is_within_shaking(tmp_path):
     result = ss.sweep(study(), tmp_path / "s", workers=0)
     assert result.record["shaken"] is True
@@ -155,6 +156,7 @@ def test_a_sweep_of_shaken_seeds_says_what_is_within_shaking(tmp_path):
     assert "within noise: the 95 % interval" not in page
 
 
+@pytest.mark.slow
 def test_other_seeds_are_no_shaken_ones(tmp_path):
     for number, changes in enumerate(({"config": {"match-policy": "random"}}, {"workload": "first-steps"})):
         result = ss.sweep(study(**changes, seeds=2), tmp_path / str(number), workers=0, report=False)

@@ -76,6 +76,7 @@ def test_jobs_yaml_and_json_lines_keep_the_energy(tmp_path):
         assert energies(load_workload(out)) == energies(given)
 
 
+@pytest.mark.slow
 def test_a_run_has_recorded_energy_and_sums_it_by_user(tmp_path, capsys):
     log = dump(tmp_path, ["3600000", "1800000", "0"])
     assert main(["run", "tiny", str(log), "-o", str(tmp_path / "run"), "--quiet", "--audit"]) == 0
