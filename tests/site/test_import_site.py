@@ -78,6 +78,12 @@ def test_two_descriptions_of_a_node_that_disagree_are_a_note(tmp_path, sockets, 
         ({}, "the folder has no files"),
         ({"jobs.sacct": "JobID|Submit|State\n", "more.sacct": "JobID|Submit\n"}, "only logs of jobs"),
         ({"slurm.conf": "ClusterName=x\nPartitionName=p Nodes=n[1-4]\n"}, "no nodes are described"),
+        (
+            {
+                "r.toml": '[resource]\nexclude = "a[1-2]"\nconfig = [{hosts = "a[1-2]", cores = "0"}]\n',
+            },
+            r"all nodes are excluded from scheduling: a\[1-2\]",
+        ),
     ],
 )
 def test_files_that_describe_no_machine_are_refused(tmp_path, files, message):

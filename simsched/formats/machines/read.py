@@ -26,7 +26,7 @@ from simsched.formats.text.json_text import load_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from simsched.formats.machines.description import Content, Note
+    from simsched.formats.machines.description import Content
     from simsched.formats.machines.site_facts import Node
     from simsched.formats.text.documents import OpenFile
 
@@ -399,7 +399,7 @@ def describe_inputs(inputs: SiteInputs, *, strict: bool = False) -> MachineDescr
         where = ", ".join(
             clip(name_of(path), 200) for path in [path for path, _ in inputs.described] or alone
         )
-        raise lacking(whole.notes if whole else (), [part.form for part in parts], where)
+        raise lacking(whole, [part.form for part in parts], where)
     more = NoteCollector(strict=strict)
     if configs:  # that the partitions of Slurm have nodes is known with their own places
         for name, queue in whole.config.get("queues", {}).items():
@@ -442,11 +442,14 @@ _NODES_FROM = {
 }
 
 
-def lacking(notes: Sequence[Note], forms: Sequence[str], where: str) -> FormatError:
+def lacking(found: MachineDescription | None, forms: Sequence[str], where: str) -> FormatError:
     """Return the error for files that describe no nodes: what they have, and which command is missing."""
-    fault = next((note for note in notes if note.kind == "fault"), None)
+    fault = next((note for note in found.notes if note.kind == "fault"), None) if found else None
     if fault is not None:
         return FormatError(f"no nodes are described; {fault.text}", where=fault.where or None)
+    if found and found.excluded:
+        hosts = clip(encode_hosts(found.excluded))
+        return FormatError(f"all nodes are excluded from scheduling: {hosts}", where=where)
     formats = " and ".join(forms) or "nothing"
     expected = next((_NODES_FROM[form] for form in forms if form in _NODES_FROM), KNOWN)
     return FormatError(f"no nodes are described, only {formats}", where=where, expected=expected)

@@ -47,7 +47,7 @@ def from_description(
         as `from_recipe`.
     """
     if not description.recipe.groups:
-        raise lacking(description.notes, [description.format], where or "")
+        raise lacking(description, [description.format], where or "")
     graph = from_recipe(description.recipe, name=name)
     notes = (*description.notes, *_left_out(description))
     if notes:
