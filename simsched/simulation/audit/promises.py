@@ -66,6 +66,7 @@ def check_promises(tables: AuditTables) -> None:
         "silent": silent,
         "each": recorded.queue_policy == "conservative" and not silent and not rebuilt,
         "plain": recorded.considers_all and not unforeseen,
+        "magnetic": any(table.get("magnetic") for table in recorded.reservations),
     })  # fmt: skip
     tables.run("promises")
     ready = "SELECT eligible, ended, planned FROM ready"

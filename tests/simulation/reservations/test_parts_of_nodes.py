@@ -305,6 +305,16 @@ def test_the_audit_finds_jobs_on_reserved_cores_and_licences(tmp_path):
     assert "leaves 1 of the licence 'm' at 0, of which 2 are reserved" in text
 
 
+def test_a_job_that_is_promised_a_start_in_a_magnetic_reservation_may_start_at_once_elsewhere(tmp_path):
+    rule = {"name": "r", "start": 0, "duration": 20, "hosts": "n0", "users": ["ann"], "magnetic": True}
+    jobs = [job(name, at, "slot=1/core", 8, user="ann") for name, at in (("A", 0), ("B", 1))]
+    found = run(machine(2), *jobs, policy="conservative", reservations=rule)
+    assert starts(found) == {"A": 0, "B": 1}
+    assert dict(zip(found.jobs["id"], found.jobs["promised"], strict=True))["B"] == 8
+    report = audit_run(found.save(tmp_path / "run"), machine(2), found.workload)
+    assert report, str(report)
+
+
 def test_a_magnetic_reservation_of_an_open_simulation():
     """Of three jobs that do not name it, the one that may use it is drawn to its node, as in `simulate`."""
     rule = {"name": "r", "start": 5, "duration": 9, "hosts": "n0", "magnetic": True, "users": ["ann"]}
