@@ -146,9 +146,12 @@ def _causes(run: RunTables, jobs: pd.DataFrame) -> dict[str, str]:
     if run.folder is None:
         return {}
     times = ("submit", "eligible", "promised", "start", "end", "duration")
-    reasons = jobs["reason"].astype(object).where(jobs["reason"].notna(), None)
     given = {name: jobs[name].to_numpy() for name in times}
-    given |= {"id": jobs["id"].astype(str).to_numpy(), "reason": reasons.to_numpy()}
+    # DuckDB 1.2 takes a column of None alone for numbers
+    given |= {
+        "id": jobs["id"].astype(str).to_numpy(),
+        "reason": jobs["reason"].astype(object).fillna("").to_numpy(),
+    }
     with duckdb.connect(":memory:") as con:
         con.register("given", given)
         con.execute("""
